@@ -1,0 +1,1 @@
+"""Value networks for the searcher and their trained weights. Nothing is here yet."""

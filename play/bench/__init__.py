@@ -1,0 +1,1 @@
+"""What `reversi bench` measures: one module a subject, plain functions that return numbers."""

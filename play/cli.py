@@ -1,0 +1,39 @@
+"""The `reversi` command: one file a subcommand in `play.commands`, each imported only when it runs.
+
+The contract: results go to standard output and, with ``--json``, nothing else does; progress and messages go to standard error. Bad
+input ends with one clear line and exit status 2, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from play.commands import bench, match, perft
+from reversi_env.errors import ReversiError
+
+app = typer.Typer(
+    name="reversi",
+    help="A laboratory for Reversi and Reversed Reversi: play, measure and learn.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("match")(match.match)
+app.command("perft")(perft.perft)
+app.add_typer(bench.app, name="bench")
+
+
+def main() -> None:
+    """Run the command line; the console script's entry point."""
+    try:
+        app()
+    except (ReversiError, OSError) as error:
+        print(f"reversi: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""The rules of Reversi on two 64-bit boards.
+
+`own` holds the discs of the side to move, `opp` those of the other side, `playable` the squares of the board within the 8x8
+frame (all 64, or a centred 6x6 or 4x4). All boards are uint64, all counts int64. Normal and Reversed share every function:
+they differ only in the sign that the caller puts on a final score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.core.compiling import kernel
+from reversi_env.core.intrinsics import outflanked, popcount, run_ends
+
+NO_SQUARE = np.uint64(0)
+ONE = np.uint64(1)
+#: Value of `sq` that means a pass.
+PASS_SQUARE = 64
+
+
+@kernel
+def bit_of(sq):
+    """Board with only square *sq* set; empty for a pass."""
+    return NO_SQUARE if sq == PASS_SQUARE else ONE << np.uint64(sq)
+
+
+@kernel
+def legal_moves(own, opp, playable):
+    """Squares where the side to move may play: empty ones that outflank at least one disc."""
+    return run_ends(own, opp) & playable & ~(own | opp)
+
+
+@kernel
+def flips(sq, own, opp):
+    """Discs of *opp* that turn when *own* plays at *sq*; empty if the move is illegal."""
+    return outflanked(sq, own, opp)
+
+
+@kernel
+def play(sq, own, opp):
+    """Boards (own, opp) after the side to move plays the legal move *sq* or passes, seen by the *next* side to move."""
+    if sq == PASS_SQUARE:
+        return opp, own
+    turned = outflanked(sq, own, opp)
+    return opp ^ turned, own | turned | (ONE << np.uint64(sq))
+
+
+@kernel
+def is_over(own, opp, playable):
+    """Whether neither side can move."""
+    return legal_moves(own, opp, playable) == NO_SQUARE and legal_moves(opp, own, playable) == NO_SQUARE
+
+
+@kernel
+def disc_difference(own, opp):
+    """Own discs minus opponent's discs, as they lie."""
+    return popcount(own) - popcount(opp)
+
+
+@kernel
+def final_score(own, opp, playable):
+    """Disc difference of a finished game with the empty squares given to the side that has more discs.
+
+    For Reversed the caller negates it: the side with fewer discs wins by the same margin.
+    """
+    difference = popcount(own) - popcount(opp)
+    empties = popcount(playable) - popcount(own) - popcount(opp)
+    if difference > 0:
+        return difference + empties
+    if difference < 0:
+        return difference - empties
+    return difference
+
+
+@kernel
+def neighbours(board):
+    """Squares next to any square of *board*, in eight directions, *board* itself excluded unless it touches itself."""
+    east = (board << ONE) & np.uint64(0xFEFE_FEFE_FEFE_FEFE)
+    west = (board >> ONE) & np.uint64(0x7F7F_7F7F_7F7F_7F7F)
+    band = board | east | west
+    return east | west | (band << np.uint64(8)) | (band >> np.uint64(8))
+
+
+@kernel
+def frontier(own, opp, playable):
+    """Own discs that touch an empty square of the board."""
+    return own & neighbours(playable & ~(own | opp))

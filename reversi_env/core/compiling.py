@@ -1,0 +1,104 @@
+"""How kernels are compiled, cached on disk and announced.
+
+Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with three differences:
+
+* **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another file
+  would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel folders
+  that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
+* **No mixed-up options.** A serial and a parallel build of the same function get separate cache entries.
+* **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+#: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
+KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core")
+_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+_announced = False
+
+
+def announce_compilation() -> None:
+    """Say once per process, and only to a person at a terminal, why nothing seems to happen."""
+    global _announced
+    if not _announced and sys.stderr.isatty():
+        print("reversi: compiling kernels for this CPU (first use only, kept for the next start) …", file=sys.stderr)
+    _announced = True
+
+
+@cache
+def source_fingerprint(source_file: str) -> str:
+    """Hash of all kernel sources and tables that a kernel in *source_file* may have been compiled from."""
+    source = Path(source_file).resolve()
+    layers = [_PROJECT_ROOT / folder for folder in KERNEL_FOLDERS]
+    own_layer = next((i for i, folder in enumerate(layers) if source.is_relative_to(folder)), len(layers))
+    digest = hashlib.sha256(source.read_bytes())
+    for folder in layers[: own_layer + 1]:
+        for path in sorted(folder.glob("*")):
+            if path.suffix in {".py", ".npy"}:
+                digest.update(path.name.encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class FingerprintedCache(FunctionCache):
+    """Numba's on-disk cache of one function, valid only for the exact kernel sources it was compiled from."""
+
+    def __init__(self, py_func: Callable, options: dict[str, Any]) -> None:
+        super().__init__(py_func)
+        self._options = tuple(sorted(options.items()))
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=source_fingerprint(py_func.__code__.co_filename),
+        )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function for *sig*, or None (after saying so) if it has to be compiled."""
+        compiled = super().load_overload(sig, target_context)
+        if compiled is None:
+            announce_compilation()
+        return compiled
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple:
+        return (*super()._index_key(sig, codegen), self._options)
+
+
+def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:
+    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes.
+
+    With ``parallel=True`` its ``prange`` loops run on all of numba's threads. Usable as ``@kernel``,
+    ``@kernel(parallel=True)`` or ``kernel(function)``.
+    """
+    if function is None:
+        return lambda f: kernel(f, parallel=parallel)
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "parallel": parallel}
+    dispatcher = njit(**options)(function)
+    dispatcher._cache = FingerprintedCache(function, options)
+    return dispatcher
+
+
+class Builds(NamedTuple):
+    """The same loop, compiled for one thread and for all of numba's threads."""
+
+    serial: Callable
+    parallel: Callable
+
+    def __call__(self, *args: Any, parallel: bool = False) -> Any:
+        """Run one of the two builds."""
+        return (self.parallel if parallel else self.serial)(*args)
+
+
+def both_builds(loop: Callable) -> Builds:
+    """Compile *loop* twice; its ``prange`` is a plain ``range`` in the serial build."""
+    return Builds(kernel(loop), kernel(loop, parallel=True))

@@ -1,0 +1,171 @@
+"""The few operations that numba cannot express well in Python: bit counts, and eight directions in SIMD lanes.
+
+Each intrinsic has a plain Python twin of the same meaning (`*_scalar`, or ``int.bit_count`` and friends), which is what CPUs
+without wide vectors compile, what a GPU compiles, and what the tests compare with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from reversi_env.core.geometry import AXIS_MASKS, AXIS_STEPS, RAYS
+
+I64 = ir.IntType(64)
+I1 = ir.IntType(1)
+FOUR_LANES = ir.VectorType(I64, 4)
+TOP_SQUARE = 0x8000_0000_0000_0000
+
+
+@intrinsic
+def popcount(typing_context: Any, board: Any) -> Any:
+    """Number of set bits, as int64."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.call(builder.module.declare_intrinsic("llvm.ctpop", [I64]), args)
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def trailing_zeros(typing_context: Any, board: Any) -> Any:
+    """Index of the lowest set bit, as int64. Undefined for an empty board."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        counter = builder.module.declare_intrinsic("llvm.cttz", [I64], ir.FunctionType(I64, [I64, I1]))
+        return builder.call(counter, [args[0], ir.Constant(I1, 1)])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def leading_zeros(typing_context: Any, board: Any) -> Any:
+    """Number of unset bits above the highest set one, as uint64. Undefined for an empty board."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        counter = builder.module.declare_intrinsic("llvm.ctlz", [I64], ir.FunctionType(I64, [I64, I1]))
+        return builder.call(counter, [args[0], ir.Constant(I1, 1)])
+
+    return types.uint64(types.uint64), codegen
+
+
+def run_ends_scalar(own: np.uint64, opp: np.uint64) -> np.uint64:
+    """Squares just behind an unbroken run of *opp* discs that starts next to an *own* disc, over all eight directions."""
+    ends = np.uint64(0)
+    for axis in range(4):
+        step = AXIS_STEPS[axis]
+        twice = step + step
+        inside = opp & AXIS_MASKS[axis]
+        run = inside & (own << step)
+        run |= inside & (run << step)
+        pairs = inside & (inside << step)
+        run |= pairs & (run << twice)
+        run |= pairs & (run << twice)
+        ends |= run << step
+        run = inside & (own >> step)
+        run |= inside & (run >> step)
+        pairs = inside & (inside >> step)
+        run |= pairs & (run >> twice)
+        run |= pairs & (run >> twice)
+        ends |= run >> step
+    return ends
+
+
+def outflanked_scalar(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
+    """The *opp* discs between square *sq* and an *own* disc, over all eight directions.
+
+    Upwards, adding one to a ray whose other squares are all set carries through the run of *opp* discs to the first square
+    behind it. Downwards, that square is the highest one without an *opp* disc.
+    """
+    one = np.uint64(1)
+    flipped = np.uint64(0)
+    for direction in range(4):
+        ray = RAYS[sq, direction]
+        closing = ((opp | ~ray) + one) & own & ray
+        flipped |= (closing - np.uint64(closing != 0)) & ray
+    for direction in range(4, 8):
+        ray = RAYS[sq, direction]
+        closing = (np.uint64(TOP_SQUARE) >> leading_zeros((ray & ~opp) | one)) & own & ray
+        flipped |= ((~closing + one) << one) & ray
+    return flipped
+
+
+def _has_wide_vectors(context: Any) -> bool:
+    """Whether four 64-bit lanes with a shift count each are one register on the CPU that is compiled for (AVX2)."""
+    _, _, features = context.codegen().magic_tuple()
+    return "+avx2" in features
+
+
+class _Lanes:
+    """Emits LLVM code on four 64-bit lanes, one lane an axis."""
+
+    def __init__(self, builder: Any, opp: Any) -> None:
+        self.builder = builder
+        self.step = self._constants(AXIS_STEPS)
+        self.twice = self._constants(2 * AXIS_STEPS)
+        self.zero = self._constants(np.zeros(4, np.uint64))
+        self.inside = builder.and_(self.spread(opp), self._constants(AXIS_MASKS))
+
+    @staticmethod
+    def _constants(values: np.ndarray) -> ir.Constant:
+        return ir.Constant(FOUR_LANES, [ir.Constant(I64, int(value)) for value in values])
+
+    def spread(self, board: Any) -> Any:
+        lanes = ir.Constant(FOUR_LANES, ir.Undefined)
+        for lane in range(4):
+            lanes = self.builder.insert_element(lanes, board, ir.Constant(ir.IntType(32), lane))
+        return lanes
+
+    def run(self, start: Any, shift: Any) -> Any:
+        """The run of inside discs next to *start*, up to six long, in the direction of *shift*."""
+        both, either = self.builder.and_, self.builder.or_
+        run = both(self.inside, shift(start, self.step))
+        run = either(run, both(self.inside, shift(run, self.step)))
+        pairs = both(self.inside, shift(self.inside, self.step))
+        run = either(run, both(pairs, shift(run, self.twice)))
+        return either(run, both(pairs, shift(run, self.twice)))
+
+    def union(self, one: Any, other: Any) -> Any:
+        """All squares of both directions and all four axes as one board."""
+        lanes = self.builder.or_(one, other)
+        boards = [self.builder.extract_element(lanes, ir.Constant(ir.IntType(32), lane)) for lane in range(4)]
+        return self.builder.or_(self.builder.or_(boards[0], boards[1]), self.builder.or_(boards[2], boards[3]))
+
+
+@intrinsic
+def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
+    """`run_ends_scalar`, four axes at a time where the CPU has AVX2."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not _has_wide_vectors(context):
+            return context.compile_internal(builder, run_ends_scalar, signature, args)
+        lanes = _Lanes(builder, opp=args[1])
+        own_lanes = lanes.spread(args[0])
+        ends = [shift(lanes.run(own_lanes, shift), lanes.step) for shift in (builder.shl, builder.lshr)]
+        return lanes.union(*ends)
+
+    return types.uint64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def outflanked(typing_context: Any, sq: Any, own: Any, opp: Any) -> Any:
+    """`outflanked_scalar`, four axes at a time where the CPU has AVX2."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not _has_wide_vectors(context):
+            return context.compile_internal(builder, outflanked_scalar, signature, args)
+        lanes = _Lanes(builder, opp=args[2])
+        square_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), args[0]))
+        own_lanes = lanes.spread(args[1])
+        flipped = []
+        for shift in (builder.shl, builder.lshr):
+            run = lanes.run(square_lanes, shift)
+            closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), lanes.zero)
+            flipped.append(builder.select(closed, run, lanes.zero))
+        return lanes.union(*flipped)
+
+    return types.uint64(types.int64, types.uint64, types.uint64), codegen

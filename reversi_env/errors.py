@@ -1,0 +1,29 @@
+"""The errors that bad input raises. Each is a `ValueError` whose message names the input and what was expected."""
+
+from __future__ import annotations
+
+
+class ReversiError(ValueError):
+    """Base of all errors of this package."""
+
+
+class RulesError(ReversiError):
+    """A game that does not exist: unsupported size, variant or start."""
+
+
+class PositionError(ReversiError):
+    """A board that cannot be: overlapping or off-board discs, wrong length, unknown characters."""
+
+
+class IllegalMoveError(ReversiError):
+    """A move that the rules do not allow in the position it was played in."""
+
+
+class NotationError(ReversiError):
+    """Text or bytes that do not follow the format they were read as."""
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """*value* as it should appear in an error message: quoted, and cut when it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -1,0 +1,318 @@
+"""`Position`: a board with the side to move, immutable and printable — the friendly face of the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reversi_env.core import bitboard
+from reversi_env.core.perft import perft as count_sequences
+from reversi_env.core.stability import stable_discs
+from reversi_env.core.symmetry import canonical, position_hash, transform
+from reversi_env.errors import IllegalMoveError, PositionError, RulesError, shown
+from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+#: What `Position.play` accepts: a square name, ``"pass"``, or an action number.
+Move = str | int
+
+_DISC_CHARACTERS = {"X": BLACK, "x": BLACK, "*": BLACK, "B": BLACK, "b": BLACK, "●": BLACK}
+_DISC_CHARACTERS |= {"O": WHITE, "o": WHITE, "0": WHITE, "W": WHITE, "w": WHITE, "○": WHITE}
+_EMPTY_CHARACTERS = "-._"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position: the rules, the discs of the side to move (`own`) and of the other side (`opp`), and whose turn it is.
+
+    `own` and `opp` are Python ints, bit ``sq`` set for a disc on square ``sq`` of the 8x8 frame. Positions compare and hash by
+    value and never change: `play` returns a new one.
+
+    >>> position = Position.initial()
+    >>> position.legal_moves()
+    ['d3', 'c4', 'f5', 'e6']
+    >>> position.play("d3").play("c5").turn
+    <Colour.BLACK: -1>
+    """
+
+    rules: Rules
+    own: int
+    opp: int
+    turn: Colour = BLACK
+
+    def __post_init__(self) -> None:
+        for name in ("own", "opp"):
+            board = getattr(self, name)
+            if isinstance(board, np.integer):  # kernels and arrays give numpy integers; keep one representation
+                object.__setattr__(self, name, int(board))
+            elif not isinstance(board, int) or isinstance(board, bool):
+                raise PositionError(f"board {name} is {shown(board)}: expected an integer with a bit for every disc")
+        if (self.own | self.opp) & ~self.rules.playable:
+            raise PositionError(
+                f"disc off the board: boards {self.own:#x} and {self.opp:#x} leave the {self.rules.size}x{self.rules.size} board"
+            )
+        if self.own & self.opp:
+            overlap = ", ".join(self._names(self.own & self.opp))
+            raise PositionError(f"discs of both colours on {overlap}: expected at most one disc a square")
+        if self.turn not in (BLACK, WHITE):
+            raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
+
+    # --- making positions -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def initial(cls, rules: Rules | None = None) -> Position:
+        """The start of the game, black to move."""
+        rules = rules or Rules()
+        black, white = rules.start_boards
+        return cls(rules, black, white, BLACK)
+
+    @classmethod
+    def from_colours(cls, rules: Rules, black: int, white: int, turn: Colour = BLACK) -> Position:
+        """The position with these black and white discs."""
+        return cls(rules, black, white, turn) if turn == BLACK else cls(rules, white, black, turn)
+
+    @classmethod
+    def from_text(cls, text: str, turn: Colour = BLACK, rules: Rules | None = None) -> Position:
+        """Read a board of one character a square, row by row, white space ignored.
+
+        Black is ``X x * B b ●``, white is ``O o 0 W w ○``, empty is ``- . _``. Without *rules* the size follows from the length.
+        """
+        if not isinstance(text, str):
+            raise PositionError(f"board {shown(text)} is not text: expected one character a square")
+        squares = "".join(text.split())
+        if rules is None:
+            sizes = {size * size: size for size in (4, 6, 8)}
+            if len(squares) not in sizes:
+                raise PositionError(f"board {shown(text)} has {len(squares)} squares: expected 16, 36 or 64")
+            rules = Rules(sizes[len(squares)])
+        if len(squares) != rules.square_count:
+            raise PositionError(f"board {shown(text)} has {len(squares)} squares: expected {rules.square_count}")
+        boards = {BLACK: 0, WHITE: 0}
+        for action, character in enumerate(squares):
+            colour = _DISC_CHARACTERS.get(character)
+            if colour is not None:
+                boards[colour] |= 1 << rules.square_of(action)
+            elif character not in _EMPTY_CHARACTERS:
+                raise PositionError(
+                    f"{shown(character)} at square {rules.name_of(action)} of board {shown(text)}: expected X, O or -"
+                )
+        return cls.from_colours(rules, boards[BLACK], boards[WHITE], turn)
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike, turn: Colour = BLACK, rules: Rules | None = None) -> Position:
+        """Read a square matrix of -1 (black), 0 (empty) and +1 (white), top row first."""
+        try:
+            cells = np.asarray(matrix)
+        except ValueError:
+            raise PositionError(f"{shown(matrix)} is not a matrix: its rows differ in length") from None
+        if cells.dtype.kind not in "iuf":
+            raise PositionError(f"matrix of {cells.dtype}: expected numbers -1, 0 and 1")
+        if cells.ndim != 2 or cells.shape[0] != cells.shape[1]:
+            raise PositionError(f"matrix of shape {cells.shape}: expected n x n with n = 4, 6 or 8")
+        rules = rules or Rules(int(cells.shape[0]))
+        if cells.shape != (rules.size, rules.size):
+            raise PositionError(f"matrix of shape {cells.shape}: expected {rules.size} x {rules.size}")
+        if not np.isin(cells, (-1, 0, 1)).all():
+            raise PositionError(f"matrix with other entries than -1, 0, 1: {shown(np.unique(cells).tolist())}")
+        boards = [
+            sum(1 << rules.square_of(int(action)) for action in np.flatnonzero(cells == colour))
+            for colour in (BLACK, WHITE)
+        ]
+        return cls.from_colours(rules, boards[0], boards[1], turn)
+
+    # --- reading it -------------------------------------------------------------------------------------------------------
+
+    @property
+    def black(self) -> int:
+        """Board of the black discs."""
+        return self.own if self.turn == BLACK else self.opp
+
+    @property
+    def white(self) -> int:
+        """Board of the white discs."""
+        return self.opp if self.turn == BLACK else self.own
+
+    @property
+    def round(self) -> int:
+        """The round number: the count of discs on the board."""
+        return (self.own | self.opp).bit_count()
+
+    @property
+    def empties(self) -> int:
+        """Number of empty squares."""
+        return self.rules.square_count - self.round
+
+    def discs(self, colour: Colour | None = None) -> int:
+        """Number of discs of *colour*, or of both."""
+        if colour is None:
+            return self.round
+        return (self.black if colour == BLACK else self.white).bit_count()
+
+    def legal_board(self) -> int:
+        """Board of the squares where the side to move may play."""
+        return int(bitboard.legal_moves(*self._boards(), np.uint64(self.rules.playable)))
+
+    def legal_actions(self) -> list[int]:
+        """The legal actions in order: squares, or the pass alone; none when the game is over."""
+        moves = self.legal_board()
+        if moves:
+            return [self.rules.action_of(sq) for sq in _squares(moves)]
+        return [] if self.is_over() else [self.rules.pass_action]
+
+    def legal_moves(self) -> list[str]:
+        """The legal moves by name: squares, or ``['pass']``; none when the game is over."""
+        return [self.rules.name_of(action) for action in self.legal_actions()]
+
+    def must_pass(self) -> bool:
+        """Whether the side to move has no square to play on and the other side has."""
+        return not self.legal_board() and not self.is_over()
+
+    def is_over(self) -> bool:
+        """Whether neither side can move."""
+        return bool(bitboard.is_over(*self._boards(), np.uint64(self.rules.playable)))
+
+    def disc_difference(self, colour: Colour | None = None) -> int:
+        """Discs of *colour* (by default the side to move) minus the other's, as they lie."""
+        difference = self.own.bit_count() - self.opp.bit_count()
+        return difference if colour in (None, self.turn) else -difference
+
+    def score(self, colour: Colour | None = None) -> int:
+        """Result of the finished game in discs for *colour* (by default the side to move): positive means that it won.
+
+        The empty squares count for the winner. In the reversed game the side with fewer discs wins.
+        """
+        if not self.is_over():
+            raise PositionError(
+                "the game is not over, so it has no score: disc_difference() counts the discs as they lie"
+            )
+        final = self.rules.sign * int(bitboard.final_score(*self._boards(), np.uint64(self.rules.playable)))
+        return final if colour in (None, self.turn) else -final
+
+    def winner(self) -> Colour | None:
+        """The side that won; ``None`` for a draw and while the game goes on."""
+        if not self.is_over() or self.own.bit_count() == self.opp.bit_count():
+            return None
+        return self.turn if self.score() > 0 else self.turn.other
+
+    def stable(self, colour: Colour | None = None) -> int:
+        """Board of discs of *colour* (by default the side to move) proven safe for the rest of the game."""
+        boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
+        return int(stable_discs(*boards, np.uint64(self.rules.playable)))
+
+    def frontier(self, colour: Colour | None = None) -> int:
+        """Board of discs of *colour* (by default the side to move) that touch an empty square."""
+        boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
+        return int(bitboard.frontier(*boards, np.uint64(self.rules.playable)))
+
+    # --- playing ----------------------------------------------------------------------------------------------------------
+
+    def play(self, move: Move) -> Position:
+        """The position after *move*: a square name, an action number, or the pass (by name or number)."""
+        action = self._action(move)
+        own, opp = self._boards()
+        if action == self.rules.pass_action:
+            if not self.must_pass():
+                reason = "the game is over" if self.is_over() else f"the legal moves are {' '.join(self.legal_moves())}"
+                raise IllegalMoveError(f"pass by {self.turn} is not allowed: {reason}")
+            return Position(self.rules, self.opp, self.own, self.turn.other)
+        sq = self.rules.square_of(action)
+        if not self.legal_board() >> sq & 1:
+            expected = " ".join(self.legal_moves()) or "none, the game is over"
+            raise IllegalMoveError(
+                f"{self.rules.name_of(action)} by {self.turn} is illegal: the legal moves are {expected}"
+            )
+        next_own, next_opp = bitboard.play(sq, own, opp)
+        return Position(self.rules, int(next_own), int(next_opp), self.turn.other)
+
+    def play_all(self, moves: Iterable[Move]) -> Position:
+        """The position after all *moves* in turn."""
+        position = self
+        for move in moves:
+            position = position.play(move)
+        return position
+
+    def perft(self, depth: int) -> int:
+        """Number of move sequences of exactly *depth* plies (a pass is a ply, games that end earlier do not count)."""
+        if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
+            raise RulesError(f"depth {shown(depth)}: expected a whole number of plies, 0 or more")
+        return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
+
+    # --- symmetry ---------------------------------------------------------------------------------------------------------
+
+    def transformed(self, symmetry: int) -> Position:
+        """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
+        if symmetry not in range(8):
+            raise PositionError(f"symmetry {shown(symmetry)} does not exist: expected 0 to 7")
+        own, opp = (int(transform(board, symmetry)) for board in self._boards())
+        return Position(self.rules, own, opp, self.turn)
+
+    def canonical(self) -> Position:
+        """The one position that stands for all eight images of this one."""
+        own, opp, _ = canonical(*self._boards())
+        return Position(self.rules, int(own), int(opp), self.turn)
+
+    def hash64(self) -> int:
+        """A 64-bit hash of the boards seen from the side to move, the same on every machine."""
+        return int(position_hash(*self._boards()))
+
+    # --- writing it -------------------------------------------------------------------------------------------------------
+
+    def to_text(self) -> str:
+        """One character a square, row by row: X black, O white, - empty."""
+        return "".join(self._character(sq, "-") for sq in self.rules.squares())
+
+    def to_matrix(self) -> np.ndarray:
+        """The n x n int8 matrix of -1 (black), 0 (empty) and +1 (white)."""
+        cells = [(self.white >> sq & 1) - (self.black >> sq & 1) for sq in self.rules.squares()]
+        return np.array(cells, np.int8).reshape(self.rules.size, self.rules.size)
+
+    def __str__(self) -> str:
+        """The board with the legal moves marked ``·``, and a line that says who is to move or who won."""
+        size, legal = self.rules.size, self.legal_board()
+        squares = [self._character(sq, "·" if legal >> sq & 1 else "-") for sq in self.rules.squares()]
+        header = "  " + " ".join(COLUMN_NAMES[:size])
+        rows = [f"{row + 1} {' '.join(squares[size * row : size * (row + 1)])}" for row in range(size)]
+        return "\n".join([header, *rows, self._status()])
+
+    def _repr_svg_(self) -> str:
+        """The board as a picture, for notebooks."""
+        from reversi_env.rendering.svg import render_svg
+
+        return render_svg(self)
+
+    def _status(self) -> str:
+        count = f"X {self.discs(BLACK)}, O {self.discs(WHITE)}"
+        if not self.is_over():
+            hint = ", must pass" if self.must_pass() else ""
+            return f"{self.turn} to move{hint} ({count})"
+        winner = self.winner()
+        return f"game over, {'draw' if winner is None else f'{winner} wins'} ({count})"
+
+    def _character(self, sq: int, empty: str) -> str:
+        return "X" if self.black >> sq & 1 else "O" if self.white >> sq & 1 else empty
+
+    def _boards(self) -> tuple[np.uint64, np.uint64]:
+        """(own, opp) as the kernels want them: the border between Python ints and uint64."""
+        return np.uint64(self.own), np.uint64(self.opp)
+
+    def _names(self, board: int) -> list[str]:
+        return [self.rules.name_of(self.rules.action_of(sq)) for sq in _squares(board)]
+
+    def _action(self, move: Move) -> int:
+        if isinstance(move, str):
+            return self.rules.action_from_name(move)
+        if isinstance(move, (int, np.integer)) and not isinstance(move, bool) and 0 <= move <= self.rules.pass_action:
+            return int(move)
+        raise IllegalMoveError(
+            f"{shown(move)} is not a move: expected a square name, 'pass' or a number from 0 to {self.rules.pass_action}"
+        )
+
+
+def _squares(board: int) -> Sequence[int]:
+    """The set bits of *board*, lowest first."""
+    return [sq for sq in range(64) if board >> sq & 1]

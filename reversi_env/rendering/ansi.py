@@ -1,0 +1,68 @@
+"""The board as text: plain ASCII for any terminal and log file, or with ANSI colours for a pleasant game."""
+
+from __future__ import annotations
+
+from reversi_env.position import Position
+from reversi_env.rendering.scene import Cell, cells, status
+from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
+
+_RESET = "\x1b[0m"
+_FAINT = "\x1b[2m"
+_FELT = ("\x1b[48;5;29m", "\x1b[48;5;35m")
+_LAST_FELT = "\x1b[48;5;178m"
+_DISC_INK = {BLACK: "\x1b[38;5;16m", WHITE: "\x1b[38;5;231m"}
+_LEGAL_INK = "\x1b[38;5;157m"
+
+
+def render_ansi(position: Position, last_move: int | None = None, *, colour: bool = False) -> str:
+    """The board with its coordinates and a line that says who is to move or who won.
+
+    Plain: ``X`` black, ``O`` white, ``.`` empty, ``+`` a legal move, and brackets around the last move. With *colour*:
+    round discs on green squares, a dot on legal moves and a golden square under the last move. *last_move* is an action
+    of `Rules`; a pass has no square and is told in words.
+    """
+    squares = cells(position, last_move)
+    size = position.rules.size
+    rows = [squares[size * row : size * (row + 1)] for row in range(size)]
+    lines = _coloured(rows) if colour else _plain(rows)
+    names = ("black", "white") if colour else ("X", "O")
+    return "\n".join([*lines, "", status(position, last_move, names)])
+
+
+def _plain(rows: list[list[Cell]]) -> list[str]:
+    header = "   " + " ".join(COLUMN_NAMES[: len(rows)])
+    return [header, *(f"{number} {_plain_row(row)}" for number, row in enumerate(rows, 1))]
+
+
+def _plain_row(row: list[Cell]) -> str:
+    """The squares of a row; the gaps beside the last move hold its brackets."""
+    gaps = [" "] * (len(row) + 1)
+    for cell in row:
+        if cell.last:
+            gaps[cell.column : cell.column + 2] = "[]"
+    return "".join(gap + _letter(cell) for gap, cell in zip(gaps, row, strict=False)) + gaps[-1].rstrip()
+
+
+def _letter(cell: Cell) -> str:
+    if cell.disc is None:
+        return "+" if cell.legal else "."
+    return "X" if cell.disc == BLACK else "O"
+
+
+def _coloured(rows: list[list[Cell]]) -> list[str]:
+    header = f"{_FAINT}   {'  '.join(COLUMN_NAMES[: len(rows)])}{_RESET}"
+    return [header, *(f"{_FAINT}{number}{_RESET} {_coloured_row(row)}" for number, row in enumerate(rows, 1))]
+
+
+def _coloured_row(row: list[Cell]) -> str:
+    return "".join(_felt(cell) + _disc_or_mark(cell) for cell in row) + _RESET
+
+
+def _felt(cell: Cell) -> str:
+    return _LAST_FELT if cell.last else _FELT[(cell.row + cell.column) % 2]
+
+
+def _disc_or_mark(cell: Cell) -> str:
+    if cell.disc is not None:
+        return f"{_DISC_INK[cell.disc]} ● "
+    return f"{_LEGAL_INK} • " if cell.legal else "   "

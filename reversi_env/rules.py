@@ -1,0 +1,130 @@
+"""`Rules`: which game is played, as data — the board's squares, the start, and the sign of the objective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, get_args
+
+from reversi_env.core.geometry import FRAME
+from reversi_env.errors import NotationError, RulesError, shown
+
+Variant = Literal["normal", "reversed"]
+Start = Literal["standard", "parallel"]
+SIZES = (4, 6, 8)
+COLUMN_NAMES = "abcdefgh"
+PASS_NAME = "pass"
+
+
+class Colour(IntEnum):
+    """The two players. Black moves first; the numbers are those of the field's -1/0/1 matrices."""
+
+    BLACK = -1
+    WHITE = 1
+
+    @property
+    def other(self) -> Colour:
+        """The opponent."""
+        return Colour(-self.value)
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+
+BLACK, WHITE = Colour.BLACK, Colour.WHITE
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One of the games: a board of ``size`` x ``size`` squares, most discs win (*normal*) or fewest do (*reversed*).
+
+    ``start`` chooses the four discs of the start: *standard* (white on d4 and e5, black on e4 and d5 of the 8x8 board) or
+    *parallel* (white on d4 and e4, black on d5 and e5).
+
+    A smaller board is centred in the 8x8 frame of the bitboards. An *action* numbers the board's own squares row by row
+    from the top left, and the last action, ``size ** 2``, is the pass; a *square* (`sq`) numbers the frame's. On the 8x8
+    board both are the same.
+    """
+
+    size: int = 8
+    variant: Variant = "normal"
+    start: Start = "standard"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.size, bool) or self.size not in SIZES:
+            raise RulesError(f"size {shown(self.size)} is not supported: expected one of 4, 6, 8")
+        if self.variant not in get_args(Variant):
+            raise RulesError(f"variant {shown(self.variant)} is unknown: expected 'normal' or 'reversed'")
+        if self.start not in get_args(Start):
+            raise RulesError(f"start {shown(self.start)} is unknown: expected 'standard' or 'parallel'")
+
+    @property
+    def margin(self) -> int:
+        """Width of the rim between the board and the 8x8 frame."""
+        return (FRAME - self.size) // 2
+
+    @property
+    def playable(self) -> int:
+        """The board's squares in the frame."""
+        row = ((1 << self.size) - 1) << self.margin
+        return sum(row << (FRAME * (self.margin + r)) for r in range(self.size))
+
+    @property
+    def sign(self) -> int:
+        """+1 if more discs are better, -1 if fewer are."""
+        return 1 if self.variant == "normal" else -1
+
+    @property
+    def square_count(self) -> int:
+        """Number of squares on the board."""
+        return self.size * self.size
+
+    @property
+    def pass_action(self) -> int:
+        """The action that means a pass: the last one."""
+        return self.square_count
+
+    @property
+    def start_boards(self) -> tuple[int, int]:
+        """Boards (black, white) of the start."""
+        north_west, north_east, south_west, south_east = (1 << sq for sq in (27, 28, 35, 36))
+        if self.start == "standard":
+            return north_east | south_west, north_west | south_east
+        return south_west | south_east, north_west | north_east
+
+    def squares(self) -> Iterator[int]:
+        """The frame's square of every action but the pass, in order."""
+        return (self.square_of(action) for action in range(self.square_count))
+
+    def square_of(self, action: int) -> int:
+        """The frame's square of an action that is not the pass."""
+        row, column = divmod(action, self.size)
+        return FRAME * (self.margin + row) + self.margin + column
+
+    def action_of(self, sq: int) -> int:
+        """The action that plays on the frame's square *sq*."""
+        row, column = divmod(sq, FRAME)
+        return self.size * (row - self.margin) + column - self.margin
+
+    def name_of(self, action: int) -> str:
+        """``'a1'`` … for a square of the board (a1 at the top left), ``'pass'`` for the pass."""
+        if not 0 <= action <= self.pass_action:
+            raise NotationError(f"action {shown(action)} is off the board: expected 0 to {self.pass_action}")
+        if action == self.pass_action:
+            return PASS_NAME
+        row, column = divmod(action, self.size)
+        return f"{COLUMN_NAMES[column]}{row + 1}"
+
+    def action_from_name(self, name: str) -> int:
+        """The action of a square name in either case, or of ``pass``, ``pa``, ``ps`` or ``--``."""
+        text = name.strip().lower() if isinstance(name, str) else ""
+        if text in {PASS_NAME, "pa", "ps", "--"}:
+            return self.pass_action
+        columns = COLUMN_NAMES[: self.size]
+        if len(text) == 2 and text[0] in columns and text[1] in "12345678"[: self.size]:
+            return self.size * (int(text[1]) - 1) + columns.index(text[0])
+        last = f"{columns[-1]}{self.size}"
+        raise NotationError(
+            f"{shown(name)} is not a square of the {self.size}x{self.size} board: expected a1 to {last}, or pass"
+        )

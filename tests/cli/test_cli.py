@@ -1,0 +1,90 @@
+"""The command line as a contract: stable JSON keys, clean standard output, one-line errors."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def reversi(*arguments):
+    return subprocess.run([sys.executable, "-m", "play.cli", *arguments], capture_output=True, text=True)
+
+
+def json_of(*arguments):
+    result = reversi(*arguments, "--json")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.count("\n") == 1
+    return json.loads(result.stdout)
+
+
+def test_without_arguments_it_shows_what_can_be_done():
+    result = reversi()
+    for command in ("match", "perft", "bench"):
+        assert command in result.stdout + result.stderr
+
+
+def test_perft():
+    result = json_of("perft", "--size", "6", "--depth", "7")
+    assert {key: result[key] for key in ("size", "depth", "leaves", "known")} == {
+        "size": 6,
+        "depth": 7,
+        "leaves": 47740,
+        "known": 47740,
+    }
+    assert result["seconds"] >= 0
+    assert "47,740  (equals the table)" in reversi("perft", "--size", "6", "--depth", "7").stdout
+
+
+def test_match_is_paired_and_reproducible():
+    arguments = ("match", "greedy", "random", "--games", "20", "--size", "6", "--seed", "3")
+    first, second = json_of(*arguments), json_of(*arguments)
+    timeless = [{key: value for key, value in result.items() if "seconds" not in key} for result in (first, second)]
+    assert timeless[0] == timeless[1]
+    assert first["wins"] + first["draws"] + first["losses"] == first["games"] == 20
+    assert first["score_low"] < first["score"] < first["score_high"]
+    assert {"a", "b", "discs_per_game", "seconds_per_move_a", "seconds_per_move_b"} <= first.keys()
+
+
+def test_match_prints_a_table():
+    result = reversi("match", "random", "greedy", "--games", "4", "--size", "4", "--variant", "reversed")
+    assert result.returncode == 0
+    assert "4x4 reversed, 4 games" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("perft", "--size", "5"), "size 5 is not supported: expected one of 4, 6, 8"),
+        (("match", "gredy", "random"), "agent 'gredy' is unknown (did you mean 'greedy'?)"),
+        (("match", "greedy:depth=3", "random"), "option 'depth=3' of agent 'greedy:depth=3' is unknown"),
+        (("match", "greedy:seed=x", "random"), "seed='x' of agent 'greedy:seed=x': expected a whole number"),
+        (("match", "greedy:seed=-1", "random"), "expected 0 or more"),
+        (("match", "greedy", "random", "--games", "3"), "3 games: expected an even number"),
+        (("match", "greedy", "random", "--size", "4", "--openings", "40"), "no opening of 40 random plies"),
+    ],
+)
+def test_bad_input_is_one_clear_line(arguments, message):
+    result = reversi(*arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.strip().count("\n") == 0
+
+
+def test_bench_rules_measures_something(monkeypatch, capsys):
+    """The whole command with small work: plausible rates, a cold start slower than a warm one, all keys."""
+    from play.bench import rules as speed
+    from play.commands import bench
+
+    perft, plies = speed.perft_leaves_per_second, speed.random_plies_per_second
+    monkeypatch.setattr(speed, "perft_leaves_per_second", lambda: perft(depth=7, repeats=2))
+    monkeypatch.setattr(speed, "random_plies_per_second", lambda parallel=False: plies(2000, 2, parallel=parallel))
+    bench.rules(as_json=True)
+    result = json.loads(capsys.readouterr().out)
+    assert result["perft_leaves_per_second"] > 1e6
+    assert result["random_plies_per_second"] > 1e5
+    assert result["random_plies_per_second_all_cores"] > 1e5
+    assert result["compile_seconds_cold"] > result["compile_seconds_warm"] > 0
+    assert result["cpu"]
+    assert result["versions"]["numba"]

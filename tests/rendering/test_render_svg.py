@@ -1,0 +1,112 @@
+"""The SVG is well formed, stands alone, and shows exactly what is on the board."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from xml.etree import ElementTree
+
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from reversi_env.rendering import render_svg
+
+NAMESPACE = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(text: str) -> Counter[str]:
+    """How many elements of each class there are."""
+    return Counter(element.get("class") for element in ElementTree.fromstring(text).iter() if element.get("class"))
+
+
+def actions_of(text: str, name: str, size: int) -> list[int]:
+    """The squares, as actions, under the elements of class *name*."""
+    centres = [
+        (float(element.get("cx", "nan")), float(element.get("cy", "nan")))
+        for element in ElementTree.fromstring(text).iter()
+        if element.get("class") == name
+    ]
+    return sorted(size * int(y // 100) + int(x // 100) for x, y in centres)
+
+
+def ids_of(text: str) -> list[str]:
+    return re.findall(r' id="([^"]+)"', text)
+
+
+def test_as_many_discs_and_marks_as_the_position_has(position, last_move):
+    counts = drawn(render_svg(position, last_move))
+    assert counts["reversi-black"] == position.discs(BLACK)
+    assert counts["reversi-white"] == position.discs(WHITE)
+    assert counts["reversi-legal"] == position.legal_board().bit_count()
+    assert counts["reversi-last"] == (last_move not in (None, position.rules.pass_action))
+
+
+def test_discs_and_marks_lie_on_their_squares(position, last_move):
+    text, size = render_svg(position, last_move), position.rules.size
+    letters = position.to_text()
+    assert actions_of(text, "reversi-black", size) == [i for i, letter in enumerate(letters) if letter == "X"]
+    assert actions_of(text, "reversi-white", size) == [i for i, letter in enumerate(letters) if letter == "O"]
+    squares = [action for action in position.legal_actions() if action != position.rules.pass_action]
+    assert actions_of(text, "reversi-legal", size) == squares
+
+
+def test_last_move_lies_on_its_square(position):
+    size = position.rules.size
+    for action in range(size * size):
+        assert actions_of(render_svg(position, action), "reversi-last", size) == [action]
+
+
+def test_legal_marks_can_be_left_out():
+    start = Position.initial()
+    assert drawn(render_svg(start))["reversi-legal"] == 4
+    assert drawn(render_svg(start, show_legal=False))["reversi-legal"] == 0
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_labels_name_columns_and_rows(size):
+    start = Position.initial(Rules(size))
+    labels = [element.text for element in ElementTree.fromstring(render_svg(start)).iter(f"{NAMESPACE}text")]
+    assert labels == [*"abcdefgh"[:size], *"12345678"[:size]]
+    assert not list(ElementTree.fromstring(render_svg(start, coordinates=False)).iter(f"{NAMESPACE}text"))
+
+
+def test_picture_has_the_asked_size():
+    root = ElementTree.fromstring(render_svg(Position.initial(), size_px=123))
+    assert (root.tag, root.get("width"), root.get("height")) == (f"{NAMESPACE}svg", "123", "123")
+
+
+def test_viewers_that_cannot_see_get_a_title(before_pass):
+    root = ElementTree.fromstring(render_svg(before_pass.play("pass"), 16))
+    title = root.find(f"{NAMESPACE}title")
+    assert title is not None
+    assert title.text == "Reversi 4x4: white passed, black to move (black 1, white 1)"
+    assert root.get("role") == "img"
+    assert root.get("aria-labelledby") == title.get("id")
+
+
+def test_references_stay_inside_the_picture(position, last_move):
+    text = render_svg(position, last_move)
+    used = set(re.findall(r"url\(#([^)]+)\)", text))
+    assert len(used) == 4
+    assert used < set(ids_of(text))
+    assert "href" not in text
+    assert re.findall(r"https?://[^\"]+", text) == [NAMESPACE.strip("{}")]
+
+
+def test_different_pictures_share_no_ids_and_the_same_is_repeatable():
+    start = Position.initial()
+    options = [{}, {"last_move": 27}, {"size_px": 100}, {"show_legal": False}, {"coordinates": False}]
+    texts = [render_svg(start, **option) for option in options] + [render_svg(start.play("d3"))]
+    ids = [name for text in texts for name in ids_of(text)]
+    assert len(ids) == len(set(ids)) == 5 * len(texts)
+    assert texts[0] == render_svg(Position.initial())
+
+
+@pytest.mark.parametrize("size_px", [0, -1, 2.5, "400", True])
+def test_bad_size_is_refused(size_px):
+    with pytest.raises(ReversiError, match="size_px"):
+        render_svg(Position.initial(), size_px=size_px)
+
+
+def test_notebooks_show_positions_as_pictures(position):
+    assert position._repr_svg_() == render_svg(position)

@@ -1,0 +1,110 @@
+"""The kernel cache: the next start does not recompile, an edit anywhere does, and the first compilation is announced."""
+
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+TOUCH_EVERYTHING = """
+import importlib, pkgutil
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+import reversi_env.core
+from reversi_env import Position, Rules, batch
+from reversi_env.core.compiling import Builds
+
+results = []
+for rules in (Rules(4), Rules(8)):
+    for parallel in (False, True):
+        boards = batch.random_positions(50, 6, rules, parallel=parallel)
+        children = batch.expand(*boards, rules, parallel=parallel)
+        parents = [board[children.parent] for board in boards]
+        results += [batch.play(children.square, *parents, rules, parallel=parallel)[0].sum()]
+        results += [batch.flips(children.square, *parents, rules, parallel=parallel).sum()]
+        for question in (batch.legal_moves, batch.is_over, batch.final_scores, batch.frontier, batch.stable_discs):
+            results += [question(*boards, rules, parallel=parallel).sum()]
+        results += [batch.canonical(*boards, parallel=parallel)[0].sum(), batch.position_hash(*boards, parallel=parallel).sum()]
+        results += [batch.random_plies(5, rules, parallel=parallel)]
+    position = Position.initial(rules)
+    results += [position.perft(5), position.play("pass" if position.must_pass() else position.legal_moves()[0]).hash64()]
+    results += [position.stable(), position.frontier(), position.canonical().own, position.transformed(5).own]
+print([int(result) for result in results])
+
+misses = set()
+for module in pkgutil.iter_modules(reversi_env.core.__path__, "reversi_env.core."):
+    for value in vars(importlib.import_module(module.name)).values():
+        for kernel in value if isinstance(value, Builds) else [value]:
+            if isinstance(kernel, Dispatcher) and kernel.stats.cache_misses:
+                misses.add(kernel.__name__)
+print(len(misses))
+"""
+PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
+
+
+def run(code, folder=REPOSITORY, **environment):
+    """Run *code* in a fresh process that imports the package from *folder*; its output lines."""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(folder)} | environment,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return result.stdout.splitlines()
+
+
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path):
+    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
+    first, second = (run(TOUCH_EVERYTHING, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    assert first[0] == second[0]
+    assert int(first[1]) > 20
+    assert int(second[1]) == 0
+
+
+def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
+    """Numba alone would go on running the old rules in `perft`, whose own file has not changed."""
+    copy = shutil.copytree(
+        REPOSITORY / "reversi_env", tmp_path / "reversi_env", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    assert run(PERFT, tmp_path) == ["8200"]
+    bitboard = copy / "core" / "bitboard.py"
+    source = bitboard.read_text()
+    edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0x7FFF_FFFF_FFFF_F7FF)")
+    assert edited != source
+    bitboard.write_text(edited)
+    assert run(PERFT, tmp_path) != ["8200"]
+    bitboard.write_text(source)
+    assert run(PERFT, tmp_path) == ["8200"]
+
+
+def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
+    """The scalar bodies are what such a CPU compiles; forced here by asking numba for a generic target."""
+    assert run(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(tmp_path)) == ["8200"]
+
+
+@pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
+def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", PERFT]
+    announcements = []
+    for _ in range(2):
+        master, terminal = pty.openpty()
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=terminal, check=True)
+        os.close(terminal)
+        try:
+            announcements.append(os.read(master, 1000).decode())
+        except OSError:  # Linux says EIO when the terminal is closed and nothing was written
+            announcements.append("")
+        os.close(master)
+    assert announcements[0].count("compiling kernels") == 1
+    assert announcements[1] == ""
+    shutil.rmtree(tmp_path)
+    quiet = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert quiet.stderr == ""

@@ -1,0 +1,1 @@
+"""Matches between agents; labels, training and experiments will stand here."""

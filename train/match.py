@@ -1,0 +1,132 @@
+"""A match between two agents over paired openings: each opening is played twice, with the colours exchanged.
+
+Pairing takes the luck of the opening out of the result: only a difference between the agents is left.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+
+import numpy as np
+
+from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
+from search.agents import Agent
+
+
+@dataclass(frozen=True, slots=True)
+class GameResult:
+    """One finished game from agent A's side: its colour, and its result in discs (positive: A won, empties to the winner)."""
+
+    a_plays: Colour
+    discs: int
+
+
+@dataclass(slots=True)
+class MatchResult:
+    """All games so far. `score` is A's mean result with a win as 1, a draw as 0.5 and a loss as 0."""
+
+    games: list[GameResult] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=lambda: {"a": 0.0, "b": 0.0})
+    moves: dict[str, int] = field(default_factory=lambda: {"a": 0, "b": 0})
+
+    def _points(self) -> np.ndarray:
+        return np.array([0.5 + 0.5 * np.sign(game.discs) for game in self.games])
+
+    @property
+    def wins(self) -> int:
+        """Games that A won."""
+        return sum(game.discs > 0 for game in self.games)
+
+    @property
+    def draws(self) -> int:
+        """Games that nobody won."""
+        return sum(game.discs == 0 for game in self.games)
+
+    @property
+    def losses(self) -> int:
+        """Games that A lost."""
+        return sum(game.discs < 0 for game in self.games)
+
+    @property
+    def score(self) -> float:
+        """A's mean points a game."""
+        return float(self._points().mean()) if self.games else math.nan
+
+    @property
+    def discs_per_game(self) -> float:
+        """A's mean result in discs."""
+        return float(np.mean([game.discs for game in self.games])) if self.games else math.nan
+
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of `score` (Wilson's, which holds for few games and for scores near 0 and 1)."""
+        count, z = len(self.games), 1.959964
+        if not count:
+            return 0.0, 1.0
+        centre = (self.score + z * z / (2 * count)) / (1 + z * z / count)
+        spread = (
+            z * math.sqrt(self.score * (1 - self.score) / count + z * z / (4 * count * count)) / (1 + z * z / count)
+        )
+        return max(0.0, centre - spread), min(1.0, centre + spread)
+
+    def seconds_per_move(self, player: str) -> float:
+        """Mean thinking time of player ``"a"`` or ``"b"``."""
+        return self.seconds[player] / max(1, self.moves[player])
+
+
+def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Position:
+    """A position after *plies* random moves from the start that leaves a game to play."""
+    for _ in range(1000):
+        position = Position.initial(rules)
+        for _ in range(plies):
+            if position.is_over():
+                break
+            position = position.play(int(generator.choice(position.legal_actions())))
+        if not position.is_over():
+            return position
+    raise ReversiError(
+        f"no opening of {plies} random plies leaves a game to play on the {rules.size}x{rules.size} board"
+    )
+
+
+def play_match(
+    agent_a: Agent,
+    agent_b: Agent,
+    games: int,
+    rules: Rules | None = None,
+    *,
+    opening_plies: int = 6,
+    seed: int = 0,
+    on_game: Callable[[MatchResult], None] = lambda result: None,
+) -> MatchResult:
+    """Play *games* games (an even number: both colours of every opening) and call *on_game* after each."""
+    if games < 2 or games % 2:
+        raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
+    if opening_plies < 0:
+        raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
+    generator = np.random.default_rng(seed)
+    result = MatchResult()
+    for _ in range(games // 2):
+        opening = random_opening(rules or Rules(), opening_plies, generator)
+        for a_plays in (BLACK, WHITE):
+            result.games.append(_play_game(agent_a, agent_b, opening, a_plays, result))
+            on_game(result)
+    return result
+
+
+def _play_game(agent_a: Agent, agent_b: Agent, opening: Position, a_plays: Colour, result: MatchResult) -> GameResult:
+    """Play one game to the end, adding the thinking times to *result*. Passes are made for the agents."""
+    position = opening
+    while not position.is_over():
+        if position.must_pass():
+            position = position.play("pass")
+            continue
+        player, agent = ("a", agent_a) if position.turn == a_plays else ("b", agent_b)
+        began = perf_counter()
+        action = agent.choose(position)
+        result.seconds[player] += perf_counter() - began
+        result.moves[player] += 1
+        position = position.play(action)
+    return GameResult(a_plays, position.score(a_plays))

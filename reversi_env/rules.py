@@ -17,6 +17,16 @@ COLUMN_NAMES = "abcdefgh"
 PASS_NAME = "pass"
 
 
+def _centred_board(size: int) -> int:
+    """The squares of a size x size board in the middle of the frame."""
+    margin = (FRAME - size) // 2
+    row = ((1 << size) - 1) << margin
+    return sum(row << (FRAME * (margin + r)) for r in range(size))
+
+
+_PLAYABLE = {size: _centred_board(size) for size in SIZES}
+
+
 class Colour(IntEnum):
     """The two players. Black moves first; the numbers are those of the field's -1/0/1 matrices."""
 
@@ -67,8 +77,7 @@ class Rules:
     @property
     def playable(self) -> int:
         """The board's squares in the frame."""
-        row = ((1 << self.size) - 1) << self.margin
-        return sum(row << (FRAME * (self.margin + r)) for r in range(self.size))
+        return _PLAYABLE[self.size]
 
     @property
     def sign(self) -> int:

@@ -1,0 +1,53 @@
+"""What the file readers read from: a path, or the contents themselves."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from reversi_env.errors import NotationError, shown
+
+#: A file's path, or lines of text (a list, an open text file …).
+TextSource = str | os.PathLike[str] | Iterable[str]
+#: A file's path, or the bytes of the file.
+BytesSource = str | os.PathLike[str] | bytes | bytearray | memoryview
+IN_MEMORY = (bytes, bytearray, memoryview)
+
+
+def file_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the contents of the file; a missing or unreadable file raises the usual `OSError`."""
+    try:
+        return Path(path).read_bytes()
+    except ValueError:
+        raise NotationError(f"{shown(path)} cannot be a file's name: expected a path") from None
+
+
+def contents(source: BytesSource) -> bytes:
+    """Return the bytes that *source* stands for."""
+    if isinstance(source, IN_MEMORY):
+        return bytes(source)
+    if isinstance(source, (str, os.PathLike)):
+        return file_bytes(source)
+    raise NotationError(f"{shown(source)} cannot be read: expected a path or bytes")
+
+
+def text_lines(source: TextSource) -> Iterator[str]:
+    """Yield the lines of *source* without their line ends."""
+    if isinstance(source, (str, os.PathLike)):
+        source = io.StringIO(_decoded(file_bytes(source)), newline=None)
+    if not isinstance(source, Iterable):
+        raise NotationError(f"{shown(source)} cannot be read: expected a path or lines of text")
+    for line in source:
+        if not isinstance(line, str):
+            raise NotationError(f"{shown(line)} is not a line of text: expected a str")
+        yield line.rstrip("\r\n")
+
+
+def _decoded(data: bytes) -> str:
+    """Decode UTF-8, or else Latin-1, which old archives were written in and which any bytes are."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")

@@ -1,0 +1,213 @@
+"""WTHOR: the game database of the French Othello federation, one ``.wtb`` file for a year of tournament games.
+
+All numbers are unsigned and little-endian. A file is a header of 16 bytes and then 68 bytes a game:
+
+====== =================================================================================================================
+bytes  header
+====== =================================================================================================================
+0-3    date of the file: century, year of the century, month, day
+4-7    number of games
+8-9    number of names: 0 here, used by the files of players (``.jou``) and tournaments (``.trn``)
+10-11  year of the games
+12     size of the board: 0 or 8 for 8x8 (10x10 exists and is refused)
+13     kind: 0 for games (1, solitaire problems, is refused)
+14     depth: number of empty squares from which the theoretical score was computed
+15     reserved
+====== =================================================================================================================
+
+====== =================================================================================================================
+bytes  game
+====== =================================================================================================================
+0-5    numbers of the tournament, of the black player and of the white player
+6      black's score
+7      black's theoretical score: black's discs if both had played perfectly from *depth* empty squares on
+8-67   the moves, ten times the row plus the column, both from 1 (a1 = 11, h1 = 18, a8 = 81); 0 after the last; no
+       passes
+====== =================================================================================================================
+
+What the files of 1977 to 2012 show (36 files, 111,296 games, replayed):
+
+* Every game is legal from the standard start, with passes where the rules force them, and every game begins with 56.
+  The start is its own mirror image in the main diagonal, so as far as legality goes the column could as well come
+  first; it is the custom to turn games so that they begin with f5 that makes 56 row 5, column 6.
+* 110,883 games were played out, 4,929 of them with empty squares left. In every single one the recorded score is
+  black's discs *with the empty squares given to the winner*, or halved in a draw (6 games of 31-31). 2,662 games prove
+  it: in the others the board is full, or white won and black's discs are what they are.
+* 413 games stop earlier, with 1 to 35 empty squares (resignation, time, a score sheet that breaks off), and the file
+  does not say why. Their score is what the tournament counted and does not follow from the last position: it is black's
+  discs as they lie in 20 games, with the empty squares for the winner in 31, and the theoretical score in 17.
+
+So a score may be checked against the moves, or learnt from, only where `WthorFile.replay` ends in a finished game.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from reversi_env.core.replay import NO_MOVE, replay_games
+from reversi_env.errors import NotationError, shown
+from reversi_env.notation.context import within
+from reversi_env.notation.game import Game, play_recorded
+from reversi_env.notation.sources import IN_MEMORY, BytesSource, contents
+from reversi_env.position import Position
+
+SQUARES = 64
+_HEADER = struct.Struct("<4BIHH4B")
+_COLUMNS = {
+    "tournaments": "<u2",
+    "black_players": "<u2",
+    "white_players": "<u2",
+    "scores": "u1",
+    "theoretical_scores": "u1",
+}
+_RECORD = np.dtype([*_COLUMNS.items(), ("moves", "u1", 60)])
+_NOT_A_MOVE = -2
+
+
+def _squares_by_byte() -> np.ndarray:
+    """Return the square of each of the 256 values of a move byte."""
+    squares = np.full(256, _NOT_A_MOVE, np.int8)
+    squares[0] = NO_MOVE
+    for sq in range(SQUARES):
+        squares[10 * (sq // 8 + 1) + sq % 8 + 1] = sq
+    return squares
+
+
+_SQUARES_BY_BYTE = _squares_by_byte()
+
+
+class WthorHeader(NamedTuple):
+    """The header of a file; ``created`` is (year, month, day) as written, ``depth`` is in empty squares."""
+
+    created: tuple[int, int, int]
+    games: int
+    names: int
+    year: int
+    size: int
+    kind: int
+    depth: int
+
+
+class Replays(NamedTuple):
+    """How the games of a file went, an array entry a game."""
+
+    #: Boards of the black and of the white discs after the last legal move (uint64).
+    black: np.ndarray
+    white: np.ndarray
+    #: Number of moves played, passes not counted (int64).
+    plies: np.ndarray
+    #: Whether the record goes on with an illegal move, before which the replay stopped (bool).
+    illegal: np.ndarray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WthorFile:
+    """The games of one file as arrays with an entry (``squares``: a row) a game.
+
+    ``squares`` is int8, games x 60: the squares 0-63 in the order they were played, passes left out, `NO_MOVE` (-1)
+    after the last. ``scores`` are black's discs as recorded, 0-64, and ``theoretical_scores`` those after perfect play.
+    Players and tournaments are numbers into files of names that are kept apart. Whether the moves are legal is checked
+    by `game` and `replay` only.
+    """
+
+    header: WthorHeader
+    tournaments: np.ndarray
+    black_players: np.ndarray
+    white_players: np.ndarray
+    scores: np.ndarray
+    theoretical_scores: np.ndarray
+    squares: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+    def game(self, index: int) -> Game:
+        """Return game *index*, counted from 0, with its passes; raise if a move is illegal.
+
+        Its tags are ``DT`` (the year) and the numbers ``TournamentId``, ``BlackId``, ``WhiteId``, ``TheoreticalScore``.
+        """
+        if not 0 <= index < len(self):
+            raise NotationError(f"game {shown(index)} does not exist: expected 0 to {len(self) - 1}")
+        start = position = Position.initial()
+        moves: list[str] = []
+        with within(f"WTHOR game {index}"):
+            for number, name in enumerate(self._names(index), 1):
+                with within(f"move {number}"):
+                    played, position = play_recorded(position, name)
+                moves.extend(played)
+        return Game(start, tuple(moves), result=2 * int(self.scores[index]) - SQUARES, tags=self._tags(index))
+
+    def games(self) -> Iterator[Game]:
+        """Iterate over all games in order."""
+        return (self.game(index) for index in range(len(self)))
+
+    def replay(self) -> Replays:
+        """Replay all games in compiled code, about a million games in a second."""
+        start = Position.initial()
+        boards = (np.uint64(board) for board in (start.black, start.white, start.rules.playable))
+        return Replays(*replay_games(self.squares, *boards))
+
+    def _names(self, index: int) -> list[str]:
+        rules = Position.initial().rules
+        return [rules.name_of(rules.action_of(int(sq))) for sq in self.squares[index] if sq != NO_MOVE]
+
+    def _tags(self, index: int) -> dict[str, str]:
+        numbers = {
+            "TournamentId": self.tournaments,
+            "BlackId": self.black_players,
+            "WhiteId": self.white_players,
+            "TheoreticalScore": self.theoretical_scores,
+        }
+        return {"DT": str(self.header.year)} | {name: str(values[index]) for name, values in numbers.items()}
+
+
+def read_wthor(source: BytesSource) -> WthorFile:
+    """Read the games of a ``.wtb`` file, by its path or as its bytes."""
+    data = contents(source)
+    name = f"data {shown(data[:16])}" if isinstance(source, IN_MEMORY) else f"file {shown(Path(source).name)}"
+    with within(f"WTHOR {name}"):
+        header = _read_header(data)
+        records = np.frombuffer(data, _RECORD, offset=_HEADER.size)
+        squares = _SQUARES_BY_BYTE[records["moves"]]
+        _check_moves(records["moves"], squares)
+        for column in ("scores", "theoretical_scores"):
+            _check_scores(column, records[column])
+    columns = {column: records[column].copy() for column in _COLUMNS}
+    return WthorFile(header, squares=squares, **columns)
+
+
+def _read_header(data: bytes) -> WthorHeader:
+    if len(data) < _HEADER.size:
+        raise NotationError(f"{len(data)} bytes: expected a header of {_HEADER.size}")
+    century, year_of_century, month, day, games, names, year, size, kind, depth, _ = _HEADER.unpack_from(data)
+    if size not in (0, 8):
+        raise NotationError(f"board size {size}: expected 0 or 8, for 8x8")
+    if kind != 0:
+        raise NotationError(f"kind {kind}: expected 0, for games")
+    expected = _HEADER.size + games * _RECORD.itemsize
+    if len(data) != expected:
+        raise NotationError(f"{len(data)} bytes: expected {expected} for the {games} games that the header announces")
+    return WthorHeader((100 * century + year_of_century, month, day), games, names, year, size, kind, depth)
+
+
+def _check_moves(moves: np.ndarray, squares: np.ndarray) -> None:
+    """Raise unless every row is moves and then zeros only."""
+    for game, ply in np.argwhere(squares == _NOT_A_MOVE)[:1]:
+        raise NotationError(
+            f"game {game}, move {ply + 1}: byte {moves[game, ply]}, expected row and column from 11 to 88, or 0"
+        )
+    played = squares != NO_MOVE
+    for game, ply in np.argwhere(played[:, 1:] & ~played[:, :-1])[:1]:
+        raise NotationError(f"game {game}, move {ply + 2}: byte {moves[game, ply + 1]} after the end, expected 0")
+
+
+def _check_scores(name: str, scores: np.ndarray) -> None:
+    """Raise unless every score can be a number of discs."""
+    for game in np.flatnonzero(scores > SQUARES)[:1]:
+        raise NotationError(f"game {game}: {name} {scores[game]}, expected 0 to {SQUARES} discs")

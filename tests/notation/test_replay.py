@@ -1,0 +1,69 @@
+"""The replay kernel against `Position`, on every board and from both sides."""
+
+import numpy as np
+import pytest
+
+from reversi_env import Position
+from reversi_env.core.replay import NO_MOVE, replay_games
+from tests.notation.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
+
+
+def replayed(start, rows, dtype=np.int8):
+    """(own, opp, plies, illegal) of each row of squares."""
+    width = max(map(len, rows))
+    squares = np.array([[*row, *[NO_MOVE] * (width - len(row))] for row in rows], dtype)
+    boards = (np.uint64(board) for board in (start.own, start.opp, start.rules.playable))
+    return list(zip(*(column.tolist() for column in replay_games(squares, *boards)), strict=True))
+
+
+def squares_of(start, moves):
+    rules = start.rules
+    return [rules.square_of(rules.action_from_name(move)) for move in moves if move != "pass"]
+
+
+def boards_of(start, final):
+    """(own, opp) of *final* as the sides to move and not to move in *start* see them."""
+    return (final.own, final.opp) if final.turn == start.turn else (final.opp, final.own)
+
+
+@pytest.mark.parametrize("rules", ALL_RULES, ids=str)
+@pytest.mark.parametrize("opening_plies", [0, 3])
+def test_random_games_end_on_the_same_boards(rules, opening_plies):
+    start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 7, opening_plies))
+    games = [random_moves(start, seed) for seed in range(12)]
+    assert any("pass" in moves for moves in games)
+    rows = [squares_of(start, moves) for moves in games]
+    finals = [start.play_all(moves) for moves in games]
+    expected = [(*boards_of(start, final), len(row), False) for final, row in zip(finals, rows, strict=True)]
+    assert replayed(start, rows) == expected
+
+
+def test_the_replay_stops_before_the_first_illegal_move():
+    start = Position.initial()
+    after = start.play("f5")
+    stopped = (after.opp, after.own, 1, True)
+    f5, d6, d4 = squares_of(start, ["f5", "d6", "d4"])
+    for illegal in (f5, d4, 0, 64, 127, -2, -128):
+        assert replayed(start, [[f5, illegal, d6]]) == [stopped]
+
+
+def test_the_rim_around_a_small_board_is_off_the_board_even_where_a_move_there_would_turn_a_disc():
+    (a1,) = squares_of(BLACK_MUST_PASS, ["a1"])
+    beside_a1 = a1 - 1
+    assert replayed(BLACK_MUST_PASS, [[beside_a1]]) == [(BLACK_MUST_PASS.own, BLACK_MUST_PASS.opp, 0, True)]
+
+
+def test_a_pass_is_understood_only_where_it_is_forced():
+    c1 = squares_of(BLACK_MUST_PASS, ["c1"])
+    final = BLACK_MUST_PASS.play("pass").play("c1")
+    assert replayed(BLACK_MUST_PASS, [c1]) == [(*boards_of(BLACK_MUST_PASS, final), 1, False)]
+    start = Position.initial()
+    whites_move = squares_of(start, ["e3"])
+    assert replayed(start, [whites_move]) == [(start.own, start.opp, 0, True)]
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.int64])
+def test_wider_integers_hold_the_same_records(dtype):
+    start = Position.initial()
+    row = squares_of(start, random_moves(start, 3))
+    assert replayed(start, [row], dtype) == replayed(start, [row], np.int8)

@@ -1,10 +1,16 @@
-"""Reversi (Othello) and Reversed Reversi on 4x4, 6x6 and 8x8 boards: compiled rules, positions and notation."""
+"""Reversi (Othello) and Reversed Reversi on 4x4, 6x6 and 8x8 boards: compiled rules, positions, notation and environments.
 
+Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium and PettingZoo.
+"""
+
+from reversi_env.envs.registration import register_all
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError, ReversiError, RulesError
 from reversi_env.position import Move, Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules, Start, Variant
 
 __version__ = "0.1.0"
+
+register_all()
 
 __all__ = [
     "BLACK",

@@ -6,23 +6,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from time import perf_counter
 
+from play.bench.timing import rate
 from reversi_env import Position, batch
 
 START_UP = "from reversi_env import Position, batch; Position.initial().perft(2); batch.random_plies(1)"
-
-
-def rate(work: Callable[[], int], repeats: int) -> float:
-    """Best of *repeats* runs in units a second: on a shared machine the fastest run is the least disturbed."""
-    work()
-    rates = []
-    for _ in range(repeats):
-        began = perf_counter()
-        units = work()
-        rates.append(units / (perf_counter() - began))
-    return max(rates)
 
 
 def perft_leaves_per_second(depth: int = 10, repeats: int = 5) -> float:

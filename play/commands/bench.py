@@ -71,3 +71,46 @@ def rules(as_json: Json = False) -> None:
         ("start to first result, warm kernel cache", f"{warm:.2f} s"),
     ]
     report("Rules core", result, rows, as_json)
+
+
+@app.command("env")
+def env(as_json: Json = False) -> None:
+    """Plies a second of the single, the PettingZoo and the vector environment, observations and masks produced at every step.
+
+    Pgx and OpenSpiel are measured beside them where they are installed (pip install 'reversi-lab\\[bench]').
+    """
+    from play.bench import env as speed
+    from play.bench import machine
+
+    single = measure("single environment, two-player mode", lambda: speed.single_rate(None, 20_000, 5))
+    agent = measure("single environment against random", lambda: speed.single_rate("random", 20_000, 5))
+    aec = measure("PettingZoo environment", lambda: speed.aec_rate(20_000, 5))
+    one, every = measure("vector environment, batch 4096", lambda: speed.vector_rates(100, 12))
+    peers = measure("Pgx and OpenSpiel, where installed", speed.peer_rates)
+    pgx, openspiel = peers["pgx"], peers["openspiel"]
+    result = {
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("numpy", "numba", "gymnasium", "pettingzoo", "pgx", "open-spiel"),
+        "single_plies_per_second": single,
+        "agent_steps_per_second": agent,
+        "aec_plies_per_second": aec,
+        "vector_plies_per_second": one,
+        "vector_plies_per_second_all_cores": every,
+        "pgx_plies_per_second": pgx,
+        "openspiel_plies_per_second": openspiel,
+        "pgx_ratio": one / pgx if pgx else None,
+        "openspiel_ratio": single / openspiel if openspiel else None,
+    }
+    rows = [
+        ("single environment, two-player mode", f"{single:,.0f} plies/s"),
+        ("single environment, steps against random", f"{agent:,.0f} steps/s"),
+        ("PettingZoo env()", f"{aec:,.0f} plies/s"),
+        ("vector environment, batch 4096, one thread", f"{one / 1e6:.1f} million plies/s"),
+        ("vector environment, batch 4096, all threads", f"{every / 1e6:.1f} million plies/s ({every / one:.2f}x)"),
+        ("Pgx on one core", f"{pgx:,.0f} plies/s; vector is {one / pgx:.0f}x" if pgx else "not installed"),
+        (
+            "OpenSpiel on one core",
+            f"{openspiel:,.0f} plies/s; single is {single / openspiel:.1f}x" if openspiel else "not installed",
+        ),
+    ]
+    report("Environments", result, rows, as_json)

@@ -1,0 +1,16 @@
+"""One game of the PettingZoo environment, both players at random."""
+
+from reversi_env import aec
+
+env = aec.env(size=6, variant="reversed", render_mode="ansi")
+env.reset(seed=7)
+for agent in env.agent_iter():
+    observation, reward, terminated, truncated, info = env.last()
+    if terminated:
+        action = None
+    else:
+        action = env.action_space(agent).sample(observation["action_mask"])
+    env.step(action)
+    if terminated:
+        print(agent, "gets", reward)
+print(env.render())

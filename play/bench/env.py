@@ -1,0 +1,83 @@
+"""Speed of the environments, observations and masks produced at every step, and of two well-known peers beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from play.bench.timing import best_rates, rate
+from reversi_env import aec
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+
+BATCH = 4096
+PEERS_SCRIPT = Path(__file__).with_name("peers.py")
+
+
+def single_rate(opponent: str | None, plies: int, repeats: int) -> float:
+    """Steps a second of the unwrapped single environment with random legal actions, resets included."""
+    env = ReversiEnv(opponent=opponent)
+    env.reset(seed=1)
+
+    def run() -> int:
+        for _ in range(plies):
+            _, _, terminated, _, _ = env.step(env.sample_legal())
+            if terminated:
+                env.reset()
+        return plies
+
+    return rate(run, repeats)
+
+
+def aec_rate(plies: int, repeats: int) -> float:
+    """Plies a second of PettingZoo's usual loop over ``env()``: ``agent_iter``, ``last``, ``step``."""
+    env = aec.env()
+    env.reset(seed=1)
+
+    def run() -> int:
+        played = 0
+        while played < plies:
+            env.reset()
+            for _ in env.agent_iter():
+                _, _, terminated, _, _ = env.last()
+                if terminated:
+                    env.step(None)
+                else:
+                    env.step(env.sample_legal())
+                    played += 1
+        return played
+
+    return rate(run, repeats)
+
+
+def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
+    """Plies a second of the vector environment in two-player mode at batch 4096, on one thread and on all."""
+    works = {}
+    for name, parallel in (("one", False), ("all", True)):
+        envs = ReversiVectorEnv(BATCH, opponent=None, parallel=parallel)
+        envs.reset(seed=1)
+
+        def run(envs: ReversiVectorEnv = envs) -> int:
+            for _ in range(steps):
+                envs.step(envs.sample_legal())
+            return steps * envs.num_envs
+
+        works[name] = run
+    rates = best_rates(works, repeats)
+    return rates["one"], rates["all"]
+
+
+def peer_rates() -> dict[str, float | None]:
+    """Plies a second of Pgx (batch 256 and 4096, the better) and OpenSpiel on one core; None where one is not installed."""
+    found: dict[str, float | None] = {}
+    for peer, module in (("pgx", "pgx"), ("openspiel", "pyspiel")):
+        found[peer] = None
+        if find_spec(module):
+            environment = os.environ | {"JAX_PLATFORMS": "cpu"}
+            command = [sys.executable, str(PEERS_SCRIPT), peer]
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            found[peer] = float(json.loads(done.stdout.splitlines()[-1]))
+    return found

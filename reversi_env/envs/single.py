@@ -1,0 +1,335 @@
+"""The Gymnasium environments ``Reversi-v0`` and ``ReversedReversi-v0``. The class docstring is their specification."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from reversi_env.core import episodes
+from reversi_env.envs.opponents import OpponentPool, as_pool
+from reversi_env.envs.settings import (
+    PLAYER_NAMES,
+    Settings,
+    SettingsError,
+    last_action_of,
+    no_start_found,
+    position_of,
+)
+from reversi_env.errors import shown
+from reversi_env.position import Position
+
+_ALL = np.ones(1, np.bool_)
+
+
+class ReversiEnv(gym.Env):
+    r"""Reversi (Othello), and Reversed Reversi, in which the fewest discs win, on a 4x4, 6x6 or 8x8 board.
+
+    ## Description
+
+    Black moves first. A move puts a disc on an empty square so that at least one straight run of the opponent's discs is enclosed
+    between it and another own disc; all enclosed discs turn. Who has no move must pass. The game ends as soon as neither side can
+    move. In ``Reversi-v0`` the side with more discs wins, in ``ReversedReversi-v0`` the one with fewer.
+
+    There are two ways to use it:
+
+    * **Single-agent view** (an ``opponent`` is given): the agent plays one colour, the opponent's moves are part of the
+      environment. The opponent's passes are made for it; the agent passes by an action of its own.
+    * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is seen from the side to
+      move, the reward belongs to the player who has just moved.
+
+    ## Action space
+
+    ``Discrete(n * n + 1)``: the squares row by row from a1 at the top left, then the pass. The pass is legal only when no square is.
+
+    ## Observation space
+
+    From the side to move (at the end of the single-agent view: from the agent):
+
+    * ``observation="planes"``: ``Box(0, 1, (2, n, n), int8)``, own discs and opponent's discs;
+    * ``observation="flat"``: ``Box(-1, 1, (n * n,), int8)``, +1 own, -1 opponent's, 0 empty;
+    * ``observation="dict"``: ``{"observation": planes, "action_mask": Box(0, 1, (n * n + 1,), int8)}``.
+
+    ## Legal actions
+
+    ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, what sb3-contrib asks for) and `sample_legal`
+    (a uniformly random legal action, some thirty times faster than ``action_space.sample(mask)``). The mask is never empty: at the end
+    it allows the pass alone.
+
+    ## Rewards
+
+    Zero until the end, and then
+
+    * ``reward="win"``: +1 for a win, 0 for a draw, -1 for a loss;
+    * ``reward="discs"``: the final score over ``n * n``, from -1 to 1; empty squares count for the winner;
+    * ``reward="shaped"``: as ``"win"``, and at every step :math:`F(s, s') = \gamma\Phi(s') - \Phi(s)` on top, where
+      :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent, :math:`\Phi = 0` once the game
+      is over, and :math:`\gamma` is ``discount``, to be set to the learner's own.
+
+    Shaping leaves the optimal policies as they are. Proof: along an episode :math:`s_0, \dots, s_T` the shaping terms add up, discounted, to
+    :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) = \gamma^T\Phi(s_T) - \Phi(s_0) = -\Phi(s_0)`, since the sum telescopes and
+    :math:`\Phi(s_T) = 0`. Every policy's return from :math:`s_0` changes by the same number, which no action influences; so the order of
+    the policies, and with it the best ones, stay (Ng, Harada and Russell, 1999). In two-player mode a player does not see the transitions
+    that the other one makes, the sum does not telescope, and the option is refused.
+
+    ## Illegal actions
+
+    ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction`, and nothing
+    has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` tells. What is not an integer from 0 to
+    ``n * n`` always raises.
+
+    ## Info
+
+    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: whose view the observation is); ``agent``: the agent's colour likewise
+    (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of (black, white), in two-player mode.
+
+    ## Starting state
+
+    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move. On top of it ``opening_plies`` random plies,
+    or random play until ``empties`` squares are left. ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties`` and ``colour`` for one
+    episode.
+
+    ## Episode end
+
+    Terminated when neither side can move, or by an illegal action; never truncated.
+
+    ## Arguments
+
+    ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (see `reversi_env.envs.opponents`), ``colour`` of the
+    agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"`` by episode), ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount``,
+    ``observation``, ``illegal``, ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``).
+
+    >>> import gymnasium, reversi_env
+    >>> env = gymnasium.make("Reversi-v0", size=6, opponent="greedy")
+    >>> observation, info = env.reset(seed=1)
+    >>> observation.shape, info["action_mask"].sum()
+    ((2, 6, 6), np.int64(4))
+
+    ## Version history
+
+    * v0: first version.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}
+
+    def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise SettingsError(f"render_mode={shown(render_mode)}: expected one of {self.metadata['render_modes']}")
+        self.render_mode = render_mode
+        self.settings = Settings(**settings)
+        self.opponents = as_pool(opponent)
+        if self.settings.reward == "shaped" and not len(self.opponents):
+            raise SettingsError(
+                "reward='shaped' in two-player mode does not keep the best policies: expected 'win' or 'discs'"
+            )
+        self.observation_space = self.settings.observation_space()
+        self.action_space = self.settings.action_space()
+        self.rules = self.settings.rules
+        self._game = self.settings.game()
+        self._squares = self.settings.squares()
+        self._board_shape = self.settings.board_space().shape
+        self._board_size = int(np.prod(self._board_shape))
+        self._state = np.zeros(1, episodes.STATE)
+        self._state["over"] = 1
+        self._over = True
+        self._read_pool()
+        self._sampled = np.zeros(1, np.int64)
+        self._window: Any = None
+        self._seed_kernel(None)
+
+    # --- Gymnasium's API --------------------------------------------------------------------------------------------------------
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode. Same seed, same episodes from then on, whatever the opponents draw included."""
+        super().reset(seed=seed)
+        settings = self.settings.with_options(options)
+        if seed is not None:
+            self._seed_kernel(seed)
+        if self._pool_version != self.opponents.version:
+            self._read_pool()
+        self._over = True
+        self._begin(settings)
+        self._over, self._turn = False, int(self._state["turn"][0])
+        board, mask = self._observe()
+        if self.render_mode == "human":
+            self.render()
+        return self._observation(board, mask), self._info(mask, self._turn, int(self._state["agent"][0]), False)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Play *action*; the opponent, if there is one, replies at once."""
+        if self._over:
+            raise ResetNeeded("the episode is over (or has not begun): call reset() before step()")
+        action = self._checked(action)
+        board, mask = self._new_buffers()
+        mover = self._turn
+        reward, over, turn, agent, illegal = episodes.step_one(
+            self._state, self._game, self._squares, action, board, mask
+        )
+        if self._has_external and self._opponent_is_to_move():
+            board, mask, (reward, over, turn, agent, illegal) = self._ask_opponent()
+        self._over, self._turn = bool(over), turn
+        info = self._info(mask, turn, agent, bool(illegal))
+        if self._two_player:
+            info["rewards"] = (-reward, reward) if mover else (reward, -reward)
+        if self.render_mode == "human":
+            self.render()
+        return self._observation(board, mask), reward, self._over, False, info
+
+    def render(self) -> Any:
+        """The board as text, as an RGB array, or in a window, by ``render_mode``."""
+        if self.render_mode is None:
+            gym.logger.warn(
+                "render() does nothing without a render_mode: make the environment with render_mode='ansi', for instance"
+            )
+            return None
+        position, last = self.position(), last_action_of(self._state[0], self.rules)
+        if self.render_mode == "ansi":
+            from reversi_env.rendering import render_ansi
+
+            return render_ansi(position, last)
+        from reversi_env.rendering import Window, render_rgb
+
+        frame = render_rgb(position, last)
+        if self.render_mode == "rgb_array":
+            return frame
+        self._window = self._window or Window(fps=self.metadata["render_fps"])
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    # --- legal actions ----------------------------------------------------------------------------------------------------------
+
+    def action_masks(self) -> np.ndarray:
+        """The legal actions as booleans, for sb3-contrib's maskable algorithms."""
+        return self._observe()[1][0].astype(np.bool_)
+
+    def sample_legal(self) -> int:
+        """A uniformly random legal action, drawn from the environment's own seeded generator."""
+        episodes.sample_all.serial(self._state, self._game, self._sampled)
+        return int(self._sampled[0])
+
+    # --- state ------------------------------------------------------------------------------------------------------------------
+
+    def position(self) -> Position:
+        """The position, seen from the side whose view the observation is."""
+        return position_of(self._state[0], self.rules)
+
+    def get_state(self) -> np.ndarray:
+        """Everything that decides how the episode goes on, the random generator included: a record to keep or to pickle."""
+        return self._state.copy()
+
+    def set_state(self, state: np.ndarray) -> None:
+        """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
+        if not isinstance(state, np.ndarray) or state.dtype != episodes.STATE or state.shape != (1,):
+            raise SettingsError(f"state {shown(state)}: expected what get_state() returned")
+        position_of(state[0], self.rules)
+        self._state = state.copy()
+        self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
+
+    def clone(self) -> ReversiEnv:
+        """An independent copy in the same state, with the same opponents (which are shared, not copied)."""
+        twin = copy.copy(self)
+        twin._state, twin._sampled, twin._window = self._state.copy(), self._sampled.copy(), None
+        twin._np_random = copy.deepcopy(self._np_random)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_window": None}
+
+    # --- inside -----------------------------------------------------------------------------------------------------------------
+
+    _turn = 0
+
+    def _seed_kernel(self, seed: int | None) -> None:
+        word = np.random.SeedSequence().entropy if seed is None else seed
+        seeds = np.array([int(word) % 2**64], np.uint64)  # type: ignore[arg-type]
+        episodes.seed_all.serial(self._state, seeds, _ALL)
+
+    def _begin(self, settings: Settings) -> None:
+        """Begin an episode in which the agent has something to decide."""
+        game = self._game if settings == self.settings else settings.game()
+        for _ in range(episodes.RANDOM_START_TRIES):
+            episodes.begin_all.serial(self._state, game, self._pool, _ALL)
+            if self._has_external and self._opponent_is_to_move():
+                self._ask_opponent()
+            if not self._state["over"][0]:
+                return
+            if self._state["failed"][0]:
+                break
+        raise no_start_found(settings)
+
+    def _read_pool(self) -> None:
+        """Take the pool as it is now; called between episodes."""
+        self._pool, self._pool_version = self.opponents.records(), self.opponents.version
+        self._two_player = not len(self._pool)
+        self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
+
+    def _checked(self, action: Any) -> int:
+        if type(action) is not int:
+            if not isinstance(action, (int, np.integer, np.ndarray)) or isinstance(action, bool) or np.ndim(action):
+                raise InvalidAction(f"action {shown(action)}: expected an integer from 0 to {self.rules.pass_action}")
+            if isinstance(action, np.ndarray) and action.dtype.kind not in "iu":
+                raise InvalidAction(f"action of {action.dtype}: expected an integer from 0 to {self.rules.pass_action}")
+            action = int(action)
+        if not 0 <= action <= self.rules.pass_action:
+            raise InvalidAction(f"action {action}: expected 0 to {self.rules.pass_action}")
+        if (
+            self.settings.illegal == "raise"
+            and episodes.first_illegal.serial(self._state, self._game, np.array([action])) == 0
+        ):
+            legal = ", ".join(map(str, np.flatnonzero(self.action_masks())))
+            raise InvalidAction(
+                f"action {action} ({self.rules.name_of(action)}) is illegal here: expected one of {legal} (see info['action_mask'])"
+            )
+        return action
+
+    def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
+        """Fresh rows for an observation and a mask: callers may keep them."""
+        return np.empty((1, self._board_size), np.int8), np.empty((1, self._squares.size + 1), np.int8)
+
+    def _observe(self) -> tuple[np.ndarray, np.ndarray]:
+        board, mask = self._new_buffers()
+        episodes.observe_one(self._state, self._game, self._squares, board, mask)
+        return board, mask
+
+    def _opponent_is_to_move(self) -> bool:
+        state = self._state[0]
+        external = state["kind"] == episodes.EXTERNAL_OPPONENT
+        return bool(external and not state["over"] and state["turn"] != state["agent"])
+
+    def _ask_opponent(self) -> tuple[np.ndarray, np.ndarray, tuple]:
+        """Let an external opponent move: the board and mask after it, and the step's result."""
+        board, mask = self._observe()
+        player = self.opponents.player(int(self._state["opponent"][0]))
+        observations = board.reshape(1, *self._board_shape)
+        action = int(player.actions(lambda: [self.position()], observations, mask, batched=False)[0])
+        if not 0 <= action < mask.size or not mask[0, action]:
+            legal = ", ".join(map(str, np.flatnonzero(mask)))
+            raise SettingsError(
+                f"opponent {shown(player.opponent)} played {action}: expected a legal action, one of {legal}"
+            )
+        result = episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)
+        return board, mask, result
+
+    def _observation(self, board: np.ndarray, mask: np.ndarray) -> Any:
+        planes = board.reshape(self._board_shape)
+        if self.settings.observation == "dict":
+            return {"observation": planes, "action_mask": mask[0].copy()}
+        return planes
+
+    def _info(self, mask: np.ndarray, turn: int, agent: int, illegal: bool) -> dict[str, Any]:
+        info = {"action_mask": mask[0], "to_move": turn, "illegal_action": illegal}
+        if not self._two_player:
+            info["agent"] = agent
+        return info
+
+
+__all__ = ["PLAYER_NAMES", "OpponentPool", "ReversiEnv"]

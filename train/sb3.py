@@ -1,0 +1,110 @@
+"""The vector environment as a stable-baselines3 ``VecEnv``, so that its algorithms (and MaskablePPO) run on the batch at full speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import VecEnv
+
+from reversi_env.envs import OpponentPool, ReversiVectorEnv
+
+
+class ReversiVecEnv(VecEnv):
+    """*num_envs* games for stable-baselines3 in the single-agent view; options as in `reversi_env.envs.ReversiVectorEnv`.
+
+    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation`` and ``episode`` (return, length,
+    seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed. ``opponents`` is the pool, to be changed while training.
+    """
+
+    def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
+        if opponent is None:
+            raise ValueError("opponent=None: stable-baselines3 trains one agent, expected an opponent")
+        self.games = ReversiVectorEnv(num_envs, opponent=opponent, autoreset_mode=AutoresetMode.SAME_STEP, **options)
+        self.render_mode = self.games.render_mode
+        super().__init__(num_envs, self.games.single_observation_space, self.games.single_action_space)
+        self._actions = np.zeros(num_envs, np.int64)
+        self._returns, self._lengths = np.zeros(num_envs), np.zeros(num_envs, np.int64)
+        self._began = time.time()
+
+    @property
+    def opponents(self) -> OpponentPool:
+        """The opponents that are drawn from, one for every episode."""
+        return self.games.opponents
+
+    def reset(self) -> Any:
+        """Begin an episode in every game, with the seeds of `seed` if there are any."""
+        seeds = None if all(seed is None for seed in self._seeds) else self._seeds
+        observations, _ = self.games.reset(seed=seeds)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        self._returns[:], self._lengths[:] = 0.0, 0
+        return observations
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play the actions in all games."""
+        observations, rewards, dones, _, games_info = self.games.step(self._actions)
+        self._returns += rewards
+        self._lengths += 1
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        for i in np.flatnonzero(dones):
+            infos[i] = {
+                "terminal_observation": _row(games_info["final_obs"], i),
+                "TimeLimit.truncated": False,
+                "episode": {
+                    "r": float(self._returns[i]),
+                    "l": int(self._lengths[i]),
+                    "t": round(time.time() - self._began, 6),
+                },
+            }
+        self._returns[dones], self._lengths[dones] = 0.0, 0
+        return observations, rewards.astype(np.float32), dones, infos
+
+    def action_masks(self) -> np.ndarray:
+        """The legal actions of every game as booleans."""
+        return self.games.action_masks()
+
+    def close(self) -> None:
+        """Nothing is held that would have to be closed."""
+        self.games.close()
+
+    def get_images(self) -> Sequence[np.ndarray | None]:
+        """Every game's board, if the render mode is ``rgb_array``."""
+        return self.games.render() or [None] * self.num_envs
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """An attribute of the batch, repeated for each of the games asked for."""
+        if attr_name == "action_masks":
+            return [self.action_masks] * len(list(self._get_indices(indices)))
+        owner = self if attr_name in ("opponents", "render_mode") else self.games
+        return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Refused: the games are one batch, and share their attributes."""
+        raise AttributeError(f"the games of a batch share their attributes: {attr_name!r} cannot be set one by one")
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+        """Call a method of the batch; ``action_masks`` gives one row a game."""
+        result = getattr(self if method_name == "action_masks" else self.games, method_name)(*arguments, **options)
+        rows = list(self._get_indices(indices))
+        return [result[i] for i in rows] if isinstance(result, (np.ndarray, list, tuple)) else [result] * len(rows)
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """The games are never wrapped one by one; that they count their own episodes makes ``Monitor`` needless."""
+        from stable_baselines3.common.monitor import Monitor
+
+        return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))
+
+
+def _row(observations: Any, index: int) -> Any:
+    if isinstance(observations, dict):
+        return {key: value[index] for key, value in observations.items()}
+    return observations[index]

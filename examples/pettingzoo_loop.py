@@ -6,10 +6,7 @@ env = aec.env(size=6, variant="reversed", render_mode="ansi")
 env.reset(seed=7)
 for agent in env.agent_iter():
     observation, reward, terminated, truncated, info = env.last()
-    if terminated:
-        action = None
-    else:
-        action = env.action_space(agent).sample(observation["action_mask"])
+    action = None if terminated else env.action_space(agent).sample(observation["action_mask"])
     env.step(action)
     if terminated:
         print(agent, "gets", reward)

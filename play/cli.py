@@ -1,7 +1,7 @@
 """The `reversi` command: one file a subcommand in `play.commands`, each imported only when it runs.
 
-The contract: results go to standard output and, with ``--json``, nothing else does; progress and messages go to standard error. Bad
-input ends with one clear line and exit status 2, never with a traceback.
+The contract: results go to standard output and, with ``--json``, nothing else does; progress and messages go to
+standard error. Bad input ends with one clear line and exit status 2, never with a traceback.
 """
 
 from __future__ import annotations

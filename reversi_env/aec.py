@@ -1,7 +1,7 @@
 """The PettingZoo AEC environment: ``env()`` and ``raw_env()``, as PettingZoo's own board games have them.
 
-Both are the same class: legality, action range and call order are checked inside it, since PettingZoo's stack of wrappers costs more than ten
-times the game itself.
+Both are the same class: legality, action range and call order are checked inside it, since PettingZoo's stack of
+wrappers costs more than ten times the game itself.
 """
 
 from __future__ import annotations
@@ -27,15 +27,17 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
     """Two-player Reversi, or Reversed Reversi with ``variant="reversed"``, under PettingZoo's AEC API.
 
     * Agents: ``player_0`` (black, moves first) and ``player_1`` (white).
-    * Actions: ``Discrete(n * n + 1)``, squares row by row and then the pass, which is legal only when nothing else is. Passes are explicit: the
-      agent that must pass is selected, and passes.
-    * Observations: ``{"observation": Box(0, 1, (2, n, n), int8), "action_mask": Box(0, 1, (n * n + 1,), int8)}``: own discs and opponent's discs, and the
-      legal actions if the agent is selected (otherwise none, as in PettingZoo's games); at the end, the pass.
-    * Rewards: zero until the end, then both at once: ``reward="win"``: +1, 0, -1; ``reward="discs"``: final score over ``n * n``.
+    * Actions: ``Discrete(n * n + 1)``, squares row by row and then the pass, which is legal only when nothing else is.
+      Passes are explicit: the agent that must pass is selected, and passes.
+    * Observations: ``{"observation": Box(0, 1, (2, n, n), int8), "action_mask": Box(0, 1, (n * n + 1,), int8)}``: own
+      discs and opponent's discs, and the legal actions if the agent is selected (otherwise none, as in PettingZoo's
+      games); at the end, the pass.
+    * Rewards: zero until the end, then both at once: ``reward="win"``: +1, 0, -1; ``reward="discs"``: final score over
+      ``n * n``.
     * An illegal action (``illegal="lose"``) ends the game: -1 for who played it, +1 for the other. ``"raise"`` raises
       `gymnasium.error.InvalidAction`; ``"random"`` plays a random legal action instead.
-    * Other options as in `reversi_env.envs.ReversiEnv`: ``size``, ``variant``, ``start``, ``opening_plies``, ``empties``, ``render_mode``; and
-      ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties``.
+    * Other options as in `reversi_env.envs.ReversiEnv`: ``size``, ``variant``, ``start``, ``opening_plies``,
+      ``empties``, ``render_mode``; and ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties``.
     * `state`: (3, n, n) int8: black discs, white discs, and a plane of ones if white is to move.
 
     A game in progress can be copied, deep-copied and pickled.
@@ -43,7 +45,7 @@ class raw_env(AECEnv):  # noqa: N801 - PettingZoo's name for it
 
     def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
         super().__init__()
-        self.metadata = {
+        self.metadata: dict[str, Any] = {
             "render_modes": ["ansi", "rgb_array", "human"],
             "name": "reversi_v0",
             "is_parallelizable": False,

@@ -1,7 +1,8 @@
 """The rules over arrays of positions, at compiled speed and with the GIL released.
 
-Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are the 8x8 frame's, 0-63, and 64 is the
-pass. ``parallel=True`` spreads the work over all of numba's threads, which pays from a few ten thousand positions on.
+Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are the 8x8 frame's, 0-63, and
+64 is the pass. ``parallel=True`` spreads the work over all of numba's threads, which pays from a few ten thousand
+positions on.
 
 >>> import numpy as np
 >>> own, opp = start(1000)
@@ -157,8 +158,8 @@ def random_positions(
 ) -> tuple[Boards, Boards]:
     """Positions after random legal play from the start: *plies* moves and passes each (one number, or one for every position).
 
-    A game that ends earlier is played again with other moves until it does not, so all positions have a history of exactly that
-    length — unless a hundred tries fail, which raises: no random game is that long.
+    A game that ends earlier is played again with other moves until it does not, so all positions have a history of
+    exactly that length — unless a hundred tries fail, which raises: no random game is that long.
     """
     lengths = np.broadcast_to(np.asarray(plies, np.int64), (count,)).copy()
     if (lengths < 0).any():

@@ -30,8 +30,8 @@ _EMPTY_CHARACTERS = "-._"
 class Position:
     """A position: the rules, the discs of the side to move (`own`) and of the other side (`opp`), and whose turn it is.
 
-    `own` and `opp` are Python ints, bit ``sq`` set for a disc on square ``sq`` of the 8x8 frame. Positions compare and hash by
-    value and never change: `play` returns a new one.
+    `own` and `opp` are Python ints, bit ``sq`` set for a disc on square ``sq`` of the 8x8 frame. Positions compare and
+    hash by value and never change: `play` returns a new one.
 
     >>> position = Position.initial()
     >>> position.legal_moves()
@@ -62,7 +62,8 @@ class Position:
         if self.turn not in (BLACK, WHITE):
             raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
 
-    # --- making positions -------------------------------------------------------------------------------------------------
+    # --- making positions
+    # -------------------------------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, rules: Rules | None = None) -> Position:
@@ -80,7 +81,8 @@ class Position:
     def from_text(cls, text: str, turn: Colour = BLACK, rules: Rules | None = None) -> Position:
         """Read a board of one character a square, row by row, white space ignored.
 
-        Black is ``X x * B b ●``, white is ``O o 0 W w ○``, empty is ``- . _``. Without *rules* the size follows from the length.
+        Black is ``X x * B b ●``, white is ``O o 0 W w ○``, empty is ``- . _``. Without *rules* the size follows from
+        the length.
         """
         if not isinstance(text, str):
             raise PositionError(f"board {shown(text)} is not text: expected one character a square")
@@ -125,7 +127,8 @@ class Position:
         ]
         return cls.from_colours(rules, boards[0], boards[1], turn)
 
-    # --- reading it -------------------------------------------------------------------------------------------------------
+    # --- reading it
+    # -------------------------------------------------------------------------------------------------------
 
     @property
     def black(self) -> int:
@@ -209,7 +212,8 @@ class Position:
         boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
         return int(bitboard.frontier(*boards, np.uint64(self.rules.playable)))
 
-    # --- playing ----------------------------------------------------------------------------------------------------------
+    # --- playing
+    # ----------------------------------------------------------------------------------------------------------
 
     def play(self, move: Move) -> Position:
         """The position after *move*: a square name, an action number, or the pass (by name or number)."""
@@ -242,7 +246,8 @@ class Position:
             raise RulesError(f"depth {shown(depth)}: expected a whole number of plies, 0 or more")
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
 
-    # --- symmetry ---------------------------------------------------------------------------------------------------------
+    # --- symmetry
+    # ---------------------------------------------------------------------------------------------------------
 
     def transformed(self, symmetry: int) -> Position:
         """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
@@ -260,7 +265,8 @@ class Position:
         """A 64-bit hash of the boards seen from the side to move, the same on every machine."""
         return int(position_hash(*self._boards()))
 
-    # --- writing it -------------------------------------------------------------------------------------------------------
+    # --- writing it
+    # -------------------------------------------------------------------------------------------------------
 
     def to_text(self) -> str:
         """One character a square, row by row: X black, O white, - empty."""

@@ -49,12 +49,12 @@ BLACK, WHITE = Colour.BLACK, Colour.WHITE
 class Rules:
     """One of the games: a board of ``size`` x ``size`` squares, most discs win (*normal*) or fewest do (*reversed*).
 
-    ``start`` chooses the four discs of the start: *standard* (white on d4 and e5, black on e4 and d5 of the 8x8 board) or
-    *parallel* (white on d4 and e4, black on d5 and e5).
+    ``start`` chooses the four discs of the start: *standard* (white on d4 and e5, black on e4 and d5 of the 8x8 board)
+    or *parallel* (white on d4 and e4, black on d5 and e5).
 
     A smaller board is centred in the 8x8 frame of the bitboards. An *action* numbers the board's own squares row by row
-    from the top left, and the last action, ``size ** 2``, is the pass; a *square* (`sq`) numbers the frame's. On the 8x8
-    board both are the same.
+    from the top left, and the last action, ``size ** 2``, is the pass; a *square* (`sq`) numbers the frame's. On the
+    8x8 board both are the same.
     """
 
     size: int = 8

@@ -1,4 +1,4 @@
-"""The vector environment as a stable-baselines3 ``VecEnv``, so that its algorithms (and MaskablePPO) run on the batch at full speed."""
+"""The vector environment as a stable-baselines3 ``VecEnv``: its algorithms, MaskablePPO too, run on the batch at full speed."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from reversi_env.envs import OpponentPool, ReversiVectorEnv
 class ReversiVecEnv(VecEnv):
     """*num_envs* games for stable-baselines3 in the single-agent view; options as in `reversi_env.envs.ReversiVectorEnv`.
 
-    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation`` and ``episode`` (return, length,
-    seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed. ``opponents`` is the pool, to be changed while training.
+    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation`` and
+    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed. ``opponents`` is
+    the pool, to be changed while training.
     """
 
     def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
@@ -57,7 +58,7 @@ class ReversiVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones):
             infos[i] = {
-                "terminal_observation": _row(games_info["final_obs"], i),
+                "terminal_observation": _row(games_info["final_obs"], int(i)),
                 "TimeLimit.truncated": False,
                 "episode": {
                     "r": float(self._returns[i]),

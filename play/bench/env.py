@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def aec_rate(plies: int, repeats: int) -> float:
 
 def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
     """Plies a second of the vector environment in two-player mode at batch 4096, on one thread and on all."""
-    works = {}
+    works: dict[str, Callable[[], int]] = {}
     for name, parallel in (("one", False), ("all", True)):
         envs = ReversiVectorEnv(BATCH, opponent=None, parallel=parallel)
         envs.reset(seed=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter
 
 
@@ -11,7 +11,7 @@ def rate(work: Callable[[], int], repeats: int) -> float:
     return best_rates({"": work}, repeats)[""]
 
 
-def best_rates(works: dict[str, Callable[[], int]], repeats: int) -> dict[str, float]:
+def best_rates(works: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, float]:
     """Best rate of each work, run in turns, so that a change in the machine's speed meets all of them alike."""
     for work in works.values():
         work()

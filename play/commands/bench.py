@@ -75,9 +75,9 @@ def rules(as_json: Json = False) -> None:
 
 @app.command("env")
 def env(as_json: Json = False) -> None:
-    """Plies a second of the single, the PettingZoo and the vector environment, observations and masks produced at every step.
+    r"""Plies a second of the environments, with observations and masks produced at every step.
 
-    Pgx and OpenSpiel are measured beside them where they are installed (pip install 'reversi-lab\\[bench]').
+    Pgx and OpenSpiel are measured beside them where they are installed (pip install 'reversi-lab\[bench]').
     """
     from play.bench import env as speed
     from play.bench import machine

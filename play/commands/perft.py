@@ -25,7 +25,8 @@ def perft(
 ) -> None:
     """Count the move sequences of DEPTH plies from the start.
 
-    A pass is a ply; a game that ended earlier is not counted. The count is compared with the published table where that reaches.
+    A pass is a ply; a game that ended earlier is not counted. The count is compared with the published table where that
+    reaches.
     """
     from reversi_env import Position, Rules
 

@@ -1,6 +1,7 @@
 """The rules over whole arrays of positions: one loop each, compiled for one thread and for all.
 
-`own`, `opp` and the outputs are one-dimensional arrays of equal length. The public face, with checks, is `reversi_env.batch`.
+`own`, `opp` and the outputs are one-dimensional arrays of equal length. The public face, with checks, is
+`reversi_env.batch`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The rules of Reversi on two 64-bit boards.
 
-`own` holds the discs of the side to move, `opp` those of the other side, `playable` the squares of the board within the 8x8
-frame (all 64, or a centred 6x6 or 4x4). All boards are uint64, all counts int64. Normal and Reversed share every function:
-they differ only in the sign that the caller puts on a final score.
+`own` holds the discs of the side to move, `opp` those of the other side, `playable` the squares of the board within the
+8x8 frame (all 64, or a centred 6x6 or 4x4). All boards are uint64, all counts int64. Normal and Reversed share every
+function: they differ only in the sign that the caller puts on a final score.
 """
 
 from __future__ import annotations

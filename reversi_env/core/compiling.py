@@ -2,9 +2,9 @@
 
 Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with three differences:
 
-* **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another file
-  would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel folders
-  that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
+* **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
+  file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
+  folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
 * **No mixed-up options.** A serial and a parallel build of the same function get separate cache entries.
 * **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
 """

@@ -1,12 +1,12 @@
 """The table of safe discs on an edge, and how it was made.
 
-A disc on an edge can only be turned along that edge. It is *safe* if no sequence of discs of either colour put on the edge's empty
-squares, in any order, can turn it. That is decided once for every filling of an edge by `safe_discs` and kept in
-``edge_stability.npy`` (``python -m reversi_env.core.edge_table`` writes it anew).
+A disc on an edge can only be turned along that edge. It is *safe* if no sequence of discs of either colour put on the
+edge's empty squares, in any order, can turn it. That is decided once for every filling of an edge by `safe_discs` and
+kept in ``edge_stability.npy`` (``python -m reversi_env.core.edge_table`` writes it anew).
 
-The table is indexed ``[margin, code]``: the margin is the width of the frame's rim (0, 1, 2 for 8x8, 6x6, 4x4), the code reads the
-frame's eight squares as ternary digits (0 empty, 1 own, 2 opponent; square *i* counts ``3**i``). The entry has bit *i* set
-where the disc on square *i* is safe, whatever its colour.
+The table is indexed ``[margin, code]``: the margin is the width of the frame's rim (0, 1, 2 for 8x8, 6x6, 4x4), the
+code reads the frame's eight squares as ternary digits (0 empty, 1 own, 2 opponent; square *i* counts ``3**i``). The
+entry has bit *i* set where the disc on square *i* is safe, whatever its colour.
 """
 
 from __future__ import annotations

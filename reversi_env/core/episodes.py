@@ -1,12 +1,13 @@
 """Episodes: the step that every environment shares, compiled once.
 
-The single environment is a batch of one, the vector environment a batch of many, and both go through `step_all` and `reset_all`; that is why the
-same seed and the same actions give the same game in each. An episode is one `STATE` record, the game that is played one `GAME`
-record, so that a kernel takes two arrays and no tuple of options.
+The single environment is a batch of one, the vector environment a batch of many, and both go through `step_all` and
+`reset_all`; that is why the same seed and the same actions give the same game in each. An episode is one `STATE`
+record, the game that is played one `GAME` record, so that a kernel takes two arrays and no tuple of options.
 
-Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour, an opponent is drawn from
-the pool at the beginning of every episode, and it moves between the agent's actions: by a built-in policy, or, if it is ``EXTERNAL``, by whoever
-calls `opponent_moves`. The opponent's passes are made for it; the agent's own are actions of its own.
+Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour,
+an opponent is drawn from the pool at the beginning of every episode, and it moves between the agent's actions: by a
+built-in policy, or, if it is ``EXTERNAL``, by whoever calls `opponent_moves`. The opponent's passes are made for it;
+the agent's own are actions of its own.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ STATE = np.dtype(
     align=True,
 )
 
-#: The game and the way it is played. (Parallel loops read it inside the loop: numba cannot carry a record in from outside.)
+#: The game and the way it is played. (Parallel loops read it inside the loop: numba cannot carry a record in from
+#: outside.)
 GAME = np.dtype(
     [
         ("playable", np.uint64),
@@ -211,7 +213,8 @@ def _choose_colour(state, game):
 def begin(state, game, pool):
     """Begin an episode: the agent's opponent and colour, a random opening, and the opponent's first move if it has one.
 
-    A start that leaves the agent nothing to decide (the game is over already) is drawn again, up to RANDOM_START_TRIES times.
+    A start that leaves the agent nothing to decide (the game is over already) is drawn again, up to RANDOM_START_TRIES
+    times.
     """
     state.illegal = 0
     state.episode += 1
@@ -337,7 +340,8 @@ def _write_flat(state, squares, observations, masks, i):
 def observe_planes(states, squares, observations, masks, to_move):
     """Write every environment's observation, mask and player to move.
 
-    A loop of its own, apart from `step_all`: LLVM vectorises the writing only when nothing else is in the loop (three times as fast).
+    A loop of its own, apart from `step_all`: LLVM vectorises the writing only when nothing else is in the loop (three
+    times as fast).
     """
     for i in prange(states.size):
         _write_planes(states[i], squares, observations, masks, i)
@@ -361,7 +365,8 @@ def observe_one(states, games, squares, observation, mask):
         _write_flat(states[0], squares, observation, mask, 0)
 
 
-# --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple ------------------
+# --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple
+# ------------------
 
 
 @kernel
@@ -384,7 +389,8 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
     return reward, state.over, state.turn, state.agent, state.illegal
 
 
-# --- many environments ------------------------------------------------------------------------------------------------------------
+# --- many environments
+# ------------------------------------------------------------------------------------------------------------
 
 
 @both_builds
@@ -422,7 +428,7 @@ _step_rows, _planes_rows, _flat_rows = step_all.serial, observe_planes.serial, o
 
 @kernel(parallel=True)
 def step_and_observe_chunks(states, games, pool, squares, actions, rewards, terminated, observations, masks, to_move):
-    """`step_all`, then the observations, on all threads with one launch: the serial loops over chunks that stay in a core's cache."""
+    """`step_all`, then the observations, on all threads with one launch: the serial loops, over chunks."""
     for chunk in prange((states.size + CHUNK - 1) // CHUNK):
         low = chunk * CHUNK
         high = min(states.size, low + CHUNK)
@@ -444,7 +450,7 @@ def find_waiting(states, out):
 
 @both_builds
 def opponent_moves(states, games, indices, actions, rewards, terminated, legal):
-    """Play the external opponents' actions in the episodes *indices* and settle the agents' rewards; an illegal one is only marked."""
+    """Play external opponents' actions in the episodes *indices* and settle the rewards; an illegal one is only marked."""
     for k in prange(indices.size):
         state = states[indices[k]]
         sq = square_of_action(actions[k], games[0])

@@ -1,7 +1,7 @@
 """The 8x8 frame as numbers: squares, axes, rays and line masks that the kernels read.
 
-A square `sq` is 0-63, a1 = 0 at the top left, row by row. Smaller boards sit centred in the frame, with a rim around them that
-no disc can enter; nothing here depends on the size.
+A square `sq` is 0-63, a1 = 0 at the top left, row by row. Smaller boards sit centred in the frame, with a rim around
+them that no disc can enter; nothing here depends on the size.
 """
 
 from __future__ import annotations

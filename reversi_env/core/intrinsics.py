@@ -1,7 +1,7 @@
 """The few operations that numba cannot express well in Python: bit counts, and eight directions in SIMD lanes.
 
-Each intrinsic has a plain Python twin of the same meaning (`*_scalar`, or ``int.bit_count`` and friends), which is what CPUs
-without wide vectors compile, what a GPU compiles, and what the tests compare with.
+Each intrinsic has a plain Python twin of the same meaning (`*_scalar`, or ``int.bit_count`` and friends), which is what
+CPUs without wide vectors compile, what a GPU compiles, and what the tests compare with.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def run_ends_scalar(own: np.uint64, opp: np.uint64) -> np.uint64:
 def outflanked_scalar(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
     """The *opp* discs between square *sq* and an *own* disc, over all eight directions.
 
-    Upwards, adding one to a ray whose other squares are all set carries through the run of *opp* discs to the first square
-    behind it. Downwards, that square is the highest one without an *opp* disc.
+    Upwards, adding one to a ray whose other squares are all set carries through the run of *opp* discs to the first
+    square behind it. Downwards, that square is the highest one without an *opp* disc.
     """
     one = np.uint64(1)
     flipped = np.uint64(0)

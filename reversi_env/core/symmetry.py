@@ -1,7 +1,7 @@
 """The eight symmetries of the square, a canonical form and a hash of positions.
 
-Symmetry *k* (0-7) is: mirror the rows if bit 0 of *k* is set, then mirror the columns if bit 1 is, then transpose if bit 2 is.
-Centred boards map onto themselves, so that one set of functions serves all sizes.
+Symmetry *k* (0-7) is: mirror the rows if bit 0 of *k* is set, then mirror the columns if bit 1 is, then transpose if
+bit 2 is. Centred boards map onto themselves, so that one set of functions serves all sizes.
 """
 
 from __future__ import annotations

@@ -3,11 +3,14 @@
 An opponent is one of:
 
 * ``"random"`` or ``"greedy"``: played inside the compiled step;
-* any other text: an agent spec such as ``"greedy:seed=7"``, made by whatever package has registered itself under the entry-point group
-  ``reversi_env.opponents`` (a function from a spec to an object with ``choose``); nothing is imported before it is needed;
+* any other text: an agent spec such as ``"greedy:seed=7"``, made by whatever package has registered itself under the
+  entry-point group ``reversi_env.opponents`` (a function from a spec to an object with ``choose``); nothing is imported
+  before it is needed;
 * an object with ``choose(position) -> action``: an agent that thinks in `Position`;
-* an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks`` if it takes them;
-* a callable ``policy(observation, action_mask) -> action``. In a vector environment both arrays have a leading axis of games, and so has the answer;
+* an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks``
+  if it takes them;
+* a callable ``policy(observation, action_mask) -> action``. In a vector environment both arrays have a leading axis of
+  games, and so has the answer;
 * an `OpponentPool`, or a list of the above: one is drawn for every episode.
 
 Observations are the environment's own (planes or flat) from the opponent's side.
@@ -28,6 +31,7 @@ from reversi_env.errors import shown
 from reversi_env.position import Position
 
 ENTRY_POINT_GROUP = "reversi_env.opponents"
+_EXTERNAL = episodes.EXTERNAL_OPPONENT
 BUILT_IN = {"random": episodes.RANDOM_OPPONENT, "greedy": episodes.GREEDY_OPPONENT}
 
 
@@ -96,17 +100,14 @@ class Player:
 
     def __init__(self, opponent: Any) -> None:
         self.opponent = opponent
-        self.kind = (
-            BUILT_IN.get(opponent, episodes.EXTERNAL_OPPONENT)
-            if isinstance(opponent, str)
-            else episodes.EXTERNAL_OPPONENT
-        )
+        self.kind = BUILT_IN.get(opponent, _EXTERNAL) if isinstance(opponent, str) else _EXTERNAL
         self._agent: Any = None
-        if self.kind == episodes.EXTERNAL_OPPONENT:
+        if self.kind == _EXTERNAL:
             self._agent = _agent_from_spec(opponent) if isinstance(opponent, str) else opponent
             if not (hasattr(self._agent, "choose") or hasattr(self._agent, "predict") or callable(self._agent)):
                 raise SettingsError(
-                    f"opponent {shown(opponent)}: expected a name, a spec, a callable, an object with choose() or predict(), or a pool"
+                    f"opponent {shown(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
+                    "a pool, or None for two-player mode"
                 )
 
     def actions(

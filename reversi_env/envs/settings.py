@@ -133,7 +133,7 @@ def no_start_found(settings: Settings) -> SettingsError:
     """The error for a start that leaves the agent nothing to decide."""
     asked = f"empties={settings.empties}" if settings.empties is not None else f"opening_plies={settings.opening_plies}"
     return SettingsError(
-        f"no start with {asked} found that leaves the agent a move: expected a position, or an opening, with more of the game to come"
+        f"no start with {asked} found that leaves the agent a move: expected a start with more of the game to come"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -30,20 +30,22 @@ class ReversiEnv(gym.Env):
 
     ## Description
 
-    Black moves first. A move puts a disc on an empty square so that at least one straight run of the opponent's discs is enclosed
-    between it and another own disc; all enclosed discs turn. Who has no move must pass. The game ends as soon as neither side can
-    move. In ``Reversi-v0`` the side with more discs wins, in ``ReversedReversi-v0`` the one with fewer.
+    Black moves first. A move puts a disc on an empty square so that at least one straight run of the opponent's discs
+    is enclosed between it and another own disc; all enclosed discs turn. Who has no move must pass. The game ends as
+    soon as neither side can move. In ``Reversi-v0`` the side with more discs wins, in ``ReversedReversi-v0`` the one
+    with fewer.
 
     There are two ways to use it:
 
     * **Single-agent view** (an ``opponent`` is given): the agent plays one colour, the opponent's moves are part of the
       environment. The opponent's passes are made for it; the agent passes by an action of its own.
-    * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is seen from the side to
-      move, the reward belongs to the player who has just moved.
+    * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is seen from the
+      side to move, the reward belongs to the player who has just moved.
 
     ## Action space
 
-    ``Discrete(n * n + 1)``: the squares row by row from a1 at the top left, then the pass. The pass is legal only when no square is.
+    ``Discrete(n * n + 1)``: the squares row by row from a1 at the top left, then the pass. The pass is legal only when
+    no square is.
 
     ## Observation space
 
@@ -55,9 +57,9 @@ class ReversiEnv(gym.Env):
 
     ## Legal actions
 
-    ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, what sb3-contrib asks for) and `sample_legal`
-    (a uniformly random legal action, some thirty times faster than ``action_space.sample(mask)``). The mask is never empty: at the end
-    it allows the pass alone.
+    ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, what sb3-contrib asks for)
+    and `sample_legal` (a uniformly random legal action, some thirty times faster than ``action_space.sample(mask)``).
+    The mask is never empty: at the end it allows the pass alone.
 
     ## Rewards
 
@@ -66,31 +68,33 @@ class ReversiEnv(gym.Env):
     * ``reward="win"``: +1 for a win, 0 for a draw, -1 for a loss;
     * ``reward="discs"``: the final score over ``n * n``, from -1 to 1; empty squares count for the winner;
     * ``reward="shaped"``: as ``"win"``, and at every step :math:`F(s, s') = \gamma\Phi(s') - \Phi(s)` on top, where
-      :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent, :math:`\Phi = 0` once the game
-      is over, and :math:`\gamma` is ``discount``, to be set to the learner's own.
+      :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent, :math:`\Phi =
+      0` once the game is over, and :math:`\gamma` is ``discount``, to be set to the learner's own.
 
-    Shaping leaves the optimal policies as they are. Proof: along an episode :math:`s_0, \dots, s_T` the shaping terms add up, discounted, to
-    :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) = \gamma^T\Phi(s_T) - \Phi(s_0) = -\Phi(s_0)`, since the sum telescopes and
-    :math:`\Phi(s_T) = 0`. Every policy's return from :math:`s_0` changes by the same number, which no action influences; so the order of
-    the policies, and with it the best ones, stay (Ng, Harada and Russell, 1999). In two-player mode a player does not see the transitions
-    that the other one makes, the sum does not telescope, and the option is refused.
+    Shaping leaves the optimal policies as they are. Proof: along an episode :math:`s_0, \dots, s_T` the shaping terms
+    add up, discounted, to :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) = \gamma^T\Phi(s_T) - \Phi(s_0) =
+    -\Phi(s_0)`, since the sum telescopes and :math:`\Phi(s_T) = 0`. Every policy's return from :math:`s_0` changes by
+    the same number, which no action influences; so the order of the policies, and with it the best ones, stay (Ng,
+    Harada and Russell, 1999). In two-player mode a player does not see the transitions that the other one makes, the
+    sum does not telescope, and the option is refused.
 
     ## Illegal actions
 
-    ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction`, and nothing
-    has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` tells. What is not an integer from 0 to
-    ``n * n`` always raises.
+    ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction`, and
+    nothing has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` tells. What
+    is not an integer from 0 to ``n * n`` always raises.
 
     ## Info
 
-    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: whose view the observation is); ``agent``: the agent's colour likewise
-    (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of (black, white), in two-player mode.
+    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: whose view the observation is); ``agent``: the
+    agent's colour likewise (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of (black, white),
+    in two-player mode.
 
     ## Starting state
 
-    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move. On top of it ``opening_plies`` random plies,
-    or random play until ``empties`` squares are left. ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties`` and ``colour`` for one
-    episode.
+    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move. On top of it
+    ``opening_plies`` random plies, or random play until ``empties`` squares are left. ``reset(options=…)`` takes
+    ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
 
     ## Episode end
 
@@ -98,9 +102,10 @@ class ReversiEnv(gym.Env):
 
     ## Arguments
 
-    ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (see `reversi_env.envs.opponents`), ``colour`` of the
-    agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"`` by episode), ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount``,
-    ``observation``, ``illegal``, ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``).
+    ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (see
+    `reversi_env.envs.opponents`), ``colour`` of the agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"``
+    by episode), ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``illegal``,
+    ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``).
 
     >>> import gymnasium, reversi_env
     >>> env = gymnasium.make("Reversi-v0", size=6, opponent="greedy")
@@ -113,7 +118,10 @@ class ReversiEnv(gym.Env):
     * v0: first version.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array", "human"], "render_fps": 4}
+    metadata = {  # noqa: RUF012 - Gymnasium's own way
+        "render_modes": ["ansi", "rgb_array", "human"],
+        "render_fps": 4,
+    }
 
     def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
@@ -140,7 +148,8 @@ class ReversiEnv(gym.Env):
         self._window: Any = None
         self._seed_kernel(None)
 
-    # --- Gymnasium's API --------------------------------------------------------------------------------------------------------
+    # --- Gymnasium's API
+    # --------------------------------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. Same seed, same episodes from then on, whatever the opponents draw included."""
@@ -205,7 +214,8 @@ class ReversiEnv(gym.Env):
             self._window.close()
             self._window = None
 
-    # --- legal actions ----------------------------------------------------------------------------------------------------------
+    # --- legal actions
+    # ----------------------------------------------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray:
         """The legal actions as booleans, for sb3-contrib's maskable algorithms."""
@@ -216,7 +226,8 @@ class ReversiEnv(gym.Env):
         episodes.sample_all.serial(self._state, self._game, self._sampled)
         return int(self._sampled[0])
 
-    # --- state ------------------------------------------------------------------------------------------------------------------
+    # --- state
+    # ------------------------------------------------------------------------------------------------------------------
 
     def position(self) -> Position:
         """The position, seen from the side whose view the observation is."""
@@ -244,7 +255,8 @@ class ReversiEnv(gym.Env):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_window": None}
 
-    # --- inside -----------------------------------------------------------------------------------------------------------------
+    # --- inside
+    # -----------------------------------------------------------------------------------------------------------------
 
     _turn = 0
 

@@ -24,16 +24,19 @@ class ReversiVectorEnv(VectorEnv):
 
     Environment *i* of a reset with ``seed=s`` plays exactly the episodes of a single environment with ``seed=s + i``.
 
-    * ``opponent``: as in `ReversiEnv`. ``"random"`` and ``"greedy"`` move inside the kernel. Any other opponent is called once a step, with all
-      games in which it is to move. ``None`` is two-player mode: each action is for the side to move of its game.
-    * ``autoreset_mode``: Gymnasium's three. ``NEXT_STEP`` (default): the step after the end ignores the action, begins the next episode and
-      gives reward 0. ``SAME_STEP``: the observation is already the next episode's, ``infos["final_obs"]`` and ``infos["final_info"]`` hold the
-      end. ``DISABLED``: call ``reset(options={"reset_mask": mask})``.
-    * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for callers that copy anyway.
+    * ``opponent``: as in `ReversiEnv`. ``"random"`` and ``"greedy"`` move inside the kernel. Any other opponent is
+      called once a step, with all games in which it is to move. ``None`` is two-player mode: each action is for the
+      side to move of its game.
+    * ``autoreset_mode``: Gymnasium's three. ``NEXT_STEP`` (default): the step after the end ignores the action, begins
+      the next episode and gives reward 0. ``SAME_STEP``: the observation is already the next episode's,
+      ``infos["final_obs"]`` and ``infos["final_info"]`` hold the end. ``DISABLED``: call ``reset(options={"reset_mask":
+      mask})``.
+    * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
+      callers that copy anyway.
     * ``parallel=True`` runs the kernels on all of numba's threads.
 
-    ``infos``: ``action_mask`` (num_envs x actions, int8) and ``to_move`` (0 black, 1 white), for every game; ``agent`` in the single-agent view.
-    `sample_legal` draws a random legal action for every game.
+    ``infos``: ``action_mask`` (num_envs x actions, int8) and ``to_move`` (0 black, 1 white), for every game; ``agent``
+    in the single-agent view. `sample_legal` draws a random legal action for every game.
 
     >>> import gymnasium, reversi_env
     >>> envs = gymnasium.make_vec("Reversi-v0", num_envs=4096, opponent=None)
@@ -92,7 +95,8 @@ class ReversiVectorEnv(VectorEnv):
         self._read_pool()
         self._seed(None, self._every)
 
-    # --- Gymnasium's API --------------------------------------------------------------------------------------------------------
+    # --- Gymnasium's API
+    # --------------------------------------------------------------------------------------------------------
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -145,7 +149,8 @@ class ReversiVectorEnv(VectorEnv):
         draw = render_ansi if self.render_mode == "ansi" else render_rgb
         return tuple(draw(position_of(state, self.rules), last_action_of(state, self.rules)) for state in self._states)
 
-    # --- legal actions and state ------------------------------------------------------------------------------------------------
+    # --- legal actions and state
+    # ------------------------------------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray:
         """The legal actions of every game as booleans."""
@@ -185,7 +190,8 @@ class ReversiVectorEnv(VectorEnv):
         twin._begun = self._begun
         return twin
 
-    # --- inside -----------------------------------------------------------------------------------------------------------------
+    # --- inside
+    # -----------------------------------------------------------------------------------------------------------------
 
     def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
         boards = np.empty((self.num_envs, self._board_size), np.int8)

@@ -34,7 +34,8 @@ class _Symmetric(gym.Wrapper):
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
-        self._images = action_images(env.unwrapped.rules.size)
+        self._game: Any = env.unwrapped
+        self._images = action_images(self._game.rules.size)
         self.symmetry = 0
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
@@ -55,11 +56,11 @@ class _Symmetric(gym.Wrapper):
 
     def action_masks(self) -> np.ndarray:
         """The legal actions as the caller sees them."""
-        return self._turned_actions(self.env.unwrapped.action_masks())
+        return self._turned_actions(self._game.action_masks())
 
     def sample_legal(self) -> int:
         """A random legal action as the caller sees it."""
-        return int(self._images[self.symmetry, self.env.unwrapped.sample_legal()])
+        return int(self._images[self.symmetry][self._game.sample_legal()])
 
     def _choose(self, *, begins: bool) -> int:
         raise NotImplementedError
@@ -87,24 +88,25 @@ class SymmetryAugmentation(_Symmetric):
     """Shows every episode under a random one of the eight symmetries, drawn from the environment's ``np_random``."""
 
     def _choose(self, *, begins: bool) -> int:
-        return int(self.env.unwrapped.np_random.integers(8)) if begins else self.symmetry
+        return int(self._game.np_random.integers(8)) if begins else self.symmetry
 
 
 class CanonicalPositions(_Symmetric):
     """Shows every position in its canonical form: all eight images of a position look the same, which tables like."""
 
     def _choose(self, *, begins: bool) -> int:
-        position = self.env.unwrapped.position()
+        position = self._game.position()
         return int(canonical(np.uint64(position.own), np.uint64(position.opp))[2])
 
 
 class LastMovePlane(gym.Wrapper):
-    """Adds a third plane that marks the square of the last move, usually the opponent's reply; empty after a pass and at the start."""
+    """Adds a third plane that marks the square of the last move, usually the opponent's reply; empty after a pass."""
 
     def __init__(self, env: gym.Env) -> None:
         super().__init__(env)
-        self._rules = env.unwrapped.rules
-        if env.unwrapped.settings.observation != "planes":
+        self._game: Any = env.unwrapped
+        self._rules = self._game.rules
+        if self._game.settings.observation != "planes":
             raise SettingsError("LastMovePlane needs observation='planes'")
         self.observation_space = gym.spaces.Box(0, 1, (3, self._rules.size, self._rules.size), np.int8)
 
@@ -115,11 +117,11 @@ class LastMovePlane(gym.Wrapper):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play *action*."""
-        observation, *rest = self.env.step(action)
-        return self._with_last_move(observation), *rest
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._with_last_move(observation), reward, terminated, truncated, info
 
     def _with_last_move(self, planes: np.ndarray) -> np.ndarray:
-        last = last_action_of(self.env.unwrapped.get_state()[0], self._rules)
+        last = last_action_of(self._game.get_state()[0], self._rules)
         plane = np.zeros(self._rules.square_count, np.int8)
         if last is not None and last != self._rules.pass_action:
             plane[last] = 1

@@ -25,6 +25,10 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core")
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
+#: Source fingerprints of numba types whose meaning was registered from outside (an evaluator's record type): a kernel compiled
+#: for such a type depends on that source too.
+TYPE_FINGERPRINTS: dict[Any, str] = {}
+
 _announced = False
 
 
@@ -71,7 +75,9 @@ class FingerprintedCache(FunctionCache):
         return compiled
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple:
-        return (*super()._index_key(sig, codegen), self._options)
+        arguments = (getattr(argument, "dtype", argument) for argument in sig)
+        registered = tuple(TYPE_FINGERPRINTS.get(argument, "") for argument in arguments)
+        return (*super()._index_key(sig, codegen), self._options, registered)
 
 
 def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:

@@ -1,0 +1,445 @@
+"""The exact solver: the game's value in discs by alpha-beta to the end.
+
+Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play. Everything below the
+root's principal variation is a null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a true bound on that
+side (fail-soft).
+
+Layers, from the end of the game backwards:
+
+* 1 to 4 empty squares: hand-written, no move generation; squares alone in their quadrant first (`last_one` … `last_four`);
+* 5 and 6: all empty squares, those in quadrants with an odd number of empties first (`by_parity`);
+* more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies (`null_window`, `full_window`).
+
+A node is a position whose value is asked for, the one with a single empty square included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, neighbours
+from reversi_env.core.compiling import kernel
+from reversi_env.core.intrinsics import popcount, trailing_zeros
+from reversi_env.core.stability import stable_discs
+from search.core.table import NO_MOVE, bucket_of, lower_of, move_of, probe, second_move_of, store, upper_of
+
+#: Worst value a search can return; no score is as bad.
+WORST = -127
+#: Up to so many empties squares are tried in order of parity alone.
+PARITY_EMPTIES = 6
+#: From so many empties on, a child whose table entry refutes the position is looked for before any is searched.
+LOOK_AHEAD_EMPTIES = 10
+
+MOST_MOVES = 36
+
+#: All that a thread needs to solve: what is asked, what it may use, what it has counted, and room for its move lists.
+SOLVER = np.dtype(
+    [
+        ("playable", np.uint64),
+        ("squares", np.int64),
+        ("sign", np.int64),
+        ("table", np.int64),  # address of the table's words
+        ("bucket_mask", np.int64),
+        ("generation", np.int64),
+        ("nodes", np.int64),
+        ("node_limit", np.int64),
+        ("stop", np.int64),  # set from outside, or by the solver at the node limit: values are void from then on
+        ("corner_reply", np.int64),  # extra weight of a reply in a corner
+        ("corners", np.uint64),
+        ("turned", np.uint64, (64, MOST_MOVES)),
+        ("square", np.int64, (64, MOST_MOVES)),
+        ("rank", np.int64, (64, MOST_MOVES)),
+    ],
+    align=True,
+)
+
+QUADRANTS = np.array([0x0000_0000_0F0F_0F0F, 0x0000_0000_F0F0_F0F0, 0x0F0F_0F0F_0000_0000, 0xF0F0_F0F0_0000_0000], np.uint64)
+QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
+NEIGHBOURS = np.array(
+    [
+        sum(1 << (8 * r + c) for r in range(8) for c in range(8) if max(abs(r - sq // 8), abs(c - sq % 8)) == 1)
+        for sq in range(64)
+    ],
+    np.uint64,
+)
+#: Value from which on a stability cut-off is tried, by empties (Edax's thresholds).
+STABILITY_FROM = np.array(
+    [99, 99, 99, 99, 6, 8, 10, 12, 14, 16, *(20 + 2 * (e - 10) for e in range(10, 25)), *([49] * 40)], np.int64
+)
+
+
+@kernel
+def _turned(sq, own, opp):
+    """Discs turned by *sq*; cheap if no opponent's disc is next to it."""
+    return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARE
+
+
+@kernel
+def last_one(work, own, opp, sq):
+    """Value with one empty square left."""
+    work.nodes += 1
+    difference = 2 * popcount(own) - work.squares + 1
+    turned = _turned(sq, own, opp)
+    if turned:
+        return work.sign * (difference + 2 * popcount(turned) + 1)
+    turned = _turned(sq, opp, own)
+    if turned:
+        return work.sign * (difference - 2 * popcount(turned) - 1)
+    return work.sign * (difference + (difference > 0) - (difference < 0))
+
+
+@kernel
+def _over(work, own, opp):
+    return work.sign * final_score(own, opp, work.playable)
+
+
+@kernel
+def last_two(work, own, opp, a, b, alpha):
+    """Null window with two empty squares."""
+    work.nodes += 1
+    best = WORST
+    turned = _turned(a, own, opp)
+    if turned:
+        best = -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(a), b)
+        if best > alpha:
+            return best
+    turned = _turned(b, own, opp)
+    if turned:
+        return max(best, -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(b), a))
+    if best > WORST:
+        return best
+    best = -WORST
+    turned = _turned(a, opp, own)
+    if turned:
+        best = last_one(work, own ^ turned, opp | turned | ONE << np.uint64(a), b)
+        if best <= alpha:
+            return best
+    turned = _turned(b, opp, own)
+    if turned:
+        return min(best, last_one(work, own ^ turned, opp | turned | ONE << np.uint64(b), a))
+    return best if best < -WORST else _over(work, own, opp)
+
+
+@kernel
+def last_three(work, own, opp, a, b, c, alpha, passed):
+    """Null window with three empty squares, tried in the order given."""
+    work.nodes += 1
+    best = WORST
+    turned = _turned(a, own, opp)
+    if turned:
+        best = -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, -alpha - 1)
+        if best > alpha:
+            return best
+    turned = _turned(b, own, opp)
+    if turned:
+        best = max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, -alpha - 1))
+        if best > alpha:
+            return best
+    turned = _turned(c, own, opp)
+    if turned:
+        return max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, -alpha - 1))
+    if best > WORST:
+        return best
+    if passed:
+        return _over(work, own, opp)
+    return -last_three(work, opp, own, a, b, c, -alpha - 1, np.bool_(True))
+
+
+@kernel
+def _three(work, own, opp, a, b, c, alpha):
+    """Order three squares, a lonely one first, and search."""
+    if QUADRANT_OF[a] == QUADRANT_OF[b]:
+        if QUADRANT_OF[b] != QUADRANT_OF[c]:
+            return last_three(work, own, opp, c, a, b, alpha, np.bool_(False))
+    elif QUADRANT_OF[a] == QUADRANT_OF[c]:
+        return last_three(work, own, opp, b, a, c, alpha, np.bool_(False))
+    return last_three(work, own, opp, a, b, c, alpha, np.bool_(False))
+
+
+@kernel
+def last_four(work, own, opp, a, b, c, d, alpha, passed):
+    """Null window with four empty squares, tried in the order given."""
+    work.nodes += 1
+    best = WORST
+    turned = _turned(a, own, opp)
+    if turned:
+        best = -_three(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, d, -alpha - 1)
+        if best > alpha:
+            return best
+    turned = _turned(b, own, opp)
+    if turned:
+        best = max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, d, -alpha - 1))
+        if best > alpha:
+            return best
+    turned = _turned(c, own, opp)
+    if turned:
+        best = max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, d, -alpha - 1))
+        if best > alpha:
+            return best
+    turned = _turned(d, own, opp)
+    if turned:
+        return max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(d), a, b, c, -alpha - 1))
+    if best > WORST:
+        return best
+    if passed:
+        return _over(work, own, opp)
+    return -last_four(work, opp, own, a, b, c, d, -alpha - 1, np.bool_(True))
+
+
+@kernel
+def odd_squares(empties):
+    """The squares of the quadrants that have an odd number of empty squares."""
+    odd = NO_SQUARE
+    for quadrant in QUADRANTS:
+        if popcount(empties & quadrant) & 1:
+            odd |= quadrant
+    return odd
+
+
+@kernel
+def _four(work, own, opp, empties, alpha):
+    """Order four empty squares by parity, and search."""
+    odd = empties & odd_squares(empties)
+    first, rest = odd, empties & ~odd
+    if first == NO_SQUARE:
+        first, rest = rest, first
+    a = trailing_zeros(first)
+    first &= first - ONE
+    if first == NO_SQUARE:
+        first, rest = rest, first
+    b = trailing_zeros(first)
+    first &= first - ONE
+    if first == NO_SQUARE:
+        first, rest = rest, first
+    c = trailing_zeros(first)
+    first &= first - ONE
+    d = trailing_zeros(first if first != NO_SQUARE else rest)
+    return last_four(work, own, opp, a, b, c, d, alpha, np.bool_(False))
+
+
+@kernel
+def by_parity(work, own, opp, alpha, passed):
+    """Null window with five or six empty squares: odd quadrants first, no other order."""
+    work.nodes += 1
+    empties = work.playable & ~(own | opp)
+    count = popcount(empties)
+    odd = odd_squares(empties)
+    touched = empties & neighbours(opp)
+    best = WORST
+    for group in range(2):
+        squares = touched & (odd if group == 0 else ~odd)
+        while squares != NO_SQUARE:
+            sq = trailing_zeros(squares)
+            bit = squares & (~squares + ONE)
+            squares ^= bit
+            turned = flips(sq, own, opp)
+            if turned == NO_SQUARE:
+                continue
+            if count == 5:
+                value = -_four(work, opp ^ turned, own | turned | bit, empties ^ bit, -alpha - 1)
+            else:
+                value = -by_parity(work, opp ^ turned, own | turned | bit, -alpha - 1, np.bool_(False))
+            if value > best:
+                best = value
+                if best > alpha:
+                    return best
+    if best > WORST:
+        return best
+    if passed:
+        return _over(work, own, opp)
+    return -by_parity(work, opp, own, -alpha - 1, np.bool_(True))
+
+
+@kernel
+def few_empties(work, own, opp, alpha, count):
+    """Null window with at most PARITY_EMPTIES empty squares."""
+    if count > 4:
+        return by_parity(work, own, opp, alpha, np.bool_(False))
+    empties = work.playable & ~(own | opp)
+    if count == 4:
+        return _four(work, own, opp, empties, alpha)
+    if count == 0:
+        work.nodes += 1
+        return _over(work, own, opp)
+    a = trailing_zeros(empties)
+    if count == 1:
+        return last_one(work, own, opp, a)
+    empties &= empties - ONE
+    b = trailing_zeros(empties)
+    if count == 2:
+        return last_two(work, own, opp, a, b, alpha)
+    return _three(work, own, opp, a, b, trailing_zeros(empties & (empties - ONE)), alpha)
+
+
+@kernel
+def best_possible(work, own, opp):
+    """Upper bound of the value: discs that are safe for the wrong side stay there."""
+    wrong = stable_discs(opp, own, work.playable) if work.sign > 0 else stable_discs(own, opp, work.playable)
+    return work.squares - 2 * popcount(wrong)
+
+
+@kernel
+def list_moves(work, own, opp, moves, count, first, second):
+    """Write the moves with their ranks (lowest first to be searched) into the lists of this level; their number."""
+    empties = work.playable & ~(own | opp)
+    odd = odd_squares(empties)
+    listed = 0
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        bit = moves & (~moves + ONE)
+        moves ^= bit
+        turned = flips(sq, own, opp)
+        if sq == first:
+            rank = -1_000_000
+        elif turned == opp:
+            rank = -2_000_000 * work.sign
+        elif sq == second:
+            rank = -500_000
+        else:
+            child_own, child_opp = opp ^ turned, own | turned | bit
+            replies = legal_moves(child_own, child_opp, work.playable)
+            rank = 18 * (popcount(replies) + work.corner_reply * popcount(replies & work.corners))
+            if count <= 12:
+                rank -= 17 if bit & odd else 0
+            else:
+                rank -= 4 if bit & odd else 0
+                rank += 3 * popcount(neighbours(child_opp) & empties & ~bit)
+        work.turned[count, listed], work.square[count, listed], work.rank[count, listed] = turned, sq, rank
+        listed += 1
+    return listed
+
+
+@kernel
+def bring_best(work, count, at, listed):
+    """Exchange move *at* of this level with the best one from there on."""
+    best = at
+    for i in range(at + 1, listed):
+        if work.rank[count, i] < work.rank[count, best]:
+            best = i
+    if best != at:
+        turned, sq, rank = work.turned[count, best], work.square[count, best], work.rank[count, best]
+        work.turned[count, best], work.square[count, best], work.rank[count, best] = (
+            work.turned[count, at],
+            work.square[count, at],
+            work.rank[count, at],
+        )
+        work.turned[count, at], work.square[count, at], work.rank[count, at] = turned, sq, rank
+
+
+@kernel
+def refuting_child(work, own, opp, count, listed, alpha):
+    """A bound above *alpha* that some child's table entry proves, or WORST."""
+    for i in range(listed):
+        turned = work.turned[count, i]
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[count, i])
+        data = probe(work.table, bucket_of(child_own, child_opp, work.bucket_mask), child_own, child_opp)
+        if data and -upper_of(data) > alpha:
+            return -upper_of(data)
+    return WORST
+
+
+@kernel
+def null_window(work, own, opp, alpha, count):
+    """Is the value above *alpha*? A lower bound of it if so, an upper bound if not."""
+    if count <= PARITY_EMPTIES:
+        return few_empties(work, own, opp, alpha, count)
+    work.nodes += 1
+    if work.nodes > work.node_limit:
+        work.stop = 1
+    if work.stop:
+        return alpha
+    if alpha >= STABILITY_FROM[count]:
+        bound = best_possible(work, own, opp)
+        if bound <= alpha:
+            return bound
+    moves = legal_moves(own, opp, work.playable)
+    if moves == NO_SQUARE:
+        if legal_moves(opp, own, work.playable) == NO_SQUARE:
+            return _over(work, own, opp)
+        return -null_window(work, opp, own, -alpha - 1, count)
+    bucket = bucket_of(own, opp, work.bucket_mask)
+    data = probe(work.table, bucket, own, opp)
+    first, second = NO_MOVE, NO_MOVE
+    if data:
+        if lower_of(data) > alpha:
+            return lower_of(data)
+        if upper_of(data) <= alpha:
+            return upper_of(data)
+        first, second = move_of(data), second_move_of(data)
+    listed = list_moves(work, own, opp, moves, count, first, second)
+    if count >= LOOK_AHEAD_EMPTIES:
+        bound = refuting_child(work, own, opp, count, listed, alpha)
+        if bound > alpha:
+            return bound
+    best, best_sq = WORST, NO_MOVE
+    for i in range(listed):
+        bring_best(work, count, i, listed)
+        turned, sq = work.turned[count, i], work.square[count, i]
+        value = -null_window(work, opp ^ turned, own | turned | ONE << np.uint64(sq), -alpha - 1, count - 1)
+        if work.stop:
+            return alpha
+        if value > best:
+            best, best_sq = value, sq
+            if best > alpha:
+                break
+    lower, upper = (best, work.squares) if best > alpha else (-work.squares, best)
+    store(work.table, bucket, own, opp, lower, upper, best_sq, count, work.generation)
+    return best
+
+
+@kernel
+def full_window(work, own, opp, alpha, beta, count):
+    """The value, if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+    if beta - alpha == 1:
+        return null_window(work, own, opp, alpha, count)
+    work.nodes += 1
+    if work.nodes > work.node_limit:
+        work.stop = 1
+    if work.stop:
+        return alpha
+    moves = legal_moves(own, opp, work.playable)
+    if moves == NO_SQUARE:
+        if legal_moves(opp, own, work.playable) == NO_SQUARE:
+            return _over(work, own, opp)
+        return -full_window(work, opp, own, -beta, -alpha, count)
+    bucket = bucket_of(own, opp, work.bucket_mask)
+    data = probe(work.table, bucket, own, opp)
+    first, second = NO_MOVE, NO_MOVE
+    if data:
+        lower, upper = lower_of(data), upper_of(data)
+        if lower >= beta or lower == upper:
+            return lower
+        if upper <= alpha:
+            return upper
+        alpha, beta = max(alpha, lower), min(beta, upper)
+        first, second = move_of(data), second_move_of(data)
+    listed = list_moves(work, own, opp, moves, count, first, second)
+    best, best_sq, bar = WORST, NO_MOVE, alpha
+    for i in range(listed):
+        bring_best(work, count, i, listed)
+        turned, sq = work.turned[count, i], work.square[count, i]
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        if i == 0:
+            value = -full_window(work, child_own, child_opp, -beta, -bar, count - 1)
+        else:
+            value = -null_window(work, child_own, child_opp, -bar - 1, count - 1)
+            if bar < value < beta:
+                value = -full_window(work, child_own, child_opp, -beta, -value, count - 1)
+        if work.stop:
+            return alpha
+        if value > best:
+            best, best_sq = value, sq
+            bar = max(bar, best)
+            if bar >= beta:
+                break
+    lower = best if best > alpha else -work.squares
+    upper = best if best < beta else work.squares
+    store(work.table, bucket, own, opp, lower, upper, best_sq, count, work.generation)
+    return best
+
+
+@kernel
+def solve_one(works, own, opp, alpha, beta):
+    """Solve one position with the first of *works*: its value within the window."""
+    work = works[0]
+    return full_window(work, own, opp, alpha, beta, work.squares - popcount(own | opp))

@@ -1,0 +1,84 @@
+"""`evaluate`: the one generic through which the search knows any evaluator.
+
+An evaluator is plain data, one record of weights, and a function that reads it. ``@evaluator(DTYPE)`` joins the two: wherever a kernel calls
+``evaluate(net, own, opp)``, numba picks the function by the type of *net* and compiles it in. There is no function pointer, no Python in the loop, and
+one searcher for all evaluators. The value is for the side to move, in discs, positive if it is better for it under the rules' objective.
+
+>>> import numpy as np
+>>> from reversi_env.core.intrinsics import popcount
+>>> DOUBLE = np.dtype([("double_weight", np.float64)])
+>>> @evaluator(DOUBLE)
+... def doubled_discs(net, own, opp):
+...     return net.double_weight * (popcount(own) - popcount(opp))
+>>> float(static_values(np.ones(1, DOUBLE), np.array([7], np.uint64), np.array([8], np.uint64))[0])
+2.0
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+from numba.np.numpy_support import from_dtype
+
+from reversi_env.core.compiling import TYPE_FINGERPRINTS, kernel
+
+_FUNCTIONS: dict[types.Type, Callable] = {}
+
+
+def evaluate(net: Any, own: Any, opp: Any) -> float:
+    """Value of the position for the side to move in discs, by the evaluator whose record *net* is. For use in kernels."""
+    raise TypeError(f"evaluate is compiled into kernels; no evaluator is registered for {net!r}")
+
+
+@overload(evaluate)
+def _evaluate_by_type(net: Any, own: Any, opp: Any) -> Callable | None:
+    return _FUNCTIONS.get(net)
+
+
+def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
+    """Register the decorated ``function(net, own, opp)`` as `evaluate` for records of *dtype*.
+
+    The record type is the evaluator's identity: give it a field name that no other evaluator has.
+    """
+
+    def register(function: Callable) -> Callable:
+        record = from_dtype(np.dtype(dtype))
+        known = _FUNCTIONS.get(record)
+        if known is not None and known.__code__ != function.__code__:
+            raise ValueError(f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own")
+        _FUNCTIONS[record] = function
+        TYPE_FINGERPRINTS[record] = hashlib.sha256(_source(function)).hexdigest()
+        return function
+
+    return register
+
+
+def _source(function: Callable) -> bytes:
+    """The whole file that the function comes from, so that an edit of its helpers counts too; its bytecode where there is none."""
+    try:
+        file = inspect.getsourcefile(function)
+        if file is not None:
+            with open(file, "rb") as stream:  # noqa: PTH123 - may be a name such as <stdin>
+                return stream.read()
+    except (OSError, TypeError):
+        pass
+    return function.__code__.co_code + repr(function.__code__.co_consts).encode()
+
+
+@kernel
+def _static_values(nets, own, opp, out):
+    for i in range(own.size):
+        out[i] = evaluate(nets[0], own[i], opp[i])
+
+
+def static_values(nets: np.ndarray, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
+    """The evaluator's value of every position, no search; *nets* is an array of one record."""
+    out = np.empty(own.size, np.float64)
+    _static_values(nets, own, opp, out)
+    return out

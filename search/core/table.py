@@ -1,0 +1,126 @@
+"""The transposition table: fixed memory, four entries a bucket, safe to share between threads without a lock.
+
+An entry is three words: ``own ^ data``, ``opp ^ data`` and ``data``. It belongs to a position only if both boards come out right, so that an entry
+torn by two threads writing at once belongs to no position and is ignored (Hyatt and Mann, 2002). The data word holds, from the lowest
+bit: lower bound and upper bound (16 bits each, offset 2**15), best move and second-best move (8 bits each, 64: none), depth (8 bits) and
+generation (8 bits).
+
+Replacement has two tiers: three entries of a bucket are kept by depth, entries of earlier generations giving way first; the fourth takes
+whatever did not get in there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.core.compiling import kernel
+from reversi_env.core.symmetry import position_hash
+from search.core.memory import load_word, store_word
+
+WAYS = 4
+WORDS_PER_ENTRY = 3
+WORDS_PER_BUCKET = WAYS * WORDS_PER_ENTRY
+BYTES_PER_BUCKET = 8 * WORDS_PER_BUCKET
+
+NO_MOVE = 64
+#: Bounds are whole numbers within +-LIMIT, in the caller's unit.
+LIMIT = 32_000
+_OFFSET = 1 << 15
+_NOTHING = np.uint64(0)
+
+
+@kernel
+def pack(lower, upper, move, second_move, depth, generation):
+    """The data word of an entry."""
+    word = np.uint64(lower + _OFFSET) | np.uint64(upper + _OFFSET) << np.uint64(16)
+    word |= np.uint64(move) << np.uint64(32) | np.uint64(second_move) << np.uint64(40)
+    return word | np.uint64(depth) << np.uint64(48) | np.uint64(generation & 255) << np.uint64(56)
+
+
+@kernel
+def lower_of(data):
+    """Lower bound of the position's value."""
+    return np.int64(data & np.uint64(0xFFFF)) - _OFFSET
+
+
+@kernel
+def upper_of(data):
+    """Upper bound of the position's value."""
+    return np.int64((data >> np.uint64(16)) & np.uint64(0xFFFF)) - _OFFSET
+
+
+@kernel
+def move_of(data):
+    """Best move known, 64 if none."""
+    return np.int64((data >> np.uint64(32)) & np.uint64(0xFF))
+
+
+@kernel
+def second_move_of(data):
+    """Best move known before the present one, 64 if none."""
+    return np.int64((data >> np.uint64(40)) & np.uint64(0xFF))
+
+
+@kernel
+def depth_of(data):
+    """Depth of the search that gave the bounds."""
+    return np.int64((data >> np.uint64(48)) & np.uint64(0xFF))
+
+
+@kernel
+def _generation_of(data):
+    return np.int64(data >> np.uint64(56))
+
+
+@kernel
+def bucket_of(own, opp, bucket_mask):
+    """Index of the bucket's first word."""
+    return np.int64(position_hash(own, opp) & np.uint64(bucket_mask)) * WORDS_PER_BUCKET
+
+
+@kernel
+def probe(table, bucket, own, opp):
+    """Data word of the position's entry in the bucket, or 0 if there is none (no entry's data word is 0)."""
+    for way in range(WAYS):
+        at = bucket + way * WORDS_PER_ENTRY
+        data = load_word(table, at + 2)
+        if load_word(table, at) ^ data == own and load_word(table, at + 1) ^ data == opp:
+            return data
+    return _NOTHING
+
+
+@kernel
+def store(table, bucket, own, opp, lower, upper, move, depth, generation):
+    """Keep a result: bounds of equal depth are narrowed, a deeper search replaces them, and the move before stays as second."""
+    victim, victim_rank = bucket, 1 << 20
+    for way in range(WAYS):
+        at = bucket + way * WORDS_PER_ENTRY
+        data = load_word(table, at + 2)
+        if load_word(table, at) ^ data == own and load_word(table, at + 1) ^ data == opp:
+            _update(table, at, own, opp, data, lower, upper, move, depth, generation)
+            return
+        rank = depth_of(data) if _generation_of(data) == generation & 255 else -1
+        if way < WAYS - 1 and rank < victim_rank:
+            victim, victim_rank = at, rank
+    if victim_rank > depth:
+        victim = bucket + (WAYS - 1) * WORDS_PER_ENTRY
+    _write(table, victim, own, opp, pack(lower, upper, move, NO_MOVE, depth, generation))
+
+
+@kernel
+def _write(table, at, own, opp, data):
+    store_word(table, at, own ^ data)
+    store_word(table, at + 1, opp ^ data)
+    store_word(table, at + 2, data)
+
+
+@kernel
+def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
+    if depth < depth_of(data) and _generation_of(data) == generation & 255:
+        return
+    if depth == depth_of(data):
+        lower, upper = max(lower, lower_of(data)), min(upper, upper_of(data))
+    best, second = move_of(data), second_move_of(data)
+    if move != NO_MOVE and move != best:
+        best, second = move, best
+    _write(table, at, own, opp, pack(lower, upper, best, second, depth, generation))

@@ -1,7 +1,7 @@
 """Episodes: the step that every environment shares, compiled once.
 
-The single environment is a batch of one, the vector environment a batch of many, and both go through `step_all` and
-`reset_all`; that is why the same seed and the same actions give the same game in each. An episode is one `STATE`
+The single environment is a batch of one, the vector environment a batch of many, and both go through `act` and `begin`;
+that is why the same seed and the same actions give the same game in each. An episode is one `STATE`
 record, the game that is played one `GAME` record, so that a kernel takes two arrays and no tuple of options.
 
 Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour,
@@ -210,16 +210,12 @@ def _choose_colour(state, game):
 
 
 @kernel
-def begin(state, game, pool):
-    """Begin an episode: the agent's opponent and colour, a random opening, and the opponent's first move if it has one.
+def draw_start(state, game):
+    """A random opening, and the opponent's first move if it has one (an external opponent makes it later).
 
     A start that leaves the agent nothing to decide (the game is over already) is drawn again, up to RANDOM_START_TRIES
     times.
     """
-    state.illegal = 0
-    state.episode += 1
-    _choose_opponent(state, pool)
-    _choose_colour(state, game)
     for _ in range(RANDOM_START_TRIES):
         _random_start(state, game)
         state.last_square = -1
@@ -229,6 +225,16 @@ def begin(state, game, pool):
             break
     state.failed = state.over
     state.potential = _mobility_potential(state, game)
+
+
+@kernel
+def begin(state, game, pool):
+    """Begin an episode: the agent's opponent and colour, then the start."""
+    state.illegal = 0
+    state.episode += 1
+    _choose_opponent(state, pool)
+    _choose_colour(state, game)
+    draw_start(state, game)
 
 
 @kernel
@@ -366,7 +372,6 @@ def observe_one(states, games, squares, observation, mask):
 
 
 # --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple
-# ------------------
 
 
 @kernel
@@ -390,7 +395,6 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
 
 
 # --- many environments
-# ------------------------------------------------------------------------------------------------------------
 
 
 @both_builds
@@ -408,6 +412,14 @@ def begin_all(states, games, pool, which):
     for i in prange(states.size):
         if which[i]:
             begin(states[i], games[0], pool)
+
+
+@kernel
+def draw_start_all(states, games, which):
+    """Draw another start, for the same opponent and colour, in the environments that *which* marks."""
+    for i in range(states.size):
+        if which[i]:
+            draw_start(states[i], games[0])
 
 
 @both_builds
@@ -449,17 +461,14 @@ def find_waiting(states, out):
 
 
 @both_builds
-def opponent_moves(states, games, indices, actions, rewards, terminated, legal):
-    """Play external opponents' actions in the episodes *indices* and settle the rewards; an illegal one is only marked."""
+def opponent_moves(states, games, indices, actions, rewards, terminated):
+    """Play external opponents' legal actions in the episodes *indices* and settle the rewards."""
     for k in prange(indices.size):
-        state = states[indices[k]]
-        sq = square_of_action(actions[k], games[0])
-        legal[k] = is_legal(state, sq)
-        if legal[k]:
-            _advance(state, games[0], sq)
-            _face_the_agent(state)
-            rewards[indices[k]] = settle(state, games[0])
-            terminated[indices[k]] = state.over
+        i = indices[k]
+        _advance(states[i], games[0], square_of_action(actions[k], games[0]))
+        _face_the_agent(states[i])
+        rewards[i] = settle(states[i], games[0])
+        terminated[i] = states[i].over
 
 
 @both_builds

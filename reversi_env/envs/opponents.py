@@ -9,17 +9,19 @@ An opponent is one of:
 * an object with ``choose(position) -> action``: an agent that thinks in `Position`;
 * an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks``
   if it takes them;
-* a callable ``policy(observation, action_mask) -> action``. In a vector environment both arrays have a leading axis of
-  games, and so has the answer;
+* a callable ``policy(board, action_mask) -> action``. In a vector environment both arrays have a leading axis of games,
+  and so has the answer;
 * an `OpponentPool`, or a list of the above: one is drawn for every episode.
 
-Observations are the environment's own (planes or flat) from the opponent's side.
+A model is shown the environment's own observation (planes, flat or dict) from the opponent's side, a callable the board
+part of it. The two built-in opponents draw from the environment's seeded generator; any other keeps its own.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -27,7 +29,7 @@ import numpy as np
 
 from reversi_env.core import episodes
 from reversi_env.envs.settings import SettingsError
-from reversi_env.errors import shown
+from reversi_env.errors import IllegalMoveError, shown
 from reversi_env.position import Position
 
 ENTRY_POINT_GROUP = "reversi_env.opponents"
@@ -57,19 +59,16 @@ class OpponentPool:
         """Add an opponent, drawn in proportion to *weight*; its number."""
         if isinstance(opponent, OpponentPool):
             raise SettingsError("a pool cannot contain a pool: expected its opponents one by one")
-        player = Player(opponent)
-        self._players.append(player)
-        self._weights.append(0.0)
-        self.set_weight(len(self._players) - 1, weight)
+        self._weights.append(_checked_weight(weight))
+        self._players.append(Player(opponent))
+        self.version += 1
         return len(self._players) - 1
 
     def set_weight(self, number: int, weight: float) -> None:
         """Change how often opponent *number* is drawn."""
-        if not 0 <= number < len(self._players):
+        if number not in range(len(self._players)):
             raise SettingsError(f"the pool has no opponent {shown(number)}: expected 0 to {len(self._players) - 1}")
-        if not np.isfinite(weight) or weight < 0:
-            raise SettingsError(f"weight={shown(weight)}: expected a number of 0 or more")
-        self._weights[number] = float(weight)
+        self._weights[number] = _checked_weight(weight)
         self.version += 1
 
     def __len__(self) -> int:
@@ -87,12 +86,22 @@ class OpponentPool:
         """The kernels' POOL records."""
         records = np.zeros(len(self), episodes.POOL)
         if len(self):
-            weights = np.array(self._weights)
-            if weights.sum() <= 0:
+            weights = np.cumsum(self._weights)
+            if weights[-1] <= 0:
                 raise SettingsError("all opponents of the pool have weight 0: expected one that can be drawn")
             records["kind"] = [player.kind for player in self._players]
-            records["cumulative_share"] = np.cumsum(weights) / weights.sum()
+            records["cumulative_share"] = weights / weights[-1]
         return records
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The games in which an opponent is to move, seen from its side, one row each."""
+
+    positions: Callable[[], list[Position]]
+    boards: np.ndarray
+    masks: np.ndarray
+    as_dict: bool  # whether a model is shown the mask too
 
 
 class Player:
@@ -104,46 +113,58 @@ class Player:
         self._agent: Any = None
         if self.kind == _EXTERNAL:
             self._agent = _agent_from_spec(opponent) if isinstance(opponent, str) else opponent
-            if not (hasattr(self._agent, "choose") or hasattr(self._agent, "predict") or callable(self._agent)):
+            can_play = hasattr(self._agent, "choose") or hasattr(self._agent, "predict") or callable(self._agent)
+            if not can_play or isinstance(self._agent, type):
                 raise SettingsError(
                     f"opponent {shown(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
                     "a pool, or None for two-player mode"
                 )
+        self._is_model = hasattr(self._agent, "predict")
+        self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
-    def actions(
-        self, positions: Callable[[], list[Position]], observations: np.ndarray, masks: np.ndarray, *, batched: bool
-    ) -> np.ndarray:
-        """Its actions in the given games, one for each row of *observations* and *masks*.
-
-        With ``batched=False`` there is one game, and policies see it without the leading axis.
-        """
-        agent = self._agent
-        if hasattr(agent, "choose"):
-            answer: Any = [agent.choose(position) for position in positions()]
+    def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:
+        """Its legal actions in the given games; with ``batched=False`` it is shown the only game without a leading axis."""
+        legal = turn.masks != 0
+        if hasattr(self._agent, "choose"):
+            answer: Any = [self._agent.choose(position) for position in turn.positions()]
         else:
-            seen, mask = (observations, masks) if batched else (observations[0], masks[0])
-            answer = _predict(agent, seen, mask) if hasattr(agent, "predict") else agent(seen, mask)
+            boards, masks = (turn.boards, turn.masks) if batched else (turn.boards[0], turn.masks[0])
+            answer = self._ask_model(boards, masks, turn.as_dict) if self._is_model else self._agent(boards, masks)
         actions = np.asarray(answer)
-        if actions.size != len(masks) or actions.dtype.kind not in "iu":
+        if actions.size != len(legal) or actions.dtype.kind not in "iu":
             raise SettingsError(
-                f"opponent {shown(self.opponent)} answered {shown(answer)}: expected {len(masks)} action number(s)"
+                f"opponent {shown(self.opponent)} answered {shown(answer)}: expected {len(legal)} action number(s)"
             )
-        return actions.reshape(-1).astype(np.int64)
+        return self._checked(actions.reshape(-1).astype(np.int64), legal)
+
+    def _ask_model(self, boards: np.ndarray, masks: np.ndarray, as_dict: bool) -> Any:
+        observations = {"observation": boards, "action_mask": masks} if as_dict else boards
+        options = {"action_masks": masks.astype(bool)} if self._takes_masks else {}
+        return self._agent.predict(observations, **options)[0]
+
+    def _checked(self, actions: np.ndarray, legal: np.ndarray) -> np.ndarray:
+        inside = (actions >= 0) & (actions < legal.shape[1])
+        fine = inside & legal[np.arange(actions.size), np.where(inside, actions, 0)]
+        if not fine.all():
+            game = int(np.argmin(fine))
+            expected = ", ".join(map(str, np.flatnonzero(legal[game])))
+            blind = self._is_model and not self._takes_masks
+            hint = "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
+            raise IllegalMoveError(
+                f"opponent {shown(self.opponent)} played {actions[game]}, which is illegal: expected one of {expected}{hint}"
+            )
+        return actions
 
 
 def as_pool(opponent: Any) -> OpponentPool:
     """The pool that an environment's ``opponent`` option means; empty for None, the two-player mode."""
-    if isinstance(opponent, OpponentPool):
-        return opponent
     if opponent is None:
         return OpponentPool()
-    if isinstance(opponent, (list, tuple)):
-        if not opponent:
-            raise SettingsError(
-                "opponent is an empty list: expected at least one opponent, or None for two-player mode"
-            )
-        return OpponentPool(opponent)
-    return OpponentPool([opponent])
+    if not isinstance(opponent, (OpponentPool, list, tuple)):
+        return OpponentPool([opponent])
+    if not len(opponent):
+        raise SettingsError("no opponents to draw from: expected at least one, or opponent=None for two-player mode")
+    return opponent if isinstance(opponent, OpponentPool) else OpponentPool(opponent)
 
 
 def _agent_from_spec(spec: str) -> Any:
@@ -159,8 +180,7 @@ def _agent_from_spec(spec: str) -> Any:
     raise SettingsError(f"opponent {shown(spec)}: {error}") from error
 
 
-def _predict(model: Any, observation: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """Ask a stable-baselines3 model, with the mask if its `predict` takes one."""
-    if "action_masks" in inspect.signature(model.predict).parameters:
-        return model.predict(observation, action_masks=mask.astype(bool))[0]
-    return model.predict(observation)[0]
+def _checked_weight(weight: Any) -> float:
+    if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
+        raise SettingsError(f"weight={shown(weight)}: expected a number of 0 or more")
+    return float(weight)

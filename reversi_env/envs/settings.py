@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,10 @@ RewardChoice = Literal["win", "discs", "shaped"]
 ObservationChoice = Literal["planes", "flat", "dict"]
 IllegalChoice = Literal["lose", "raise", "random"]
 
-PLAYER_NAMES = ("black", "white")
+#: What `reset(options=…)` may change for one episode: where it starts, and which colour the agent has.
+START_OPTIONS = ("start", "opening_plies", "empties")
+RESET_OPTIONS = (*START_OPTIONS, "colour")
+
 _ILLEGAL_CODES = {
     "lose": episodes.ILLEGAL_LOSES,
     "random": episodes.ILLEGAL_IS_RANDOM,
@@ -60,7 +64,16 @@ class Settings:
             or not 0 <= self.discount <= 1
         ):
             raise SettingsError(f"discount={shown(self.discount)}: expected a number from 0 to 1")
-        self.start_position()
+        self._check_start()
+
+    @classmethod
+    def of(cls, options: dict[str, Any]) -> Settings:
+        """The settings with these options, all of which must exist."""
+        known = [field.name for field in fields(cls)]
+        for name in options:
+            if name not in known:
+                raise SettingsError(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
+        return cls(**options)
 
     @property
     def rules(self) -> Rules:
@@ -69,25 +82,21 @@ class Settings:
 
     def start_position(self) -> Position:
         """The position that episodes (or their random openings) begin with."""
-        if self.start is None or self.start in get_args(Start):
+        if isinstance(self.start, Position):
+            return self.start
+        if self.start is None or (isinstance(self.start, str) and self.start in get_args(Start)):
             return Position.initial(self.rules)
-        position = Position.from_text(self.start, BLACK, self.rules) if isinstance(self.start, str) else self.start
-        if not isinstance(position, Position):
-            raise SettingsError(
-                f"start={shown(self.start)}: expected 'standard', 'parallel', a Position or a board text"
-            )
-        if position.rules.size != self.size:
-            raise SettingsError(
-                f"start is a {position.rules.size}x{position.rules.size} position: expected {self.size}x{self.size}"
-            )
-        if position.is_over():
-            raise SettingsError(f"start is a finished game: expected a position with a legal move\n{position}")
-        return position
+        if isinstance(self.start, str):
+            return Position.from_text(self.start, BLACK, self.rules)
+        raise SettingsError(f"start={shown(self.start)}: expected 'standard', 'parallel', a Position or a board text")
 
-    def with_options(self, options: dict[str, Any] | None) -> Settings:
-        """These settings with the `reset` options of one episode: ``start``, ``opening_plies``, ``empties``, ``colour``."""
-        known = ("start", "opening_plies", "empties", "colour")
-        return replace(self, **{key: value for key, value in (options or {}).items() if key in known})
+    def with_options(self, options: Mapping[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> Settings:
+        """These settings with the *known* ones among the `reset` options of one episode; the others are not for us."""
+        if options is None:
+            return self
+        if not isinstance(options, Mapping):
+            raise SettingsError(f"options={shown(options)}: expected a dict such as {{'empties': 20}}")
+        return replace(self, **{key: options[key] for key in known if key in options})
 
     def game(self) -> np.ndarray:
         """The kernels' GAME record, as an array of one."""
@@ -129,12 +138,49 @@ class Settings:
         return spaces.Discrete(self.rules.square_count + 1)
 
 
+    def _check_start(self) -> None:
+        start = self.start_position()
+        size, empties = start.rules.size, self.rules.square_count - (start.own | start.opp).bit_count()
+        if size != self.size:
+            raise SettingsError(f"start is a {size}x{size} position: expected {self.size}x{self.size}")
+        if start.is_over():
+            raise SettingsError(f"start is a finished game: expected a position with a legal move\n{start}")
+        if self.empties is not None and self.empties > empties:
+            raise SettingsError(f"empties={self.empties}: the start has {empties}, expected no more than that")
+
+
+def refuse_shaping_without_opponent(settings: Settings, opponents: int) -> None:
+    """Shaped rewards need an agent whose transitions they add up over."""
+    if settings.reward == "shaped" and not opponents:
+        raise SettingsError(
+            "reward='shaped' in two-player mode does not keep the best policies: expected 'win' or 'discs'"
+        )
+
+
 def no_start_found(settings: Settings) -> SettingsError:
     """The error for a start that leaves the agent nothing to decide."""
-    asked = f"empties={settings.empties}" if settings.empties is not None else f"opening_plies={settings.opening_plies}"
+    asked = ", ".join(f"{name}={shown(getattr(settings, name))}" for name in RESET_OPTIONS)
     return SettingsError(
-        f"no start with {asked} found that leaves the agent a move: expected a start with more of the game to come"
+        f"no start found that leaves the agent a move, with {asked}: expected a start with more of the game to come"
     )
+
+
+def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray) -> np.ndarray:
+    """A copy of *states*, if they are *count* records that an environment with these settings and opponents can go on from."""
+    if not isinstance(states, np.ndarray) or states.dtype != episodes.STATE or states.shape != (count,):
+        raise SettingsError(f"state {shown(states)}: expected what get_state() of {count} game(s) returned")
+    own, opp = states["own"], states["opp"]
+    if (own & opp).any() or ((own | opp) & ~np.uint64(settings.rules.playable)).any():
+        raise SettingsError(f"state of another board: expected one of {settings.size}x{settings.size} squares")
+    numbers = states["opponent"]
+    if pool.size:
+        there = (numbers >= 0) & (numbers < pool.size)
+        there &= states["kind"] == pool["kind"][numbers.clip(0, pool.size - 1)]
+    else:
+        there = states["kind"] == episodes.NO_OPPONENT
+    if not (there | (states["over"] != 0)).all():
+        raise SettingsError("state of a game against another opponent: expected one of an environment with the same opponents")
+    return states.copy()
 
 
 def position_of(state: np.void, rules: Rules) -> Position:

@@ -7,25 +7,18 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.error import ResetNeeded
 
 from reversi_env.core import episodes
-from reversi_env.envs.opponents import OpponentPool, as_pool
-from reversi_env.envs.settings import (
-    PLAYER_NAMES,
-    Settings,
-    SettingsError,
-    last_action_of,
-    no_start_found,
-    position_of,
-)
-from reversi_env.errors import shown
-from reversi_env.position import Position
+from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, OneGame
+from reversi_env.envs.opponents import Turn, as_pool
+from reversi_env.envs.settings import Settings, checked_states, no_start_found, refuse_shaping_without_opponent
 
-_ALL = np.ones(1, np.bool_)
+#: What a step returns from the kernels: the board and mask rows, and (reward, over, player to move, agent, illegal).
+Played = tuple[np.ndarray, np.ndarray, tuple[float, int, int, int, int]]
 
 
-class ReversiEnv(gym.Env):
+class ReversiEnv(OneGame, gym.Env):
     r"""Reversi (Othello), and Reversed Reversi, in which the fewest discs win, on a 4x4, 6x6 or 8x8 board.
 
     ## Description
@@ -118,49 +111,35 @@ class ReversiEnv(gym.Env):
     * v0: first version.
     """
 
-    metadata = {  # noqa: RUF012 - Gymnasium's own way
-        "render_modes": ["ansi", "rgb_array", "human"],
-        "render_fps": 4,
-    }
+    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - Gymnasium's own way
 
     def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
-        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise SettingsError(f"render_mode={shown(render_mode)}: expected one of {self.metadata['render_modes']}")
-        self.render_mode = render_mode
-        self.settings = Settings(**settings)
+        self._set_up(Settings.of(settings), render_mode)
         self.opponents = as_pool(opponent)
-        if self.settings.reward == "shaped" and not len(self.opponents):
-            raise SettingsError(
-                "reward='shaped' in two-player mode does not keep the best policies: expected 'win' or 'discs'"
-            )
+        refuse_shaping_without_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()
-        self.rules = self.settings.rules
-        self._game = self.settings.game()
-        self._squares = self.settings.squares()
         self._board_shape = self.settings.board_space().shape
         self._board_size = int(np.prod(self._board_shape))
-        self._state = np.zeros(1, episodes.STATE)
-        self._state["over"] = 1
-        self._over = True
+        self._refuses = self.settings.illegal == "raise"
+        self._over, self._turn = True, 0
         self._read_pool()
-        self._sampled = np.zeros(1, np.int64)
-        self._window: Any = None
-        self._seed_kernel(None)
 
     # --- Gymnasium's API
-    # --------------------------------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode. Same seed, same episodes from then on, whatever the opponents draw included."""
-        super().reset(seed=seed)
+        """Begin an episode. Same seed, same episodes from then on; without a seed the next episode follows the last one.
+
+        *options* may have ``start``, ``opening_plies``, ``empties`` and ``colour``, for this episode; others are ignored.
+        """
         settings = self.settings.with_options(options)
-        if seed is not None:
-            self._seed_kernel(seed)
-        if self._pool_version != self.opponents.version:
-            self._read_pool()
-        self._over = True
-        self._begin(settings)
+        super().reset(seed=seed)
+        with self._undone_on_error():
+            if seed is not None:
+                self._seed(seed)
+            if self._pool_version != self.opponents.version:
+                self._read_pool()
+            self._begin(settings)
         self._over, self._turn = False, int(self._state["turn"][0])
         board, mask = self._observe()
         if self.render_mode == "human":
@@ -171,111 +150,59 @@ class ReversiEnv(gym.Env):
         """Play *action*; the opponent, if there is one, replies at once."""
         if self._over:
             raise ResetNeeded("the episode is over (or has not begun): call reset() before step()")
-        action = self._checked(action)
-        board, mask = self._new_buffers()
+        action = self._action_number(action)
+        if self._refuses:
+            self._refuse_if_illegal(action, self.action_masks())
         mover = self._turn
-        reward, over, turn, agent, illegal = episodes.step_one(
-            self._state, self._game, self._squares, action, board, mask
-        )
-        if self._has_external and self._opponent_is_to_move():
-            board, mask, (reward, over, turn, agent, illegal) = self._ask_opponent()
+        play = self._play_and_ask if self._has_external else self._play
+        board, mask, (reward, over, turn, agent, illegal) = play(action)
         self._over, self._turn = bool(over), turn
         info = self._info(mask, turn, agent, bool(illegal))
         if self._two_player:
-            info["rewards"] = (-reward, reward) if mover else (reward, -reward)
+            info["rewards"] = (0.0 - reward, reward) if mover else (reward, 0.0 - reward)
         if self.render_mode == "human":
             self.render()
         return self._observation(board, mask), reward, self._over, False, info
 
-    def render(self) -> Any:
-        """The board as text, as an RGB array, or in a window, by ``render_mode``."""
-        if self.render_mode is None:
-            gym.logger.warn(
-                "render() does nothing without a render_mode: make the environment with render_mode='ansi', for instance"
-            )
-            return None
-        position, last = self.position(), last_action_of(self._state[0], self.rules)
-        if self.render_mode == "ansi":
-            from reversi_env.rendering import render_ansi
-
-            return render_ansi(position, last)
-        from reversi_env.rendering import Window, render_rgb
-
-        frame = render_rgb(position, last)
-        if self.render_mode == "rgb_array":
-            return frame
-        self._window = self._window or Window(fps=self.metadata["render_fps"])
-        self._window.show(frame)
-        return None
-
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
-
-    # --- legal actions
-    # ----------------------------------------------------------------------------------------------------------
-
     def action_masks(self) -> np.ndarray:
         """The legal actions as booleans, for sb3-contrib's maskable algorithms."""
-        return self._observe()[1][0].astype(np.bool_)
-
-    def sample_legal(self) -> int:
-        """A uniformly random legal action, drawn from the environment's own seeded generator."""
-        episodes.sample_all.serial(self._state, self._game, self._sampled)
-        return int(self._sampled[0])
+        return self._observe()[1][0].view(np.bool_)
 
     # --- state
-    # ------------------------------------------------------------------------------------------------------------------
-
-    def position(self) -> Position:
-        """The position, seen from the side whose view the observation is."""
-        return position_of(self._state[0], self.rules)
 
     def get_state(self) -> np.ndarray:
-        """Everything that decides how the episode goes on, the random generator included: a record to keep or to pickle."""
+        """Everything that decides how the episode goes on, the random generator included: a record to keep or to pickle.
+
+        (What an opponent of your own remembers is the opponent's.)
+        """
         return self._state.copy()
 
     def set_state(self, state: np.ndarray) -> None:
         """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
-        if not isinstance(state, np.ndarray) or state.dtype != episodes.STATE or state.shape != (1,):
-            raise SettingsError(f"state {shown(state)}: expected what get_state() returned")
-        position_of(state[0], self.rules)
-        self._state = state.copy()
+        self._state = checked_states(state, 1, self.settings, self._pool)
         self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
 
     def clone(self) -> ReversiEnv:
-        """An independent copy in the same state, with the same opponents (which are shared, not copied)."""
+        """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
-        twin._state, twin._sampled, twin._window = self._state.copy(), self._sampled.copy(), None
+        twin._state, twin._sampled = self._state.copy(), self._sampled.copy()
         twin._np_random = copy.deepcopy(self._np_random)
         return twin
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_window": None}
-
     # --- inside
-    # -----------------------------------------------------------------------------------------------------------------
-
-    _turn = 0
-
-    def _seed_kernel(self, seed: int | None) -> None:
-        word = np.random.SeedSequence().entropy if seed is None else seed
-        seeds = np.array([int(word) % 2**64], np.uint64)  # type: ignore[arg-type]
-        episodes.seed_all.serial(self._state, seeds, _ALL)
 
     def _begin(self, settings: Settings) -> None:
         """Begin an episode in which the agent has something to decide."""
-        game = self._game if settings == self.settings else settings.game()
+        game = self._game if settings is self.settings else settings.game()
+        episodes.begin_all.serial(self._state, game, self._pool, ALL)
         for _ in range(episodes.RANDOM_START_TRIES):
-            episodes.begin_all.serial(self._state, game, self._pool, _ALL)
             if self._has_external and self._opponent_is_to_move():
                 self._ask_opponent()
             if not self._state["over"][0]:
                 return
             if self._state["failed"][0]:
                 break
+            episodes.draw_start_all(self._state, game, ALL)
         raise no_start_found(settings)
 
     def _read_pool(self) -> None:
@@ -283,25 +210,6 @@ class ReversiEnv(gym.Env):
         self._pool, self._pool_version = self.opponents.records(), self.opponents.version
         self._two_player = not len(self._pool)
         self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
-
-    def _checked(self, action: Any) -> int:
-        if type(action) is not int:
-            if not isinstance(action, (int, np.integer, np.ndarray)) or isinstance(action, bool) or np.ndim(action):
-                raise InvalidAction(f"action {shown(action)}: expected an integer from 0 to {self.rules.pass_action}")
-            if isinstance(action, np.ndarray) and action.dtype.kind not in "iu":
-                raise InvalidAction(f"action of {action.dtype}: expected an integer from 0 to {self.rules.pass_action}")
-            action = int(action)
-        if not 0 <= action <= self.rules.pass_action:
-            raise InvalidAction(f"action {action}: expected 0 to {self.rules.pass_action}")
-        if (
-            self.settings.illegal == "raise"
-            and episodes.first_illegal.serial(self._state, self._game, np.array([action])) == 0
-        ):
-            legal = ", ".join(map(str, np.flatnonzero(self.action_masks())))
-            raise InvalidAction(
-                f"action {action} ({self.rules.name_of(action)}) is illegal here: expected one of {legal} (see info['action_mask'])"
-            )
-        return action
 
     def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
         """Fresh rows for an observation and a mask: callers may keep them."""
@@ -312,24 +220,30 @@ class ReversiEnv(gym.Env):
         episodes.observe_one(self._state, self._game, self._squares, board, mask)
         return board, mask
 
+    def _play(self, action: int) -> Played:
+        board, mask = self._new_buffers()
+        return board, mask, episodes.step_one(self._state, self._game, self._squares, action, board, mask)
+
+    def _play_and_ask(self, action: int) -> Played:
+        """Play, then let an external opponent reply; if it fails to, the action has not been played either."""
+        with self._undone_on_error():
+            played = self._play(action)
+            return self._ask_opponent() if self._opponent_is_to_move() else played
+
     def _opponent_is_to_move(self) -> bool:
         state = self._state[0]
         external = state["kind"] == episodes.EXTERNAL_OPPONENT
         return bool(external and not state["over"] and state["turn"] != state["agent"])
 
-    def _ask_opponent(self) -> tuple[np.ndarray, np.ndarray, tuple]:
-        """Let an external opponent move: the board and mask after it, and the step's result."""
+    def _ask_opponent(self) -> Played:
+        """Let an external opponent move."""
         board, mask = self._observe()
         player = self.opponents.player(int(self._state["opponent"][0]))
-        observations = board.reshape(1, *self._board_shape)
-        action = int(player.actions(lambda: [self.position()], observations, mask, batched=False)[0])
-        if not 0 <= action < mask.size or not mask[0, action]:
-            legal = ", ".join(map(str, np.flatnonzero(mask)))
-            raise SettingsError(
-                f"opponent {shown(player.opponent)} played {action}: expected a legal action, one of {legal}"
-            )
-        result = episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)
-        return board, mask, result
+        as_dict = self.settings.observation == "dict"
+        turn = Turn(lambda: [self.position()], board.reshape(1, *self._board_shape), mask, as_dict)
+        action = int(player.actions(turn, batched=False)[0])
+        board, mask = self._new_buffers()
+        return board, mask, episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)
 
     def _observation(self, board: np.ndarray, mask: np.ndarray) -> Any:
         planes = board.reshape(self._board_shape)
@@ -342,6 +256,3 @@ class ReversiEnv(gym.Env):
         if not self._two_player:
             info["agent"] = agent
         return info
-
-
-__all__ = ["PLAYER_NAMES", "OpponentPool", "ReversiEnv"]

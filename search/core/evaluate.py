@@ -36,7 +36,7 @@ def evaluate(net: Any, own: Any, opp: Any) -> float:
     raise TypeError(f"evaluate is compiled into kernels; no evaluator is registered for {net!r}")
 
 
-@overload(evaluate)
+@overload(evaluate, strict=False)  # users may name or annotate the arguments as they like
 def _evaluate_by_type(net: Any, own: Any, opp: Any) -> Callable | None:
     return _FUNCTIONS.get(net)
 

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import bench, match, perft
+from play.commands import analyse, bench, evaluate, match, perft, solve
 from reversi_env.errors import ReversiError
 
 app = typer.Typer(
@@ -22,6 +22,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("match")(match.match)
+app.command("analyse")(analyse.analyse)
+app.command("solve")(solve.solve)
+app.command("evaluate")(evaluate.evaluate)
 app.command("perft")(perft.perft)
 app.add_typer(bench.app, name="bench")
 

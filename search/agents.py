@@ -1,18 +1,33 @@
-"""Agents: players made from a short text such as ``greedy`` or ``random:seed=7``.
+"""Agents: players made from a short text such as ``six-factor:depth=4``.
 
-A spec is ``name[:key=value,…]`` and means the same on the command line, in a match and as an environment's opponent.
+A spec is ``name[:key=value,…]`` and means the same on the command line, in a match, and as an environment's opponent. Names:
+
+* ``random``, ``greedy`` – no search;
+* ``greedy-invincible`` – greedy, then perfect for the last twelve empty squares (``exact=``), after report 002;
+* every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
+* ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
+* ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty.
+
+Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB), ``exact`` (empty squares from which
+on it solves; by default as deep as it searches, or as the clock allows), ``level`` 1 to 4 (report 001: the depth), ``seed`` (ties).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
-from reversi_env import Position, ReversiError
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
+from search import evaluators
+from search.limits import Limits, SearchResult
+
+DEFAULT_DEPTH = 4
+INVINCIBLE_EMPTIES = 12
 
 
 class AgentSpecError(ReversiError):
@@ -40,7 +55,7 @@ class RandomAgent:
 
 
 class GreedyAgent:
-    """Takes the move that is best in discs right after it: most discs, or fewest in the reversed game. Ties are drawn by lot."""
+    """Takes the move that is best in discs right after it: most, or fewest in the reversed game. Ties are drawn by lot."""
 
     def __init__(self, seed: int = 0) -> None:
         self._generator = np.random.default_rng(seed)
@@ -53,11 +68,129 @@ class GreedyAgent:
         return actions[int(best[self._generator.integers(best.size)])]
 
 
-#: Agent name to (factory, its options with the function that reads each).
-REGISTRY: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], object]]]] = {
-    "random": (RandomAgent, {"seed": int}),
-    "greedy": (GreedyAgent, {"seed": int}),
+class ExactAgent:
+    """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
+
+    def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
+        self._before, self._exact = before, exact
+        self._threads, self._table = threads, table
+        self._solvers: dict[Rules, Any] = {}
+
+    def choose(self, position: Position) -> int:
+        """A best action, or the other agent's."""
+        if position.empties > self._exact or position.must_pass():
+            return self._before.choose(position)
+        move = self.prepare(position.rules).solve(position).move
+        return position.rules.action_from_name(move)
+
+    def prepare(self, rules: Rules) -> Any:
+        """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.solver import Solver
+        from search.table import Table
+
+        if rules not in self._solvers:
+            self._solvers[rules] = Solver(rules, threads=self._threads, table=Table(self._table))
+            self._solvers[rules].load_kernels()
+        return self._solvers[rules]
+
+
+class SearchAgent:
+    """Alpha-beta with an evaluator under fixed limits; the engine, with its tables, is made for each game it meets."""
+
+    def __init__(self, evaluator: str, limits: Limits, threads: int = 1, table: float = 64) -> None:
+        self.evaluator, self.limits = evaluators.get(evaluator), limits
+        self._threads, self._table = threads, table
+        self._engines: dict[tuple[int, str], Any] = {}
+
+    def choose(self, position: Position) -> int:
+        """The engine's best action."""
+        move = self.search(position).move
+        return position.rules.action_from_name(move if move is not None else "pass")
+
+    def search(self, position: Position, **options: int) -> SearchResult:
+        """All that the engine finds out."""
+        return self.prepare(position.rules).search(position, self.limits, **options)
+
+    def prepare(self, rules: Rules) -> Any:
+        """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.engine import Engine
+
+        key = (rules.size, rules.variant)
+        if key not in self._engines:
+            self._engines[key] = Engine(self.evaluator, rules, threads=self._threads, megabytes=self._table)
+        return self._engines[key]
+
+
+def _searching(
+    evaluator: str,
+    *,
+    depth: int | None = None,
+    time: float | None = None,
+    nodes: int | None = None,
+    exact: int | None = None,
+    level: int | None = None,
+    threads: int = 1,
+    table: float = 64,
+    seed: int = 0,
+) -> SearchAgent:
+    if level is not None and depth is None:
+        depth = level
+    if depth is None and time is None and nodes is None:
+        depth = DEFAULT_DEPTH
+    return SearchAgent(evaluator, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), threads, table)
+
+
+def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
+    return ExactAgent(GreedyAgent(seed), exact, threads, table)
+
+
+def _exact(*, exact: int = 16, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
+    return ExactAgent(RandomAgent(seed), exact, threads, table)
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        number = int(text)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    read.__doc__ = f"a whole number from {low} to {high}"
+    return read
+
+
+def _number(low: float, high: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        number = float(text)
+        if not low <= number <= high:
+            raise ValueError
+        return number
+
+    read.__doc__ = f"a number from {low:g} to {high:g}"
+    return read
+
+
+_SEED = {"seed": _whole(0, 2**63 - 1)}
+_SOLVING = _SEED | {"exact": _whole(0, 64), "threads": _whole(1, 1024), "table": _number(0.001, 2**20)}
+_SEARCHING = _SOLVING | {
+    "depth": _whole(1, 60),
+    "time": _number(0.001, 1e6),
+    "nodes": _whole(1, 2**62),
+    "level": _whole(1, 4),
 }
+
+_FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
+    "random": (RandomAgent, _SEED),
+    "greedy": (GreedyAgent, _SEED),
+    "greedy-invincible": (_greedy_invincible, _SOLVING),
+    "exact": (_exact, _SOLVING),
+    "double-alpha": (partial(_searching, "sixteen-weight"), _SEARCHING),
+}
+
+
+def names() -> tuple[str, ...]:
+    """All agents that `make` knows, evaluators included."""
+    return tuple(sorted({*_FIXED, *evaluators.names()}))
 
 
 def make(spec: str, **defaults: object) -> Agent:
@@ -66,23 +199,47 @@ def make(spec: str, **defaults: object) -> Agent:
     >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
-    name, _, option_text = spec.partition(":") if isinstance(spec, str) else (spec, "", "")
-    if name not in REGISTRY:
-        close = get_close_matches(str(name), REGISTRY, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(sorted(REGISTRY))}")
-    factory, readers = REGISTRY[name]
-    options = {key: value for key, value in defaults.items() if key in readers}
+    name, options = parse_spec(spec)
+    factory, readers = _factory(name)
+    known = {key: value for key, value in defaults.items() if key in readers and value is not None}
+    for key, text in options.items():
+        known[key] = _read_option(spec, key, text, readers)
+    return factory(**known)
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """The name and the option texts of a spec; the name is checked, the options are not yet."""
+    if not isinstance(spec, str):
+        raise AgentSpecError(f"agent {shown(spec)}: expected a text such as 'six-factor:depth=4'")
+    name, _, option_text = spec.partition(":")
+    _factory(name)
+    options = {}
     for item in filter(None, option_text.split(",")):
         key, equals, value = item.partition("=")
-        if key not in readers or not equals:
-            known = ", ".join(f"{option}=…" for option in readers)
-            raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)} is unknown: expected {known}")
-        try:
-            options[key] = readers[key](value)
-        except ValueError:
-            kind = "a whole number" if readers[key] is int else "a number"
-            raise AgentSpecError(f"{key}={shown(value)} of agent {shown(spec)}: expected {kind}") from None
-        if key == "seed" and int(str(options[key])) < 0:
-            raise AgentSpecError(f"{key}={shown(value)} of agent {shown(spec)}: expected 0 or more")
-    return factory(**options)
+        if not equals:
+            raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
+        options[key] = value
+    return name, options
+
+
+def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
+    if name in _FIXED:
+        return _FIXED[name]
+    if name in evaluators.names():
+        return partial(_searching, name), _SEARCHING
+    close = get_close_matches(name, names(), n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(names())}")
+
+
+def _read_option(spec: str, key: str, text: str, readers: dict[str, Callable[[str], Any]]) -> Any:
+    if key not in readers:
+        close = get_close_matches(key, readers, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise AgentSpecError(
+            f"option {shown(key)} of agent {shown(spec)} is unknown{hint}: expected one of {', '.join(sorted(readers))}"
+        )
+    try:
+        return readers[key](text)
+    except ValueError:
+        raise AgentSpecError(f"{key}={shown(text)} of agent {shown(spec)}: expected {readers[key].__doc__}") from None

@@ -106,10 +106,14 @@ def play_match(
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     if opening_plies < 0:
         raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
+    rules = rules or Rules()
+    for agent in (agent_a, agent_b):
+        if hasattr(agent, "prepare"):
+            agent.prepare(rules)
     generator = np.random.default_rng(seed)
     result = MatchResult()
     for _ in range(games // 2):
-        opening = random_opening(rules or Rules(), opening_plies, generator)
+        opening = random_opening(rules, opening_plies, generator)
         for a_plays in (BLACK, WHITE):
             result.games.append(_play_game(agent_a, agent_b, opening, a_plays, result))
             on_game(result)

@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from reversi_env.envs import OpponentPool, ReversiVectorEnv
+from reversi_env.envs import OpponentPool, ReversiVectorEnv, SettingsError
 
 
 class ReversiVecEnv(VecEnv):
     """*num_envs* games for stable-baselines3 in the single-agent view; options as in `reversi_env.envs.ReversiVectorEnv`.
 
     A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation`` and
-    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed. ``opponents`` is
-    the pool, to be changed while training.
+    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed; while a game goes on
+    its info is empty. ``opponents`` is the pool, to be changed while training.
     """
 
     def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
         if opponent is None:
-            raise ValueError("opponent=None: stable-baselines3 trains one agent, expected an opponent")
+            raise SettingsError("opponent=None: stable-baselines3 trains one agent, expected an opponent")
         self.games = ReversiVectorEnv(num_envs, opponent=opponent, autoreset_mode=AutoresetMode.SAME_STEP, **options)
-        self.render_mode = self.games.render_mode
         super().__init__(num_envs, self.games.single_observation_space, self.games.single_action_space)
         self._actions = np.zeros(num_envs, np.int64)
         self._returns, self._lengths = np.zeros(num_envs), np.zeros(num_envs, np.int64)
@@ -37,9 +37,10 @@ class ReversiVecEnv(VecEnv):
         return self.games.opponents
 
     def reset(self) -> Any:
-        """Begin an episode in every game, with the seeds of `seed` if there are any."""
-        seeds = None if all(seed is None for seed in self._seeds) else self._seeds
-        observations, _ = self.games.reset(seed=seeds)
+        """Begin an episode in every game, with the seeds of `seed` and the options of `set_options` if there are any."""
+        if any(options != self._options[0] for options in self._options):
+            raise SettingsError("the games of a batch begin alike: expected the same options for all of them")
+        observations, _ = self.games.reset(seed=self._seeds, options=self._options[0])
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = [{} for _ in range(self.num_envs)]
@@ -58,7 +59,7 @@ class ReversiVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones):
             infos[i] = {
-                "terminal_observation": _row(games_info["final_obs"], int(i)),
+                "terminal_observation": games_info["final_obs"][i],
                 "TimeLimit.truncated": False,
                 "episode": {
                     "r": float(self._returns[i]),
@@ -83,10 +84,7 @@ class ReversiVecEnv(VecEnv):
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
         """An attribute of the batch, repeated for each of the games asked for."""
-        if attr_name == "action_masks":
-            return [self.action_masks] * len(list(self._get_indices(indices)))
-        owner = self if attr_name in ("opponents", "render_mode") else self.games
-        return [getattr(owner, attr_name)] * len(list(self._get_indices(indices)))
+        return [getattr(self.games, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         """Refused: the games are one batch, and share their attributes."""
@@ -94,18 +92,10 @@ class ReversiVecEnv(VecEnv):
 
     def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
         """Call a method of the batch; ``action_masks`` gives one row a game."""
-        result = getattr(self if method_name == "action_masks" else self.games, method_name)(*arguments, **options)
+        result = getattr(self.games, method_name)(*arguments, **options)
         rows = list(self._get_indices(indices))
         return [result[i] for i in rows] if isinstance(result, (np.ndarray, list, tuple)) else [result] * len(rows)
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
         """The games are never wrapped one by one; that they count their own episodes makes ``Monitor`` needless."""
-        from stable_baselines3.common.monitor import Monitor
-
-        return [wrapper_class is Monitor] * len(list(self._get_indices(indices)))
-
-
-def _row(observations: Any, index: int) -> Any:
-    if isinstance(observations, dict):
-        return {key: value[index] for key, value in observations.items()}
-    return observations[index]
+        return [wrapper_class is Monitor for _ in self._get_indices(indices)]

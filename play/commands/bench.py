@@ -114,3 +114,55 @@ def env(as_json: Json = False) -> None:
         ),
     ]
     report("Environments", result, rows, as_json)
+
+
+@app.command("search")
+def search(as_json: Json = False) -> None:
+    """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second."""
+    import os
+
+    from play.bench import machine
+    from play.bench import search as speed
+
+    signature = measure("node signature", speed.signature)
+    midgame = measure("midgame search", speed.midgame_rate)
+    one = measure("FFO 40-44, one thread", speed.ffo)
+    threads = os.cpu_count() or 1
+    every = measure(f"FFO 40-44, {threads} threads", lambda: speed.ffo(threads))
+    counts = {10: 20_000, 12: 4_000, 14: 800, 16: 128}
+    labels = {
+        empties: measure(f"exact labels, {empties} empties", lambda e=empties, c=count: speed.labels_per_second(e, c))
+        for empties, count in counts.items()
+    }
+    nodes, seconds = sum(p["nodes"] for p in one), sum(p["seconds"] for p in one)
+    seconds_every = sum(p["seconds"] for p in every)
+    result = {
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("numpy", "numba", "llvmlite"),
+        "signature": signature,
+        "midgame_nodes_per_second": midgame,
+        "endgame_nodes_per_second": nodes / seconds,
+        "ffo": one,
+        "ffo_nodes": nodes,
+        "ffo_seconds": seconds,
+        "ffo_all_threads": every,
+        "threads": threads,
+        "thread_speedup": seconds / seconds_every,
+        "labels_per_second": {str(empties): rate for empties, rate in labels.items()},
+    }
+    rows = [
+        ("signature", f"{signature:,} nodes"),
+        ("midgame, six-factor to depth 8, one thread", f"{midgame / 1e6:.2f} million nodes/s"),
+        ("endgame, one thread", f"{nodes / seconds / 1e6:.1f} million nodes/s"),
+        *(
+            (f"FFO {p['problem']}: {p['score']:+d}", f"{p['nodes'] / 1e6:.1f} million nodes, {p['seconds']:.2f} s")
+            for p in one
+        ),
+        ("FFO 40-44 together", f"{nodes / 1e6:.0f} million nodes, {seconds:.1f} s"),
+        (f"FFO 40-44 on {threads} threads", f"{seconds_every:.1f} s ({seconds / seconds_every:.2f}x)"),
+        *(
+            (f"exact labels at {empties} empties, all cores", f"{rate:,.0f} a second")
+            for empties, rate in labels.items()
+        ),
+    ]
+    report("Search", result, rows, as_json)

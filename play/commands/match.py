@@ -20,12 +20,15 @@ def match(
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
     openings: Annotated[int, typer.Option("--openings", "-k", help="Random plies before each game.", min=0)] = 6,
+    time: Annotated[float | None, typer.Option("--time", help="Seconds a move for searching agents.")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies for searching agents.", min=1)] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Play agent A against agent B, every opening from both sides.
 
-    Agents: random, greedy; options follow a colon, as in [b]random:seed=7[/b].
+    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every evaluator by name (six-factor, …). Options follow a colon, as in
+    [b]six-factor:depth=6[/b]; --time and --depth hold for agents that leave them open.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -34,7 +37,8 @@ def match(
     from search import agents
     from train.match import play_match
 
-    players = [agents.make(spec, seed=seed + index) for index, spec in enumerate((agent_a, agent_b))]
+    limits = {"time": time, "depth": depth}
+    players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
@@ -81,8 +85,9 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
     low, high = result.interval()
     title = f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides"
     table = Table(title=title, title_justify="left")
-    for heading in ("agent", "wins", "draws", "losses", "score", "95 % interval", "discs/game", "ms/move"):
-        table.add_column(heading, justify="left" if heading == "agent" else "right")
+    table.add_column("agent", overflow="fold")
+    for heading in ("won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move"):
+        table.add_column(heading, justify="right", no_wrap=True)
     rows = (
         (agent_a, result.wins, result.losses, result.score, low, high, result.discs_per_game, "a"),
         (agent_b, result.losses, result.wins, 1 - result.score, 1 - high, 1 - low, -result.discs_per_game, "b"),
@@ -94,8 +99,8 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
             str(result.draws),
             str(losses),
             f"{score:.1%}",
-            f"{bottom:.1%} – {top:.1%}",
+            f"{bottom:.1%}–{top:.1%}",
             f"{discs:+.1f}",
-            f"{1000 * result.seconds_per_move(player):.3f}",
+            f"{1000 * result.seconds_per_move(player):.2f}",
         )
     Console().print(table)

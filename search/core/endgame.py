@@ -1,14 +1,14 @@
 """The exact solver: the game's value in discs by alpha-beta to the end.
 
-Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play. Everything below the
-root's principal variation is a null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a true bound on that
-side (fail-soft).
+Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play. Every search is a
+null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a true bound on that side (fail-soft).
+`close_in` asks such questions until the bounds meet (MTD(f), Plaat 1996), which the table makes cheap.
 
 Layers, from the end of the game backwards:
 
 * 1 to 4 empty squares: hand-written, no move generation; squares alone in their quadrant first (`last_one` … `last_four`);
 * 5 and 6: all empty squares, those in quadrants with an odd number of empties first (`by_parity`);
-* more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies (`null_window`, `full_window`).
+* more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies (`null_window`).
 
 A node is a position whose value is asked for, the one with a single empty square included.
 """
@@ -21,6 +21,7 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
+from search.core.busy import is_busy, set_busy, set_free
 from search.core.table import NO_MOVE, bucket_of, lower_of, move_of, probe, second_move_of, store, upper_of
 
 #: Worst value a search can return; no score is as bad.
@@ -28,7 +29,13 @@ WORST = -127
 #: Up to so many empties squares are tried in order of parity alone.
 PARITY_EMPTIES = 6
 #: From so many empties on, a child whose table entry refutes the position is looked for before any is searched.
-LOOK_AHEAD_EMPTIES = 10
+LOOK_AHEAD_EMPTIES = 9
+#: Up to so many empties parity counts about as much as a reply; further from the end, squares next to the own discs count instead.
+PARITY_RANK_EMPTIES = 12
+#: From so many empties on, threads leave a position that another one is searching for later.
+SHARE_EMPTIES = 11
+#: From so many empties on, a search by evaluation may have left a hint which move to try first.
+HINT_EMPTIES = 12
 
 MOST_MOVES = 36
 
@@ -44,6 +51,11 @@ SOLVER = np.dtype(
         ("nodes", np.int64),
         ("node_limit", np.int64),
         ("stop", np.int64),  # set from outside, or by the solver at the node limit: values are void from then on
+        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
+        ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
+        ("upper", np.int64),
+        ("hints", np.int64),  # address of another table whose moves are worth trying first; 0: none
+        ("hints_mask", np.int64),
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
         ("turned", np.uint64, (64, MOST_MOVES)),
@@ -53,7 +65,9 @@ SOLVER = np.dtype(
     align=True,
 )
 
-QUADRANTS = np.array([0x0000_0000_0F0F_0F0F, 0x0000_0000_F0F0_F0F0, 0x0F0F_0F0F_0000_0000, 0xF0F0_F0F0_0000_0000], np.uint64)
+QUADRANTS = np.array(
+    [0x0000_0000_0F0F_0F0F, 0x0000_0000_F0F0_F0F0, 0x0F0F_0F0F_0000_0000, 0xF0F0_F0F0_0000_0000], np.uint64
+)
 QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
 NEIGHBOURS = np.array(
     [
@@ -299,11 +313,11 @@ def list_moves(work, own, opp, moves, count, first, second):
             child_own, child_opp = opp ^ turned, own | turned | bit
             replies = legal_moves(child_own, child_opp, work.playable)
             rank = 18 * (popcount(replies) + work.corner_reply * popcount(replies & work.corners))
-            if count <= 12:
-                rank -= 17 if bit & odd else 0
+            if count <= PARITY_RANK_EMPTIES:
+                rank -= 10 if bit & odd else 0
             else:
                 rank -= 4 if bit & odd else 0
-                rank += 3 * popcount(neighbours(child_opp) & empties & ~bit)
+                rank += 6 * popcount(neighbours(child_opp) & empties & ~bit)
         work.turned[count, listed], work.square[count, listed], work.rank[count, listed] = turned, sq, rank
         listed += 1
     return listed
@@ -366,16 +380,35 @@ def null_window(work, own, opp, alpha, count):
         if upper_of(data) <= alpha:
             return upper_of(data)
         first, second = move_of(data), second_move_of(data)
+    if first == NO_MOVE and work.hints and count >= HINT_EMPTIES:
+        hint = probe(work.hints, bucket_of(own, opp, work.hints_mask), own, opp)
+        first, second = (move_of(hint), second_move_of(hint)) if hint else (NO_MOVE, NO_MOVE)
     listed = list_moves(work, own, opp, moves, count, first, second)
     if count >= LOOK_AHEAD_EMPTIES:
         bound = refuting_child(work, own, opp, count, listed, alpha)
         if bound > alpha:
             return bound
+    shares = work.busy != 0 and count >= SHARE_EMPTIES
+    later = NO_SQUARE  # moves, by their number, that other threads are searching
     best, best_sq = WORST, NO_MOVE
-    for i in range(listed):
-        bring_best(work, count, i, listed)
+    for turn in range(2 * listed):
+        i = turn
+        if turn < listed:
+            bring_best(work, count, i, listed)
+        else:
+            i = turn - listed
+            if later == NO_SQUARE:
+                break
+            if not (later >> np.uint64(i)) & ONE:
+                continue
         turned, sq = work.turned[count, i], work.square[count, i]
-        value = -null_window(work, opp ^ turned, own | turned | ONE << np.uint64(sq), -alpha - 1, count - 1)
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        if shares and 0 < turn < listed and is_busy(work.busy, child_own, child_opp):
+            later |= ONE << np.uint64(i)
+            continue
+        slot = set_busy(work.busy, child_own, child_opp) if shares else np.int64(-1)
+        value = -null_window(work, child_own, child_opp, -alpha - 1, count - 1)
+        set_free(work.busy, slot)
         if work.stop:
             return alpha
         if value > best:
@@ -383,63 +416,77 @@ def null_window(work, own, opp, alpha, count):
             if best > alpha:
                 break
     lower, upper = (best, work.squares) if best > alpha else (-work.squares, best)
-    store(work.table, bucket, own, opp, lower, upper, best_sq, count, work.generation)
+    store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, count, work.generation)
     return best
 
 
 @kernel
-def full_window(work, own, opp, alpha, beta, count):
-    """The value, if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
-    if beta - alpha == 1:
-        return null_window(work, own, opp, alpha, count)
-    work.nodes += 1
-    if work.nodes > work.node_limit:
-        work.stop = 1
-    if work.stop:
-        return alpha
-    moves = legal_moves(own, opp, work.playable)
-    if moves == NO_SQUARE:
-        if legal_moves(opp, own, work.playable) == NO_SQUARE:
-            return _over(work, own, opp)
-        return -full_window(work, opp, own, -beta, -alpha, count)
-    bucket = bucket_of(own, opp, work.bucket_mask)
-    data = probe(work.table, bucket, own, opp)
-    first, second = NO_MOVE, NO_MOVE
-    if data:
-        lower, upper = lower_of(data), upper_of(data)
-        if lower >= beta or lower == upper:
-            return lower
-        if upper <= alpha:
-            return upper
-        alpha, beta = max(alpha, lower), min(beta, upper)
-        first, second = move_of(data), second_move_of(data)
-    listed = list_moves(work, own, opp, moves, count, first, second)
-    best, best_sq, bar = WORST, NO_MOVE, alpha
-    for i in range(listed):
-        bring_best(work, count, i, listed)
-        turned, sq = work.turned[count, i], work.square[count, i]
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-        if i == 0:
-            value = -full_window(work, child_own, child_opp, -beta, -bar, count - 1)
-        else:
-            value = -null_window(work, child_own, child_opp, -bar - 1, count - 1)
-            if bar < value < beta:
-                value = -full_window(work, child_own, child_opp, -beta, -value, count - 1)
+def close_in(work, own, opp, guess):
+    """Narrow ``work.lower`` and ``work.upper`` around the value by null-window searches from *guess* on until they meet.
+
+    All scores are even (discs and given-away empties fill an even board), so that a window above an odd number splits them cleanly. If the
+    solver is stopped, the bounds are as far as it came.
+    """
+    count = work.squares - popcount(own | opp)
+    test = guess + (guess & 1)
+    while work.lower < work.upper:
+        test = min(max(test, work.lower + 2), work.upper)
+        value = null_window(work, own, opp, test - 1, count)
         if work.stop:
-            return alpha
-        if value > best:
-            best, best_sq = value, sq
-            bar = max(bar, best)
-            if bar >= beta:
-                break
-    lower = best if best > alpha else -work.squares
-    upper = best if best < beta else work.squares
-    store(work.table, bucket, own, opp, lower, upper, best_sq, count, work.generation)
-    return best
+            return
+        if value >= test:
+            work.lower = value
+            test = value + 2
+        else:
+            work.upper = value
+            test = value
 
 
 @kernel
-def solve_one(works, own, opp, alpha, beta):
-    """Solve one position with the first of *works*: its value within the window."""
+def solve_one(works, own, opp, guess):
+    """`close_in` with the first of *works*, whose bounds are the window asked for and, afterwards, the answer."""
+    close_in(works[0], own, opp, guess)
+
+
+@kernel
+def solve_many(works, own, opp, scores):
+    """Solve many positions one after the other; each one's score is the first guess for the next."""
     work = works[0]
-    return full_window(work, own, opp, alpha, beta, work.squares - popcount(own | opp))
+    guess = 0
+    for i in range(own.size):
+        work.lower, work.upper = -work.squares, work.squares
+        close_in(work, own[i], opp[i], guess)
+        guess = work.lower
+        scores[i] = guess
+
+
+@kernel
+def table_move(works, own, opp):
+    """The table's best move, 64 if it knows none."""
+    work = works[0]
+    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    return move_of(data) if data else NO_MOVE
+
+
+@kernel
+def move_worth(works, own, opp, score):
+    """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
+    work = works[0]
+    first = table_move(works, own, opp)
+    moves = legal_moves(own, opp, work.playable)
+    count = work.squares - popcount(own | opp)
+    if first != NO_MOVE and _is_worth(work, own, opp, first, score, count):
+        return first
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        moves &= moves - ONE
+        if sq != first and _is_worth(work, own, opp, sq, score, count):
+            return sq
+    return NO_MOVE
+
+
+@kernel
+def _is_worth(work, own, opp, sq, score, count):
+    turned = flips(sq, own, opp)
+    child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+    return -null_window(work, child_own, child_opp, 1 - score, count - 1) >= score and not work.stop

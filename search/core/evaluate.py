@@ -51,7 +51,9 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
         record = from_dtype(np.dtype(dtype))
         known = _FUNCTIONS.get(record)
         if known is not None and known.__code__ != function.__code__:
-            raise ValueError(f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own")
+            raise ValueError(
+                f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own"
+            )
         _FUNCTIONS[record] = function
         TYPE_FINGERPRINTS[record] = hashlib.sha256(_source(function)).hexdigest()
         return function

@@ -1,0 +1,84 @@
+"""Speed of the search: a node signature that must not change by accident, midgame and endgame rates, and the FFO problems."""
+
+from __future__ import annotations
+
+from importlib.resources import as_file, files
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Position, Rules, batch
+from reversi_env.notation import read_obf
+from search.engine import Engine
+from search.limits import Limits
+from search.solver import Solver, solve_batch
+from search.table import Table
+
+EVALUATOR = "six-factor"
+SIGNATURE_DEPTH = 6
+
+
+def midgame_positions(count: int = 16) -> list[Position]:
+    """Positions after 12 to 40 random plies, the same every time."""
+    own, opp = batch.random_positions(count, 12 + np.arange(count) % 29, seed=2026)
+    return [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+
+
+def signature() -> int:
+    """Nodes of fixed searches of fixed positions: midgame to depth 6, and exact solutions; any change of the search shows here."""
+    engine = Engine(EVALUATOR, megabytes=16)
+    nodes = 0
+    for position in midgame_positions():
+        engine.clear()
+        nodes += engine.search(position, Limits(depth=SIGNATURE_DEPTH, empties_exact=0)).nodes
+    solver = Solver(table=Table(16))
+    own, opp = batch.random_positions(16, 46, seed=2026)
+    for a, b in zip(own, opp, strict=True):
+        solver.table.clear()
+        nodes += solver.solve(Position(Rules(), int(a), int(b))).nodes
+    return nodes
+
+
+def midgame_rate(depth: int = 8) -> float:
+    """Nodes a second of fixed-depth searches with `EVALUATOR` on one thread."""
+    engine = Engine(EVALUATOR)
+    best = 0.0
+    for _ in range(3):
+        nodes, began = 0, perf_counter()
+        for position in midgame_positions():
+            engine.clear()
+            nodes += engine.search(position, Limits(depth=depth, empties_exact=0)).nodes
+        best = max(best, nodes / (perf_counter() - began))
+    return best
+
+
+def ffo(threads: int = 1) -> list[dict[str, Any]]:
+    """FFO problems 40 to 44, each solved with an empty table of 256 MiB."""
+    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
+        problems = list(read_obf(path))
+    results = []
+    solver = Solver(threads=threads, table=Table(256))
+    solver.load_kernels()
+    for number, problem in enumerate(problems, start=40):
+        solver.table.clear()
+        solution = solver.solve(problem.position)
+        results.append(
+            {
+                "problem": number,
+                "score": solution.score,
+                "nodes": solution.nodes,
+                "seconds": solution.seconds,
+                "correct": solution.score == problem.best_score,
+            }
+        )
+    return results
+
+
+def labels_per_second(empties: int, count: int) -> float:
+    """Positions solved a second on all cores: random play down to *empties*."""
+    own, opp = batch.random_positions(count, 60 - empties, seed=empties)
+    solve_batch(own[:64], opp[:64])
+    began = perf_counter()
+    solve_batch(own, opp)
+    return count / (perf_counter() - began)

@@ -1,0 +1,50 @@
+"""`reversi evaluate`: an evaluator's static values, no search."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from play.commands.options import Json, VariantName, VariantOption, print_json
+from reversi_env.errors import ReversiError
+
+
+def evaluate(
+    file: Annotated[str, typer.Argument(help="OBF positions, one a line; - for standard input.")],
+    agent: Annotated[str, typer.Option("--agent", "-a", help="Evaluator, for example [b]six-factor[/b].")],
+    variant: VariantName = VariantOption.normal,
+    as_json: Json = False,
+) -> None:
+    """Print the evaluator's value of every position in discs for the side to move, without any search.
+
+    A finished game has its score. Lines that cannot be read are reported with their number.
+    """
+    from play.commands.inputs import problems
+    from search.agents import SearchAgent, make
+
+    player = make(agent)
+    if not isinstance(player, SearchAgent):
+        raise ReversiError(f"agent {agent!r} has no evaluation: expected an evaluator such as six-factor")
+    failures = 0
+    for line, problem in problems(file, variant.value):
+        if isinstance(problem, ReversiError):
+            failures += 1
+            _report_error(line, problem, as_json)
+            continue
+        position = problem.position
+        value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
+        if as_json:
+            print_json({"line": line, "value": value})
+        else:
+            print(f"line {line}: {value:+.2f}")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _report_error(line: int, error: ReversiError, as_json: bool) -> None:
+    if as_json:
+        print_json({"line": line, "error": str(error)})
+    else:
+        print(f"line {line}: {error}", file=sys.stderr)

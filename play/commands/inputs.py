@@ -1,0 +1,54 @@
+"""Positions from the command line: OBF files, standard input, or a board typed out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reversi_env.errors import ReversiError, shown
+
+if TYPE_CHECKING:
+    from reversi_env import Position
+    from reversi_env.notation import Problem
+
+
+def read_lines(file: str) -> list[str]:
+    """The lines of a file, or of standard input for ``-``."""
+    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    return data.decode("utf-8", errors="replace").splitlines()
+
+
+def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiError]]:
+    """Every problem line with its number, as a problem or as the error that it is; blank lines and comments are skipped."""
+    from reversi_env import Position, Rules
+    from reversi_env.notation import Problem, read_obf_line
+
+    for number, line in enumerate(read_lines(file), start=1):
+        if not line.strip() or line.lstrip().startswith(("%", "#")):
+            continue
+        try:
+            problem = read_obf_line(line)
+            position = problem.position
+            rules = Rules(position.rules.size, variant)  # type: ignore[arg-type]
+            yield (
+                number,
+                Problem(Position(rules, position.own, position.opp, position.turn), problem.scores, problem.comment),
+            )
+        except ReversiError as error:
+            yield number, error
+
+
+def typed_position(board: str, side: str, variant: str) -> Position:
+    """A board of 16, 36 or 64 characters and the side to move, as typed."""
+    from reversi_env import BLACK, WHITE, Position, Rules
+
+    sides = {"x": BLACK, "b": BLACK, "black": BLACK, "*": BLACK, "o": WHITE, "w": WHITE, "white": WHITE}
+    if side.lower() not in sides:
+        raise ReversiError(f"side {shown(side)}: expected X (black) or O (white)")
+    if board in ("start", "4", "6", "8"):
+        rules = Rules(8 if board == "start" else int(board), variant)  # type: ignore[arg-type]
+        return Position.initial(rules)
+    plain = Position.from_text(board, sides[side.lower()])
+    return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)  # type: ignore[arg-type]

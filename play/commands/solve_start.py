@@ -1,0 +1,173 @@
+"""Solving a whole game from its start: a long job that shows where it is, saves its table, and goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from play.commands.options import print_json
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
+from search.solver import Solver
+from search.table import Table
+
+CHECKPOINT_FORMAT = "reversi-solve-1"
+
+
+def solve_from_start(
+    size: int, variant: str, threads: int, megabytes: float, checkpoint: str | None, minutes: float, as_json: bool
+) -> None:
+    """Run, or resume, the job; print the value for black, who moves first."""
+    rules = Rules(size, variant)  # type: ignore[arg-type]
+    job = _Job(rules, threads, megabytes, Path(checkpoint) if checkpoint else None)
+    job.run(60 * minutes)
+    result = job.result()
+    if as_json:
+        print_json(result)
+        return
+    name = f"{size}x{size} {variant}"
+    if result["proven"]:
+        print(f"{name}: {result['score']:+d} for black  {result['nodes']:,} nodes  {result['seconds']:.1f} s")
+        print(" ".join(result["pv"]))
+    else:
+        print(
+            f"{name}: between {result['lower']:+d} and {result['upper']:+d} for black after {result['nodes']:,} nodes"
+        )
+
+
+class _Job:
+    """The solver at work in a thread of its own, watched from here."""
+
+    def __init__(self, rules: Rules, threads: int, megabytes: float, checkpoint: Path | None) -> None:
+        self.rules, self.checkpoint = rules, checkpoint
+        self.table = Table(megabytes)
+        self.solver = Solver(rules, threads=threads, table=self.table)
+        self.solution: Any = None
+        self.failure: BaseException | None = None
+        most = rules.square_count
+        self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
+        self.began = perf_counter()
+        if checkpoint is not None and checkpoint.exists():
+            self._resume(checkpoint)
+
+    def run(self, seconds_between: float) -> None:
+        """Solve, showing the bounds, until done or interrupted; interrupted, save and raise."""
+        thread = threading.Thread(target=self._solve)
+        thread.start()
+        saved = perf_counter()
+        try:
+            with _status() as status:
+                while thread.is_alive():
+                    thread.join(0.5)
+                    status(self._describe())
+                    if self.checkpoint and perf_counter() - saved > seconds_between:
+                        self._save()
+                        saved = perf_counter()
+        except KeyboardInterrupt:
+            print("stopping, and saving what is known …", file=sys.stderr)
+        finally:
+            self.solver.stop() if thread.is_alive() else None
+            thread.join()
+            if self.checkpoint:
+                self._save()
+        if self.failure is not None:
+            raise self.failure
+
+    def result(self) -> dict[str, Any]:
+        """What is known, for black."""
+        lower, upper, nodes = self._bounds()
+        solution = self.solution
+        proven = solution is not None and solution.proven and lower >= upper
+        return {
+            "size": self.rules.size,
+            "variant": self.rules.variant,
+            "score": lower if proven else None,
+            "proven": proven,
+            "lower": lower,
+            "upper": upper,
+            "pv": list(solution.pv) if proven else [],
+            "nodes": nodes,
+            "seconds": self._seconds(),
+        }
+
+    def _solve(self) -> None:
+        try:
+            window = (int(self.known["lower"]), int(self.known["upper"]))
+            self.solution = self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2)
+        except BaseException as error:  # shown by the watching thread
+            self.failure = error
+
+    def _seconds(self) -> float:
+        return float(self.known["seconds"]) + perf_counter() - self.began
+
+    def _bounds(self) -> tuple[int, int, int]:
+        lower, upper, nodes = self.solver.bounds()
+        if not nodes:  # nothing is being solved yet
+            lower, upper = self.known["lower"], self.known["upper"]
+        return lower, upper, nodes + int(self.known["nodes"])
+
+    def _describe(self) -> str:
+        lower, upper, nodes = self._bounds()
+        rate = nodes / max(self._seconds(), 1e-9) / 1e6
+        return f"value in [{lower:+d}, {upper:+d}], {nodes / 1e6:,.0f} million nodes, {rate:.1f} million/s"
+
+    def _save(self) -> None:
+        """Write the checkpoint beside the old one and then exchange them, so that one of the two is always whole."""
+        assert self.checkpoint is not None
+        lower, upper, nodes = self._bounds()
+        header = {
+            "format": CHECKPOINT_FORMAT,
+            "size": self.rules.size,
+            "variant": self.rules.variant,
+            "lower": lower,
+            "upper": upper,
+            "nodes": nodes,
+            "seconds": self._seconds(),
+            "generation": self.table.generation,
+        }
+        part = self.checkpoint.with_name(self.checkpoint.name + ".part")
+        with part.open("wb") as stream:
+            np.savez(stream, header=np.array(json.dumps(header)), words=self.table.words())
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(self.checkpoint)
+
+    def _resume(self, path: Path) -> None:
+        try:
+            with np.load(path, allow_pickle=False) as saved:
+                header, words = json.loads(str(saved["header"])), saved["words"]
+        except Exception as error:
+            raise ReversiError(
+                f"checkpoint {shown(str(path))} cannot be read ({error}): expected one of reversi solve --start"
+            ) from None
+        game = (header.get("format"), header.get("size"), header.get("variant"))
+        if game != (CHECKPOINT_FORMAT, self.rules.size, self.rules.variant):
+            raise ReversiError(f"checkpoint {shown(str(path))} is of {game}: expected {self.rules}")
+        if words.shape != self.table.words().shape or words.dtype != np.uint64:
+            raise ReversiError(
+                f"checkpoint {shown(str(path))} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table"
+            )
+        self.table.words()[:] = words
+        self.table.generation = header["generation"]
+        self.known = header
+
+
+class _status:  # noqa: N801 - used as a context manager
+    """A line on standard error that is kept up to date on a terminal, and silent elsewhere."""
+
+    def __enter__(self) -> Any:
+        from rich.console import Console
+
+        self._status = Console(file=sys.stderr).status("solving …")
+        self._status.__enter__()
+        return self._status.update
+
+    def __exit__(self, *arguments: Any) -> None:
+        self._status.__exit__(*arguments)

@@ -1,0 +1,239 @@
+"""The midgame search: principal-variation search to a fixed depth over any evaluator.
+
+Values are whole UNITs, 128 to a disc, for the side to move; a finished game counts its exact score, and evaluations are kept strictly inside
+that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up depth.
+
+`negamax` is the only search function: a null window is the same call with ``beta = alpha + 1``. It calls itself and nothing that calls it back,
+which is what the on-disk cache of recursive kernels needs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
+from reversi_env.core.compiling import kernel
+from reversi_env.core.intrinsics import popcount, trailing_zeros
+from search.core.evaluate import evaluate
+from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
+
+UNIT = 128
+#: Beyond every value.
+INFINITY = 30_000
+MOST_MOVES = 36
+#: From so much depth on: results are kept in the table …
+TABLE_DEPTH = 2
+#: … moves are ranked by their evaluation, not by mobility alone …
+EVALUATION_RANK_DEPTH = 3
+#: … and children are looked up in the table before any is searched.
+LOOK_AHEAD_DEPTH = 4
+#: Units that one reply of the opponent counts in a move's rank.
+REPLY_RANK = 48
+
+#: All that a thread needs to search: what is asked, what it may use, what it has counted, and room for its move lists.
+ENGINE = np.dtype(
+    [
+        ("playable", np.uint64),
+        ("squares", np.int64),
+        ("sign", np.int64),
+        ("table", np.int64),  # address of the table's words; 0: search without one
+        ("bucket_mask", np.int64),
+        ("generation", np.int64),
+        ("nodes", np.int64),
+        ("node_limit", np.int64),
+        ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
+        ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
+        ("cut_nesting", np.int64),
+        ("cut_depth", np.int64, (64,)),  # ProbCut, by depth: depth of the shallow search (0: none), and
+        ("cut_slope", np.float64, (64,)),  # deep value = slope * shallow value + shift, with this deviation, in units
+        ("cut_shift", np.float64, (64,)),
+        ("cut_deviation", np.float64, (64,)),
+        ("turned", np.uint64, (64, MOST_MOVES)),
+        ("square", np.int64, (64, MOST_MOVES)),
+        ("rank", np.int64, (64, MOST_MOVES)),
+    ],
+    align=True,
+)
+
+
+@kernel
+def units(value, squares):
+    """An evaluation in discs as whole units, kept inside the range of exact scores."""
+    most = squares * UNIT - 1
+    return min(max(np.int64(np.floor(value * UNIT + 0.5)), -most), most)
+
+
+@kernel
+def finished(work, own, opp):
+    """Value of a finished game."""
+    return UNIT * work.sign * final_score(own, opp, work.playable)
+
+
+@kernel
+def list_moves(work, net, own, opp, moves, level, depth, first, second):
+    """Write the moves with their ranks (lowest first to be searched) into the lists of this level; their number."""
+    listed = 0
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        bit = moves & (~moves + ONE)
+        moves ^= bit
+        turned = flips(sq, own, opp)
+        if sq == first:
+            rank = -1_000_000
+        elif sq == second:
+            rank = -500_000
+        elif depth == 1:
+            rank = 0
+        else:
+            child_own, child_opp = opp ^ turned, own | turned | bit
+            rank = REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
+            if depth >= EVALUATION_RANK_DEPTH:
+                rank += units(evaluate(net, child_own, child_opp), work.squares)
+        work.turned[level, listed], work.square[level, listed], work.rank[level, listed] = turned, sq, rank
+        listed += 1
+    return listed
+
+
+@kernel
+def bring_best(work, level, at, listed):
+    """Exchange move *at* of this level with the best one from there on."""
+    best = at
+    for i in range(at + 1, listed):
+        if work.rank[level, i] < work.rank[level, best]:
+            best = i
+    if best != at:
+        turned, sq, rank = work.turned[level, best], work.square[level, best], work.rank[level, best]
+        work.turned[level, best], work.square[level, best] = work.turned[level, at], work.square[level, at]
+        work.rank[level, best] = work.rank[level, at]
+        work.turned[level, at], work.square[level, at], work.rank[level, at] = turned, sq, rank
+
+
+@kernel
+def refuting_child(work, own, opp, level, listed, depth, beta):
+    """A bound of at least *beta* that some child's table entry proves, or -INFINITY."""
+    for i in range(listed):
+        turned = work.turned[level, i]
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, i])
+        data = probe(work.table, bucket_of(child_own, child_opp, work.bucket_mask), child_own, child_opp)
+        if data and depth_of(data) >= depth - 1 and -upper_of(data) >= beta:
+            return -upper_of(data)
+    return -INFINITY
+
+
+@kernel
+def negamax(work, net, own, opp, alpha, beta, depth):
+    """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+    work.nodes += 1
+    if work.nodes > work.node_limit:
+        work.stop = 1
+    if work.stop:
+        return alpha
+    moves = legal_moves(own, opp, work.playable)
+    if moves == NO_SQUARE:
+        if legal_moves(opp, own, work.playable) == NO_SQUARE:
+            return finished(work, own, opp)
+        if depth > 0:
+            return -negamax(work, net, opp, own, -beta, -alpha, depth)
+    if depth <= 0:
+        return units(evaluate(net, own, opp), work.squares)
+    first, second, bucket = NO_MOVE, NO_MOVE, 0
+    uses_table = work.table != 0 and depth >= TABLE_DEPTH
+    if uses_table:
+        bucket = bucket_of(own, opp, work.bucket_mask)
+        data = probe(work.table, bucket, own, opp)
+        if data:
+            if depth_of(data) >= depth:
+                lower, upper = lower_of(data), upper_of(data)
+                if lower >= beta or lower == upper:
+                    return lower
+                if upper <= alpha:
+                    return upper
+            first, second = move_of(data), second_move_of(data)
+    if work.cut_margin > 0.0 and beta - alpha == 1 and work.cut_nesting == 0 and work.cut_depth[depth] > 0:
+        # ProbCut: is a shallow search so far beyond the window that the deep one would hardly come back?
+        shallow = work.cut_depth[depth]
+        safety = work.cut_margin * work.cut_deviation[depth]
+        work.cut_nesting = 1
+        bar = np.int64((beta + safety - work.cut_shift[depth]) / work.cut_slope[depth])
+        if abs(bar) < INFINITY and negamax(work, net, own, opp, bar - 1, bar, shallow) >= bar:
+            work.cut_nesting = 0
+            return beta
+        bar = np.int64((alpha - safety - work.cut_shift[depth]) / work.cut_slope[depth])
+        if abs(bar) < INFINITY and negamax(work, net, own, opp, bar, bar + 1, shallow) <= bar:
+            work.cut_nesting = 0
+            return alpha
+        work.cut_nesting = 0
+    level = work.squares - popcount(own | opp)
+    listed = list_moves(work, net, own, opp, moves, level, depth, first, second)
+    if uses_table and depth >= LOOK_AHEAD_DEPTH:
+        bound = refuting_child(work, own, opp, level, listed, depth, beta)
+        if bound >= beta:
+            return bound
+    best, best_sq, bar = -INFINITY, NO_MOVE, alpha
+    for i in range(listed):
+        bring_best(work, level, i, listed)
+        turned, sq = work.turned[level, i], work.square[level, i]
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        if i == 0:
+            value = -negamax(work, net, child_own, child_opp, -beta, -bar, depth - 1)
+        else:
+            value = -negamax(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
+            if bar < value < beta:
+                value = -negamax(work, net, child_own, child_opp, -beta, -value, depth - 1)
+        if work.stop:
+            return alpha
+        if value > best:
+            best, best_sq = value, sq
+            bar = max(bar, best)
+            if bar >= beta:
+                break
+    if uses_table:
+        lower = best if best > alpha else -INFINITY
+        upper = best if best < beta else INFINITY
+        store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, depth, work.generation)
+    return best
+
+
+@kernel
+def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, lines):
+    """Search the root's moves *squares* in the given order to *depth*; how many were finished before the search was stopped.
+
+    ``values[i]`` is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for the others an upper bound. With a
+    value outside the window the caller searches again.
+    """
+    work, net = works[0], nets[0]
+    for i in range(squares.size):
+        turned = flips(squares[i], own, opp)
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(squares[i])
+        bar = _bar(values, i, lines, alpha)
+        if bar >= beta:
+            return i
+        if i < lines:
+            value = -negamax(work, net, child_own, child_opp, -beta, -alpha, depth - 1)
+        else:
+            value = -negamax(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
+            if bar < value < beta:
+                value = -negamax(work, net, child_own, child_opp, -beta, -bar, depth - 1)
+        if work.stop:
+            return i
+        values[i] = value
+    return squares.size
+
+
+@kernel
+def _bar(values, searched, lines, alpha):
+    """The value a further move must beat: the *lines*-th best of those searched, but at least *alpha*."""
+    if searched < lines:
+        return alpha
+    ranked = np.sort(values[:searched])
+    return max(alpha, ranked[searched - lines])
+
+
+@kernel
+def table_move(works, own, opp):
+    """The table's best move, 64 if it knows none or its move is not legal here."""
+    work = works[0]
+    if work.table == 0:
+        return NO_MOVE
+    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    return move_of(data) if data else NO_MOVE

@@ -1,0 +1,364 @@
+"""The engine: iterative deepening over any evaluator, under limits, with the exact solver taking over near the end.
+
+Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one thread gives the same result every
+time; a time limit cannot.
+"""
+
+from __future__ import annotations
+
+import threading
+from time import perf_counter
+
+import numpy as np
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
+from search.core import midgame
+from search.core.midgame import INFINITY, UNIT
+from search.evaluators import Evaluator, get
+from search.limits import Limits, MoveValue, SearchResult
+from search.solver import NO_NODE_LIMIT, Solver
+from search.table import Table
+
+#: First window around the last iteration's value, in units; a value outside widens it.
+ASPIRATION = 3 * UNIT
+#: The solver's expected nodes with *e* empties are about ``SOLVE_NODES * SOLVE_GROWTH ** e`` (fitted to tournament endgames) …
+SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
+#: … at this many nodes a second.
+SOLVE_SPEED = 12e6
+#: Share of the time that an expected solution may take.
+SOLVE_SHARE = 0.4
+#: Depth of the search before a solution: it gives a move to fall back on, and hints for the order.
+DEPTH_BEFORE_SOLVING = 8
+#: Empties from which on a search with no time limit solves.
+SOLVE_WITHOUT_CLOCK = 12
+DEEPEST = 60
+#: What it takes to wake up, stop and report, in seconds: the clock runs out so much earlier.
+RETURN_SECONDS = 0.002
+
+
+class Engine:
+    """Searches positions of one game with one evaluator, keeping its tables from move to move.
+
+    *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then returns the best it knows.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator | str,
+        rules: Rules | None = None,
+        *,
+        threads: int = 1,
+        megabytes: float = 64,
+        use_table: bool = True,
+    ) -> None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+            raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
+        self.rules = rules or Rules()
+        self.evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator
+        self._nets = self.evaluator.record(self.rules)
+        self.table = Table(megabytes)
+        self._use_table = use_table
+        self._works = self._make_works(threads)
+        self.solver = Solver(self.rules, threads=threads, table=Table(megabytes))
+        self._stopped = False
+        self._load_kernels()
+
+    def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
+        """The best move within *limits* (by default one second). With *multi_pv* > 1 the values of that many best moves are found, and reported."""
+        return _Search(self, position, limits or Limits(time=1.0), multi_pv).run()
+
+    def stop(self) -> None:
+        """Make a running search return as soon as it can; callable from any thread."""
+        self._stopped = True
+        self._works["stop"] = 1
+        self.solver.stop()
+
+    def clear(self) -> None:
+        """Forget all that the tables know."""
+        self.table.clear()
+        self.solver.table.clear()
+
+    def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
+        """Prune by ProbCut at *margin* standard deviations (0: not at all), with coefficients that `search.probcut.fit` has found."""
+        if margin and coefficients is None:
+            raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
+        self._works["cut_margin"] = margin
+        if coefficients is not None:
+            for field in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
+                self._works[field] = coefficients[field]
+
+    def _load_kernels(self) -> None:
+        """Compile or load what a search needs, so that no clock pays for it."""
+        start = Position.initial(self.rules)
+        self.search(start, Limits(depth=1))
+        self.solver.load_kernels()
+        self.clear()
+
+    def _make_works(self, threads: int) -> np.ndarray:
+        works = np.zeros(threads, midgame.ENGINE)
+        works["playable"] = self.rules.playable
+        works["squares"] = self.rules.square_count
+        works["sign"] = self.rules.sign
+        works["node_limit"] = NO_NODE_LIMIT
+        works["cut_slope"] = 1.0
+        return works
+
+
+class _Search:
+    """One search: its clock, its root moves and what it knows so far."""
+
+    def __init__(self, engine: Engine, position: Position, limits: Limits, multi_pv: int) -> None:
+        rules = engine.rules
+        if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
+            raise ReversiError(f"position of {position.rules}: expected one of {rules}")
+        if isinstance(multi_pv, bool) or not isinstance(multi_pv, int) or multi_pv < 1:
+            raise ReversiError(f"multi_pv={shown(multi_pv)}: expected a whole number of 1 or more")
+        self.engine, self.position, self.limits = engine, position, limits
+        self.works = engine._works
+        self.began = perf_counter()
+        self.boards = (np.uint64(position.own), np.uint64(position.opp))
+        actions = [action for action in position.legal_actions() if action != rules.pass_action]
+        self.squares = np.array([rules.square_of(action) for action in actions], np.int64)
+        self.values = np.zeros(self.squares.size, np.int64)
+        self.lines = min(multi_pv, self.squares.size)
+        self.multi_pv = multi_pv
+        self.depth = 0
+        self.exact = False
+        self.pv: tuple[str, ...] = ()
+        self.solver_nodes = 0
+
+    def run(self) -> SearchResult:
+        """Search until a limit is reached or nothing is left to find out."""
+        self._prepare()
+        if self.position.is_over():
+            return self._result(None, self.position.score(), exact=True)
+        if not self.squares.size:
+            return self._after_pass()
+        timer = self._start_timer()
+        try:
+            solves = self._wants_to_solve()
+            self._deepen(DEPTH_BEFORE_SOLVING if solves else self.limits.depth or DEEPEST, helpers=not solves)
+            if solves and not self._out_of_time():
+                self._solve()
+        finally:
+            if timer:
+                timer.cancel()
+        best = int(np.argmax(self.values))
+        return self._result(self._name(int(self.squares[best])), self.values[best] / UNIT, exact=self.exact)
+
+    # --- limits -----------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        engine = self.engine
+        engine._stopped = False
+        engine.table.new_search()
+        engine.table.attach(self.works)
+        if not engine._use_table:
+            self.works["table"] = 0
+        self.works["stop"], self.works["nodes"], self.works["cut_nesting"] = 0, 0, 0
+        self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
+
+    def _start_timer(self) -> threading.Timer | None:
+        if self.limits.time is None:
+            return None
+        margin = min(RETURN_SECONDS, 0.1 * self.limits.time)
+        timer = threading.Timer(max(0.0, self.limits.time - margin - self._elapsed()), self._time_is_up)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _time_is_up(self) -> None:
+        self.works["stop"] = 1
+        self.engine.solver.stop()
+
+    def _elapsed(self) -> float:
+        return perf_counter() - self.began
+
+    def _out_of_time(self) -> bool:
+        late = self.limits.time is not None and self._elapsed() >= self.limits.time
+        return late or self.engine._stopped or int(self.works["nodes"][0]) > int(self.works["node_limit"][0])
+
+    def _wants_to_solve(self) -> bool:
+        """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
+        empties, limits = self.position.empties, self.limits
+        if limits.empties_exact is not None:
+            return empties <= limits.empties_exact
+        if limits.depth is not None or limits.nodes is not None:
+            return empties <= (limits.depth or 0)
+        if limits.time is None:
+            return empties <= SOLVE_WITHOUT_CLOCK
+        seconds = SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
+        return seconds <= SOLVE_SHARE * limits.time
+
+    def _worth_another_iteration(self, last: float, before: float, changed: bool) -> bool:
+        """Whether the next iteration, predicted from the growth of the last two, has a chance to finish; a changing best move may try."""
+        if self.limits.time is None:
+            return True
+        growth = min(max(last / max(before, 1e-4), 1.5), 8.0)
+        left = self.limits.time - self._elapsed()
+        return left > (0.3 if changed else 0.6) * growth * last
+
+    # --- searching --------------------------------------------------------------------------------
+
+    def _deepen(self, deepest: int, *, helpers: bool) -> None:
+        """Iterate from depth 1 on; the best move so far is always at the front."""
+        deepest = min(deepest, self.position.empties)
+        seconds = [1e-4, 1e-4]
+        for depth in range(1, deepest + 1):
+            began, best_before = perf_counter(), int(self.squares[0])
+            if not self._iterate(depth, helpers=helpers and depth > 5):
+                break
+            self.depth = depth
+            self.exact = depth >= self.position.empties
+            seconds = [seconds[1], perf_counter() - began]
+            if self.exact or self._out_of_time():
+                break
+            if self._only_move() and self.limits.time is not None:
+                break
+            if not self._worth_another_iteration(seconds[1], seconds[0], int(self.squares[0]) != best_before):
+                break
+
+    def _only_move(self) -> bool:
+        return self.squares.size == 1 and self.multi_pv == 1
+
+    def _iterate(self, depth: int, *, helpers: bool) -> bool:
+        """Search all root moves to *depth* within windows that widen until the value is inside; False if stopped before the end."""
+        full = depth == 1 or self.lines > 1
+        centre = int(self.values[0])
+        low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION, centre + ASPIRATION)
+        while True:
+            values = np.full(self.squares.size, -INFINITY, np.int64)
+            finished = self._search_root(values, low, high, depth, helpers)
+            best = int(values.max())
+            if finished == self.squares.size or (finished and best >= high):
+                if best <= low and low > -INFINITY:
+                    low = -INFINITY
+                elif best >= high and high < INFINITY:
+                    high = INFINITY
+                    self._bring_to_front(values)
+                else:
+                    self._accept(values)
+                    return True
+                continue
+            if finished and best > low:
+                self._accept_part(values, finished)
+            return False
+
+    def _search_root(self, values: np.ndarray, low: int, high: int, depth: int, helpers: bool) -> int:
+        arguments = (self.engine._nets, *self.boards, self.squares)
+        if not helpers or len(self.works) == 1:
+            return int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
+        threads = []
+        for helper in range(1, len(self.works)):
+            own_values = np.full_like(values, -INFINITY)
+            work = self.works[helper : helper + 1]
+            extra = depth + (helper & 1)
+            call = (work, *arguments, own_values, low, high, extra, self.lines)
+            threads.append(threading.Thread(target=midgame.search_root, args=call))
+            threads[-1].start()
+        finished = int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
+        stopped = int(self.works["stop"][0])
+        self.works["stop"][1:] = 1
+        for thread in threads:
+            thread.join()
+        self.works["stop"] = stopped or int(self.engine._stopped)
+        return finished
+
+    def _accept(self, values: np.ndarray) -> None:
+        """Take a finished iteration's values, best first; moves that were only bounded stay behind the best."""
+        order = np.argsort(-values, kind="stable")
+        self.squares, self.values = self.squares[order], values[order]
+
+    def _bring_to_front(self, values: np.ndarray) -> None:
+        """Search the move that broke through the window first when it is widened."""
+        best = int(np.argmax(values))
+        order = np.r_[best, np.delete(np.arange(values.size), best)]
+        self.squares, self.values = self.squares[order], self.values[order]
+
+    def _accept_part(self, values: np.ndarray, finished: int) -> None:
+        """Use what an unfinished iteration has found: if one of its finished moves beats the former best one's new value, play it."""
+        best = int(np.argmax(values[:finished]))
+        if best:
+            order = np.r_[best, np.delete(np.arange(values.size), best)]
+            self.squares, self.values = self.squares[order], self.values[order]
+            self.values[0] = max(int(values[best]), int(self.values.max()))
+
+    def _solve(self) -> None:
+        """Let the exact solver finish the job; if it is stopped, the search's own result stands."""
+        solver = self.engine.solver
+        guess = int(round(self.values[0] / UNIT))
+        limit = self.limits.nodes
+        if self.multi_pv > 1:
+            return self._solve_all(guess)
+        solution = solver.solve(self.position, guess=guess, hints=self.engine.table, node_limit=limit)
+        self.solver_nodes += solution.nodes
+        if solution.proven and solution.move is not None and not self._was_interrupted():
+            self._take_exact({solution.move: solution.score})
+            self.pv = solution.pv
+        return None
+
+    def _solve_all(self, guess: int) -> None:
+        values = {}
+        for sq in self.squares:
+            move = self._name(int(sq))
+            solution = self.engine.solver.solve(self.position.play(move), guess=-guess, hints=self.engine.table)
+            self.solver_nodes += solution.nodes
+            if not solution.proven or self._was_interrupted():
+                return
+            values[move] = -solution.score
+        self._take_exact(values)
+
+    def _was_interrupted(self) -> bool:
+        return bool(self.works["stop"][0])
+
+    def _take_exact(self, values: dict[str, int]) -> None:
+        """Put proven values in: the moves that have none are worth no more than the best."""
+        names = [self._name(int(sq)) for sq in self.squares]
+        best = max(values.values())
+        scores = np.array([values.get(name, best) for name in names], np.int64) * UNIT
+        order = np.argsort([(-values[name] if name in values else 1000) for name in names], kind="stable")
+        self.squares, self.values = self.squares[order], scores[order]
+        self.depth, self.exact = self.position.empties, True
+
+    def _after_pass(self) -> SearchResult:
+        """The side to move must pass: the value is the other side's, seen from here."""
+        passed = _Search(self.engine, self.position.play("pass"), self.limits, self.multi_pv).run()
+        line = ("pass", *passed.pv)
+        moves = (MoveValue("pass", -passed.value),)
+        return SearchResult(
+            "pass", -passed.value, passed.depth, passed.exact, line, passed.nodes, self._elapsed(), moves
+        )
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def _name(self, sq: int) -> str:
+        return self.position.rules.name_of(self.position.rules.action_of(sq))
+
+    def _result(self, move: str | None, value: float, *, exact: bool) -> SearchResult:
+        moves: tuple[MoveValue, ...] = ()
+        if self.multi_pv > 1:
+            moves = tuple(
+                MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in zip(self.squares, self.values, strict=True)
+            )
+            moves = moves[: self.multi_pv]
+        nodes = int(self.works["nodes"].sum()) + self.solver_nodes
+        line = self.pv or self._line(move)
+        return SearchResult(move, float(value), self.depth, exact, line, nodes, self._elapsed(), moves)
+
+    def _line(self, move: str | None) -> tuple[str, ...]:
+        """The expected line: the best move, and the table's best moves after it as far as it knows them."""
+        if move is None:
+            return ()
+        names, position = [move], self.position.play(move)
+        while len(names) < self.depth and not position.is_over():
+            if position.must_pass():
+                names.append("pass")
+                position = position.play("pass")
+                continue
+            sq = int(midgame.table_move(self.works[:1], np.uint64(position.own), np.uint64(position.opp)))
+            if sq == 64:
+                break
+            names.append(self._name(sq))
+            position = position.play(names[-1])
+        return tuple(names)

@@ -1,0 +1,397 @@
+"""`Evaluator`: a heuristic by name, with its weights and its game — the friendly face of the compiled evaluators.
+
+**Values** are in discs for the side to move, positive if it is better for it under the rules' objective: the published
+formula times its ``scale``, a number fitted for every board size, and kept inside the range of real scores (half a disc
+less than all squares at most).
+
+**Both games.** Each heuristic was written for one of them. In the other it is used in its reversed form: its value is
+negated, since what is good where discs are wanted is bad where they are not. `mobility` alone is written for both and
+keeps its sign: whoever has more moves to choose from is better off in either game, as report 002 argues and the fit of
+the scales confirms.
+
+**Every size.** A table is ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square
+takes the number of the 8x8 square at the same distances from its nearest edges: the middle rows and columns are left
+out, corners and their surroundings stay.
+
+Where a report is unclear, the decision taken is written at the compiled formula in `search.core.heuristics`.
+
+>>> from reversi_env import Position
+>>> get("discs").static_value(Position.initial().play("d3"))
+-3.0
+>>> get("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
+400.0
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.batch import _boards
+from reversi_env.core.geometry import board_of
+from reversi_env.errors import shown
+from reversi_env.rules import Variant
+from search.core import heuristics
+from search.core.evaluate import static_values
+from search.core.heuristics import in_discs, record_type
+
+__all__ = [
+    "POSITION_STABILITY_ORIGINAL",
+    "Evaluator",
+    "EvaluatorError",
+    "get",
+    "in_discs",
+    "names",
+    "record_type",
+    "register",
+    "square_classes",
+]
+
+Weight = float | tuple[float, ...]
+Weights = Mapping[str, Weight]
+#: Makes record fields that are not weights as they stand out of the weights.
+Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
+
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class EvaluatorError(ReversiError):
+    """An evaluator that does not exist, or a weight that it does not take."""
+
+
+def square_classes(rules: Rules) -> list[int]:
+    """Boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; empty where a small board has none."""
+    squares: dict[tuple[int, ...], list[int]] = {distances: [] for distances in heuristics.CLASS_DISTANCES}
+    for action in range(rules.square_count):
+        row, column = divmod(action, rules.size)
+        distances = sorted((min(row, rules.size - 1 - row), min(column, rules.size - 1 - column)))
+        squares[tuple(distances)].append(rules.square_of(action))
+    return [board_of(members) for members in squares.values()]
+
+
+def _board_fields(rules: Rules) -> dict[str, Any]:
+    """The fields of a record that depend on the board alone."""
+    last = rules.size - 1
+    edges: dict[str, list[int]] = {"edge_rows": [], "edge_columns": []}
+    for action in range(rules.square_count):
+        row, column = divmod(action, rules.size)
+        if row in (0, last):
+            edges["edge_rows"].append(rules.square_of(action))
+        if column in (0, last):
+            edges["edge_columns"].append(rules.square_of(action))
+    classes = square_classes(rules)
+    return {
+        "playable": rules.playable,
+        "corners": classes[0],
+        "square_classes": np.array(classes, np.uint64),
+        "limit": rules.square_count - 0.5,
+        **{name: board_of(squares) for name, squares in edges.items()},
+    }
+
+
+def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weight:
+    """*value* as a float or a tuple of floats, of the same length as the *known* one."""
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array(np.nan)
+    if numbers.ndim > 1 or not np.isfinite(numbers).all():
+        raise EvaluatorError(f"weight {name}={shown(value)}: expected finite numbers")
+    if known is not None and numbers.shape != np.shape(known):
+        count = f"{np.size(known)} numbers" if np.ndim(known) else "one number"
+        raise EvaluatorError(f"weight {name}={shown(value)}: expected {count}")
+    return float(numbers) if numbers.ndim == 0 else tuple(float(number) for number in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
+
+    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``written_for`` is
+    ``None`` for a heuristic that holds in both games as it is. ``scale`` is what one unit of the formula is worth in
+    discs: one number, or one for every board size.
+    """
+
+    name: str
+    description: str
+    record_type: np.dtype
+    weights: Weights
+    written_for: Variant | None = "normal"
+    scale: float | Mapping[int, float] = 1.0
+    source: str = ""
+    derive: Derivation | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+            raise EvaluatorError(f"evaluator name {shown(self.name)}: expected lower-case words joined by hyphens")
+        checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
+        object.__setattr__(self, "weights", MappingProxyType(checked))
+
+    # --- weights ----------------------------------------------------------------------------------
+
+    def with_weights(self, **weights: ArrayLike) -> Evaluator:
+        """The same evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
+        for name in weights:
+            if name not in self.weights:
+                raise EvaluatorError(
+                    f"weight {shown(name)} of evaluator {self.name} is unknown{_hint(name, self.weights)}: "
+                    f"expected one of {', '.join(self.weights)}"
+                )
+        changed = {name: _checked_weight(name, value, self.weights[name]) for name, value in weights.items()}
+        return replace(self, weights={**self.weights, **changed})
+
+    def weight_vector(self) -> NDArray[np.float64]:
+        """All weights in a row, in the order in which they are declared: what a tuner varies."""
+        return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
+
+    def with_weight_vector(self, vector: ArrayLike) -> Evaluator:
+        """The same evaluator with all weights taken from a vector such as `weight_vector` gives."""
+        numbers = np.asarray(vector, np.float64)
+        sizes = [np.size(weight) for weight in self.weights.values()]
+        if numbers.shape != (sum(sizes),):
+            raise EvaluatorError(
+                f"vector of shape {numbers.shape} for evaluator {self.name}: expected {sum(sizes)} numbers"
+            )
+        parts = np.split(numbers, np.cumsum(sizes)[:-1])
+        weights = {
+            name: part if np.ndim(known) else part[0]
+            for (name, known), part in zip(self.weights.items(), parts, strict=True)
+        }
+        return self.with_weights(**weights)
+
+    def named(self, name: str) -> Evaluator:
+        """The same evaluator under another name, to be registered beside this one."""
+        return replace(self, name=name)
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def sign(self, rules: Rules) -> int:
+        """-1 where the heuristic is used in its reversed form: in the game that it was not written for."""
+        return 1 if self.written_for in (None, rules.variant) else -1
+
+    def scale_on(self, rules: Rules) -> float:
+        """Discs for one unit of the formula on this board."""
+        if not isinstance(self.scale, Mapping):
+            return self.scale
+        if rules.size not in self.scale:
+            raise EvaluatorError(
+                f"evaluator {self.name} has no scale for size {rules.size}: expected one in {self.scale}"
+            )
+        return self.scale[rules.size]
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data for this game: an array of one record, to be given to a search."""
+        fields = _board_fields(rules) | {"sign": self.sign(rules), "scale": self.scale_on(rules)}
+        fields |= self.weights if self.derive is None else self.derive(self.weights, rules)
+        net = np.zeros(1, self.record_type)
+        for name in self.record_type.names or ():
+            if name not in fields:
+                raise EvaluatorError(
+                    f"field {name} of evaluator {self.name} has no value: expected a weight of that name"
+                )
+            net[name] = fields[name]
+        return net
+
+    def static_value(self, position: Position) -> float:
+        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
+        return float(self.static_values(own, opp, position.rules)[0])
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        return static_values(self.record(rules), *_boards(own, opp, rules))
+
+
+# --- the registry ---------------------------------------------------------------------------------
+
+
+_REGISTRY: dict[str, Evaluator] = {}
+
+
+def _hint(name: object, known: Mapping[str, object]) -> str:
+    close = get_close_matches(str(name), known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def register(evaluator: Evaluator) -> Evaluator:
+    """Make *evaluator* available under its name; a name can be given once."""
+    if evaluator.name in _REGISTRY:
+        raise EvaluatorError(
+            f"an evaluator {evaluator.name!r} exists already: expected a new name, see Evaluator.named"
+        )
+    _REGISTRY[evaluator.name] = evaluator
+    return evaluator
+
+
+def names() -> tuple[str, ...]:
+    """The names of all evaluators, in alphabetical order."""
+    return tuple(sorted(_REGISTRY))
+
+
+def get(name: str) -> Evaluator:
+    """The evaluator of that name."""
+    if not isinstance(name, str) or name not in _REGISTRY:
+        raise EvaluatorError(
+            f"evaluator {shown(name)} is unknown{_hint(name, _REGISTRY)}: expected one of {', '.join(names())}"
+        )
+    return _REGISTRY[name]
+
+
+# --- the published heuristics ---------------------------------------------------------------------
+#
+# Scales are fitted by ``benchmarks/fit_scales.py``: least squares through the origin against the exact scores of 10,000
+# positions with 12 empty squares (10 on the 6x6 board, 6 on 4x4) in the game that the heuristic was written for. Disc
+# difference needs none: it is in discs as it stands.
+
+#: Report 000 gives two tables; its experiments prefer the adjusted one (11 wins in 20 games against 9).
+POSITION_STABILITY_ORIGINAL = (-500, 50, -1, -5, 45, -1, -1, -1, -2, -1)
+POSITION_STABILITY_ADJUSTED = (-100, 25, -1, -5, 45, -1, -1, -1, -2, -1)
+
+#: Discs on the 8x8 board up to which report 002 sees the opening, and the number of moves that it measures mobility by.
+LAST_EARLY_ROUND = 24
+MANY_MOVES = 12
+
+
+def _normalised(weights: Weights, rules: Rules) -> dict[str, Any]:
+    """The table divided by the sum of its absolute values over the board, so that values lie within ±1."""
+    table = np.array(weights["table"])
+    sizes = np.array([board.bit_count() for board in square_classes(rules)])
+    return {"bad_to_own": table / max(float(np.abs(table) @ sizes), np.finfo(float).tiny)}
+
+
+def _with_plies(weights: Weights, rules: Rules) -> Weights:
+    """The weights as they are; the corners are divided by the plies, so there must be some."""
+    if np.min(weights["ply"]) < 1:
+        raise EvaluatorError(f"weight ply={weights['ply']} of evaluator four-attribute: expected 1 or more")
+    return weights
+
+
+def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
+    """The normalised table, and each feature's own range: an average square times MANY_MOVES, and all edge squares."""
+    return {
+        **_normalised(weights, rules),
+        "early": weights["early"],
+        "late": weights["late"],
+        "last_early_round": LAST_EARLY_ROUND * rules.square_count // 64,
+        "mobility_unit": rules.square_count / MANY_MOVES,
+        "edge_unit": 1 / (4 * (rules.size - 1)),
+    }
+
+
+register(
+    Evaluator(
+        "position-stability",
+        "gamma·table + (1 - gamma)·stability; stability = opponent's safe discs - own",
+        heuristics.POSITION_STABILITY,
+        {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7},
+        written_for="reversed",
+        scale={8: 0.0239, 6: 0.0168, 4: 0.0219},
+        source="report 000",
+    )
+)
+register(
+    Evaluator(
+        "six-factor",
+        "table, pieces, frontier, corners, closeness to empty corners, mobility",
+        heuristics.SIX_FACTOR,
+        {
+            "table": (20, -3, 11, 8, -7, -4, 1, 2, 2, -3),
+            "table_weight": 10,
+            "piece_weight": 10,
+            "frontier_weight": 74.396,
+            "corner_weight": 801.724,
+            "closeness_weight": 382.026,
+            "mobility_weight": 78.922,
+        },
+        scale={8: 0.000551, 6: 0.000448, 4: 0.000234},
+        source="report 001",
+    )
+)
+register(
+    Evaluator(
+        "ten-weight",
+        "a position table of ten weights, positive = bad to own",
+        heuristics.TEN_WEIGHT,
+        {
+            "table": (
+                *(0.58294678, 0.32422638, 0.30072021, 0.04949951, 0.74310493),
+                *(0.26721382, 0.05133057, 0.72602844, -0.12939453, -0.73083496),
+            )
+        },
+        written_for="reversed",
+        scale={8: 51.0, 6: 33.3, 4: 18.9},
+        source="report 002",
+        derive=_normalised,
+    )
+)
+register(
+    Evaluator(
+        "sixteen-weight",
+        "position, table-weighted mobility and edge stability, weighted anew after round 24",
+        heuristics.SIXTEEN_WEIGHT,
+        {
+            "table": (
+                *(0.60791016, 4.04785156, 16.01070404, 5.0, 19.0),
+                *(20.0, 17.9804306, 13.0, 12.8125, -18.28742981),
+            ),
+            "early": (1.0, 0.1, 0.2),
+            "late": (0.6, 0.2, 0.2),
+        },
+        written_for="reversed",
+        scale={8: 65.5, 6: 39.0, 4: 13.2},
+        source="report 002",
+        derive=_two_stage,
+    )
+)
+register(
+    Evaluator(
+        "four-attribute",
+        "ply·parity + 2·mobility + 8·corners/ply + 8·stability",
+        heuristics.FOUR_ATTRIBUTE,
+        {
+            "ply": 4,
+            "mobility_weight": 2,
+            "no_move": -1000,
+            "corner_weight": 8,
+            "stability_weight": 8,
+            "stable_disc": 3,
+        },
+        scale={8: 0.0852, 6: 0.121, 4: 0.124},
+        source="report 003",
+        derive=_with_plies,
+    )
+)
+register(
+    Evaluator(
+        "cell-utility",
+        "table + relative disc difference + relative mobility",
+        heuristics.CELL_UTILITY,
+        {
+            "table": (25, -5, 14, 10, -7, -4, 1, 3, 2, -6),
+            "utility_weight": 1,
+            "parity_weight": 1,
+            "mobility_weight": 1,
+        },
+        scale={8: 0.144, 6: 0.212, 4: 0.186},
+        source="report 004",
+    )
+)
+register(Evaluator("discs", "disc difference", heuristics.DISCS, {"disc_weight": 1}))
+register(
+    Evaluator(
+        "mobility",
+        "difference of the numbers of legal moves",
+        heuristics.MOBILITY,
+        {"move_weight": 1},
+        written_for=None,
+        scale={8: 2.66, 6: 2.19, 4: 1.69},
+    )
+)

@@ -1,0 +1,60 @@
+"""What a search may use, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reversi_env import ReversiError
+from reversi_env.errors import shown
+
+
+class LimitsError(ReversiError):
+    """A limit that makes no sense."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a search may go on; whatever is reached first ends it.
+
+    ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve exactly from so many empty squares on;
+    None leaves that to the engine, which solves when it expects to finish in time.
+    """
+
+    time: float | None = None
+    depth: int | None = None
+    nodes: int | None = None
+    empties_exact: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.time is not None and not (isinstance(self.time, (int, float)) and 0 < self.time < 1e9):
+            raise LimitsError(f"time={shown(self.time)}: expected seconds above 0")
+        for name, least in (("depth", 1), ("nodes", 1), ("empties_exact", 0)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise LimitsError(f"{name}={shown(value)}: expected a whole number of {least} or more")
+
+
+@dataclass(frozen=True)
+class MoveValue:
+    """A root move by name, its value in discs for the side to move, and whether that is exact rather than an upper bound or estimate."""
+
+    move: str
+    value: float
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The outcome of a search, seen from the side to move.
+
+    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it was solved), ``exact``: the value is
+    proven, ``pv``: the expected line by names, ``nodes`` of all threads, ``seconds``, and ``moves``: every root move's value, if asked for.
+    """
+
+    move: str | None
+    value: float
+    depth: int
+    exact: bool
+    pv: tuple[str, ...]
+    nodes: int
+    seconds: float
+    moves: tuple[MoveValue, ...] = field(default=())

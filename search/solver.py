@@ -1,0 +1,248 @@
+"""The exact solver's face: one position, all its moves, or arrays of positions over all cores."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.errors import shown
+from search.core import endgame
+from search.core.busy import BUSY_WORDS
+from search.table import Table
+
+NO_NODE_LIMIT = 1 << 62
+#: Positions that a thread of `solve_batch` takes at a time.
+BATCH_CHUNK = 64
+#: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
+BATCH_TABLE = 1.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved position, seen from the side to move.
+
+    ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for ``wld`` only its sign).
+    ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over. ``lower`` and ``upper`` differ only if the solver was stopped.
+    """
+
+    score: int
+    move: str | None
+    pv: tuple[str, ...]
+    nodes: int
+    seconds: float
+    lower: int
+    upper: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bounds have met."""
+        return self.lower >= self.upper
+
+
+class Solver:
+    """Solves positions of one game to the end, with a table that it keeps between them.
+
+    *threads* share the table. `stop` may be called from any thread. `bounds` tells how far the present position's value is known.
+    """
+
+    def __init__(self, rules: Rules | None = None, *, threads: int = 1, table: Table | None = None) -> None:
+        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+            raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
+        self.rules = rules or Rules()
+        self.table = table or Table()
+        self._works = make_works(self.rules, threads)
+        self._stopped = False
+
+    def solve(
+        self,
+        position: Position,
+        *,
+        wld: bool = False,
+        guess: int = 0,
+        window: tuple[int, int] | None = None,
+        hints: Table | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """The value of *position* and a best line.
+
+        ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known to lie in. *hints* is a table whose
+        best moves are tried first. With *node_limit* (of each thread) the bounds may stay apart.
+        """
+        began = perf_counter()
+        if position.rules.size != self.rules.size or position.rules.variant != self.rules.variant:
+            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
+        self._prepare(hints, node_limit)
+        most = self.rules.square_count
+        lower, upper = window or ((-2, 2) if wld else (-most, most))
+        lower, upper = self._close_in(position, lower, upper, guess)
+        if wld:
+            lower, upper = _sign(lower), _sign(upper)
+        proven = lower >= upper and not self._stopped
+        pv = () if wld or not proven else self._line(position, lower)
+        move = pv[0] if pv else self._table_move(position)
+        nodes = int(self._works["nodes"].sum())
+        return Solution(lower, move, pv, nodes, perf_counter() - began, lower, upper)
+
+    def solve_all_moves(self, position: Position, **options: int) -> dict[str, int]:
+        """The exact value of every legal move by name, best first; empty when the game is over."""
+        values: dict[str, int] = {}
+        guess = 0
+        for move in position.legal_moves():
+            solution = self.solve(position.play(move), guess=-guess, **options)  # type: ignore[arg-type]
+            values[move] = -solution.score
+            guess = max(values.values())
+        return dict(sorted(values.items(), key=lambda item: -item[1]))
+
+    def load_kernels(self) -> None:
+        """Compile or load what solving needs, so that no clock pays for it."""
+        nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
+        Solver(self.rules, table=Table(0.001)).solve(nearly_over)
+
+    def stop(self) -> None:
+        """Make the solver return as soon as it can; callable from any thread."""
+        self._stopped = True
+        self._works["stop"] = 1
+
+    def bounds(self) -> tuple[int, int, int]:
+        """(lower, upper, nodes) of the position that is being solved."""
+        return int(self._works["lower"].max()), int(self._works["upper"].min()), int(self._works["nodes"].sum())
+
+    def _prepare(self, hints: Table | None, node_limit: int | None) -> None:
+        self.table.new_search()
+        self.table.attach(self._works)
+        self._stopped = False
+        self._works["stop"], self._works["nodes"] = 0, 0
+        self._works["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
+        self._works["hints"] = hints.address if hints else 0
+        self._works["hints_mask"] = hints.bucket_mask if hints else 0
+
+    def _close_in(self, position: Position, lower: int, upper: int, guess: int) -> tuple[int, int]:
+        """Solve with all threads; the first that is done stops the others."""
+        works, boards = self._works, (np.uint64(position.own), np.uint64(position.opp))
+        works["lower"], works["upper"] = lower, upper
+        if len(works) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
+            endgame.solve_one(works[:1], *boards, guess)
+        else:
+            self._close_in_together(boards, guess)
+        if self._stopped:
+            works["stop"] = 1
+        best = works[np.argmin(works["upper"] - works["lower"])]
+        return int(best["lower"]), int(best["upper"])
+
+    def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
+        works = self._works
+        marks = np.zeros(BUSY_WORDS, np.uint64)
+        works["busy"] = marks.ctypes.data
+
+        def run(helper: int) -> None:
+            endgame.solve_one(works[helper : helper + 1], *boards, guess)
+            works["stop"] = 1
+
+        threads = [threading.Thread(target=run, args=(helper,)) for helper in range(1, len(works))]
+        for thread in threads:
+            thread.start()
+        run(0)
+        for thread in threads:
+            thread.join()
+        works["busy"] = 0
+        if not self._stopped and int(works["nodes"].max()) <= int(works["node_limit"][0]):
+            works["stop"] = 0
+
+    def _line(self, position: Position, score: int) -> tuple[str, ...]:
+        """Best moves for both sides to the end; the table makes finding them again quick."""
+        names = []
+        work = self._works[:1]
+        while not position.is_over() and not self._stopped:
+            if position.must_pass():
+                move: str | int = "pass"
+            else:
+                sq = int(endgame.move_worth(work, np.uint64(position.own), np.uint64(position.opp), score))
+                if sq == PASS_SQUARE:
+                    break
+                move = self.rules.action_of(sq)
+            names.append(move if isinstance(move, str) else self.rules.name_of(move))
+            position, score = position.play(move), -score
+        return tuple(names)
+
+    def _table_move(self, position: Position) -> str | None:
+        moves = position.legal_moves()
+        if len(moves) < 2:
+            return moves[0] if moves else None
+        sq = int(endgame.table_move(self._works[:1], np.uint64(position.own), np.uint64(position.opp)))
+        return moves[0] if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
+
+
+def solve(position: Position, *, threads: int = 1, wld: bool = False, table: Table | None = None) -> Solution:
+    """Solve one position."""
+    return Solver(position.rules, threads=threads, table=table).solve(position, wld=wld)
+
+
+def solve_all_moves(position: Position, *, threads: int = 1, table: Table | None = None) -> dict[str, int]:
+    """The exact value of every legal move by name, best first."""
+    return Solver(position.rules, threads=threads, table=table).solve_all_moves(position)
+
+
+def solve_batch(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules | None = None,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> np.ndarray:
+    """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
+
+    *progress* is called with the number of positions solved so far. Each thread has a small table of its own, so the scores and the nodes do not depend on
+    the number of threads.
+    """
+    from reversi_env.batch import _boards
+
+    rules = rules or Rules()
+    own, opp = _boards(own, opp, rules)
+    scores = np.zeros(own.size, np.int8)
+    count = threads or os.cpu_count() or 1
+    starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
+    local = threading.local()
+
+    def run(start: int) -> int:
+        if not hasattr(local, "works"):
+            local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
+            local.table.attach(local.works)
+        rows = slice(start, min(start + BATCH_CHUNK, own.size))
+        endgame.solve_many(local.works, own[rows], opp[rows], scores[rows])
+        return rows.stop - rows.start
+
+    done = 0
+    with ThreadPoolExecutor(count) as pool:
+        for future in as_completed([pool.submit(run, start) for start in starts]):
+            done += future.result()
+            progress(done)
+    return scores
+
+
+def make_works(rules: Rules, threads: int) -> np.ndarray:
+    """One SOLVER record a thread for this game."""
+    works = np.zeros(threads, endgame.SOLVER)
+    works["playable"] = rules.playable
+    works["squares"] = rules.square_count
+    works["sign"] = rules.sign
+    works["node_limit"] = NO_NODE_LIMIT
+    corners = [0, rules.size - 1, rules.square_count - rules.size, rules.square_count - 1]
+    works["corners"] = sum(1 << rules.square_of(action) for action in corners)
+    works["corner_reply"] = 1 if rules.sign > 0 else 0
+    return works
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)
+
+
+__all__: Sequence[str] = ["Solution", "Solver", "solve", "solve_all_moves", "solve_batch"]

@@ -1,0 +1,67 @@
+"""`Table`: the memory of a transposition table, owned by Python and shared by the threads of a search."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env import ReversiError
+from reversi_env.errors import shown
+from search.core.table import BYTES_PER_BUCKET, WORDS_PER_BUCKET
+
+DEFAULT_MEGABYTES = 64
+_LARGEST_MEGABYTES = 1 << 20
+
+
+class Table:
+    """A transposition table of at most *megabytes* MiB (a power of two of 96-byte buckets, four entries each).
+
+    Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced; `clear` forgets everything.
+    """
+
+    def __init__(self, megabytes: float = DEFAULT_MEGABYTES) -> None:
+        if (
+            isinstance(megabytes, bool)
+            or not isinstance(megabytes, (int, float))
+            or not 0.001 <= megabytes <= _LARGEST_MEGABYTES
+        ):
+            raise ReversiError(f"table of {shown(megabytes)} MiB: expected a number from 0.001 to {_LARGEST_MEGABYTES}")
+        buckets = 1
+        while 2 * buckets * BYTES_PER_BUCKET <= megabytes * 2**20:
+            buckets *= 2
+        self._words = np.zeros(buckets * WORDS_PER_BUCKET, np.uint64)
+        self.bucket_mask = buckets - 1
+        self.generation = 0
+
+    @property
+    def address(self) -> int:
+        """Where the kernels find it; valid as long as this object lives."""
+        return self._words.ctypes.data
+
+    @property
+    def megabytes(self) -> float:
+        """Size in MiB."""
+        return self._words.nbytes / 2**20
+
+    def new_search(self) -> None:
+        """Begin a generation of entries (256 of them are told apart)."""
+        self.generation = (self.generation + 1) & 255
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._words[:] = 0
+        self.generation = 0
+
+    def fill(self) -> float:
+        """Share of entries in use, estimated from the first ten thousand buckets."""
+        sample = self._words[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
+        return float((sample[:, 2] != 0).mean())
+
+    def attach(self, works: np.ndarray) -> None:
+        """Let the threads' records use this table."""
+        works["table"] = self.address
+        works["bucket_mask"] = self.bucket_mask
+        works["generation"] = self.generation
+
+    def words(self) -> np.ndarray:
+        """The raw entries, for checkpoints."""
+        return self._words

@@ -1,0 +1,386 @@
+"""The textbook algorithms of game search, in plain Python: to learn from, and to check the compiled engine against.
+
+They are written for reading, not for speed. Each comes as ``search(position, depth, evaluate) -> SearchResult``:
+
+* *depth* is in plies. A pass is forced, so it does not use up depth: a search of depth 3 looks three discs ahead,
+  whoever places them.
+* ``evaluate(position)`` judges an unfinished position where depth runs out: a finite number of discs for the side to
+  move, positive if that side stands better under the rules' objective. A leaf where the side to move must pass is
+  judged as it stands, before the pass.
+* A finished game is worth ``position.score()``, which has the sign of the variant already; it is never evaluated.
+* *nodes* counts the positions visited: the root, every inner position and every leaf, each as often as it is reached.
+  A position where a side passes is a node, and so is the one after the pass.
+
+All of them return the same value. They differ in how they think of it, and in how many nodes they need.
+
+>>> start = Position.initial()
+>>> def mobility(position: Position) -> int:
+...     return len(position.legal_actions())
+>>> [search(start, 4, mobility).value for search in (minimax, negamax, alpha_beta, double_alpha_maximax)]
+[5, 5, 5, 5]
+>>> negamax(start, 4, mobility).nodes, alpha_beta(start, 4, mobility).nodes
+(317, 131)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from reversi_env import Colour, Position, RulesError
+from reversi_env.errors import shown
+
+#: Judges an unfinished position: its value in discs for the side to move.
+Evaluate = Callable[[Position], float]
+
+#: What a search knows of a position: its value in discs, and the action that reaches it (none at a leaf).
+ValueAndMove = tuple[float, int | None]
+
+#: Depth at which iterative deepening begins in report 002, in plies.
+FIRST_DEPTH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What a search found out about a position."""
+
+    value: float  #: in discs, for the side to move
+    move: int | None  #: the action with that value, the first such one searched; None if the root is a leaf
+    nodes: int  #: positions visited
+    depth: int  #: depth searched, in plies
+    proven: bool  #: whether every leaf was a finished game, so that no deeper search can change the value
+
+
+@dataclass(slots=True)
+class _Tree:
+    """The tree of one search: how its leaves are judged, and what has been counted so far."""
+
+    evaluate: Evaluate
+    nodes: int = 0
+    estimates: int = 0
+
+    def leaf_value(self, position: Position) -> float:
+        """Value of a leaf for the side to move; counts it if it is an estimate."""
+        self.estimates += not position.is_over()
+        return _static_value(position, self.evaluate)
+
+    def result(self, found: ValueAndMove, depth: int) -> SearchResult:
+        """The outcome of the finished search."""
+        value, move = found
+        return SearchResult(value, move, self.nodes, depth, proven=self.estimates == 0)
+
+
+def _static_value(position: Position, evaluate: Evaluate) -> float:
+    """Value without search, for the side to move: the score if the game is over, else the evaluation."""
+    return position.score() if position.is_over() else evaluate(position)
+
+
+def _is_leaf(position: Position, depth: int) -> bool:
+    return depth == 0 or position.is_over()
+
+
+def _children(position: Position, depth: int) -> Iterator[tuple[int, Position, int]]:
+    """Every legal action with the position after it and the depth left there. This is where a pass costs no depth."""
+    for move in position.legal_actions():
+        is_pass = move == position.rules.pass_action
+        yield move, position.play(move), depth if is_pass else depth - 1
+
+
+# --- minimax, report 000 "Reverse-Reversi" --------------------------------------------------------
+
+
+def minimax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
+    """Search the whole tree, one player maximising and the other minimising the same number.
+
+    The player at the root is called Max, the opponent Min, and every value is Max's. Where Max is to move the value is
+    the greatest among the children (`_max_value`), where Min is to move it is the least (`_min_value`): each player
+    assumes that the other one answers with the best move. The two functions call each other down to the leaves.
+
+    Follows algorithms 1 and 2 of report 000. Unclear there: the evaluation is written for the player to move, but max
+    and min only make sense over the values of one player, so a leaf where Min is to move gets its sign changed here. A
+    player without a move in an unfinished game is not mentioned; here the pass is that player's only action.
+    """
+    _require_count("depth", depth)
+    tree = _Tree(evaluate)
+    return tree.result(_max_value(tree, position, depth), depth)
+
+
+def _max_value(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
+    """The value for Max, with Max to move, and the move that attains it."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return tree.leaf_value(position), None
+    best_value, best_move = -inf, None
+    for move, child, depth_left in _children(position, depth):
+        value, _ = _min_value(tree, child, depth_left)
+        if value > best_value:
+            best_value, best_move = value, move
+    return best_value, best_move
+
+
+def _min_value(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
+    """The value for Max, with Min to move, and the move that attains it."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return -tree.leaf_value(position), None
+    best_value, best_move = inf, None
+    for move, child, depth_left in _children(position, depth):
+        value, _ = _max_value(tree, child, depth_left)
+        if value < best_value:
+            best_value, best_move = value, move
+    return best_value, best_move
+
+
+def minimax_pruned(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
+    """Minimax that skips branches which cannot matter.
+
+    Two bounds travel down the tree: *alpha*, the value that Max can already be sure of elsewhere, and *beta*, the
+    value to which Min can already hold Max elsewhere. As soon as a position is worth beta or more to Max, Min will not
+    let the game come here, and the remaining moves need no look; likewise for Max and alpha.
+
+    Follows algorithms 3 and 4 of report 000. The recursive line of algorithm 4 has slipped out of its listing into
+    another paragraph; it is read as the mirror image of the one in algorithm 3.
+    """
+    _require_count("depth", depth)
+    tree = _Tree(evaluate)
+    return tree.result(_max_value_pruned(tree, position, depth, -inf, inf), depth)
+
+
+def _max_value_pruned(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
+    """The value for Max, with Max to move: exact between alpha and beta, otherwise a bound on that side."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return tree.leaf_value(position), None
+    best_value, best_move = -inf, None
+    for move, child, depth_left in _children(position, depth):
+        value, _ = _min_value_pruned(tree, child, depth_left, alpha, beta)
+        if value > best_value:
+            best_value, best_move = value, move
+        if best_value >= beta:
+            break
+        alpha = max(alpha, best_value)
+    return best_value, best_move
+
+
+def _min_value_pruned(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
+    """The value for Max, with Min to move: exact between alpha and beta, otherwise a bound on that side."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return -tree.leaf_value(position), None
+    best_value, best_move = inf, None
+    for move, child, depth_left in _children(position, depth):
+        value, _ = _max_value_pruned(tree, child, depth_left, alpha, beta)
+        if value < best_value:
+            best_value, best_move = value, move
+        if best_value <= alpha:
+            break
+        beta = min(beta, best_value)
+    return best_value, best_move
+
+
+# --- negamax, report 003 "Comp 6721, Project 2" ---------------------------------------------------
+
+
+def negamax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
+    """Minimax with one function instead of two.
+
+    What one player wins the other loses, so a position's value for one side is minus its value for the other. If every
+    value is given for the side to move, both sides maximise, and the value of a move is minus the value of the
+    position after it.
+
+    Follows section 2 of report 003, without its pruning, which is `alpha_beta`. Unclear there: the choice at the root
+    takes the first child's value with its sign unchanged but the sign of all others changed; here it is changed for
+    all.
+    """
+    _require_count("depth", depth)
+    tree = _Tree(evaluate)
+    return tree.result(_negamax(tree, position, depth), depth)
+
+
+def _negamax(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
+    """The value for the side to move, and the move that attains it."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return tree.leaf_value(position), None
+    best_value, best_move = -inf, None
+    for move, child, depth_left in _children(position, depth):
+        value = -_negamax(tree, child, depth_left)[0]
+        if value > best_value:
+            best_value, best_move = value, move
+    return best_value, best_move
+
+
+def alpha_beta(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
+    """Negamax that skips branches which cannot matter.
+
+    *Alpha* is what the side to move can already be sure of, *beta* what the opponent will allow it at most. The
+    opponent sees both with the sign changed and the roles exchanged: its window is (-beta, -alpha). Once a move is
+    worth beta or more, the opponent will avoid this position, and its other moves need no look.
+
+    Follows ``evaluateNegamax`` of report 003, with one difference: there a position whose moves all fall short of
+    alpha is given the value alpha, here the best value found. Both are upper bounds, and the root comes out the same.
+    """
+    _require_count("depth", depth)
+    tree = _Tree(evaluate)
+    return tree.result(_alpha_beta(tree, position, depth, -inf, inf), depth)
+
+
+def _alpha_beta(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
+    """The value for the side to move: exact between alpha and beta, otherwise a bound on that side."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return tree.leaf_value(position), None
+    best_value, best_move = -inf, None
+    for move, child, depth_left in _children(position, depth):
+        value = -_alpha_beta(tree, child, depth_left, -beta, -alpha)[0]
+        if value > best_value:
+            best_value, best_move = value, move
+        alpha = max(alpha, value)
+        if alpha >= beta:
+            break
+    return best_value, best_move
+
+
+# --- Double-Alpha Maximax, report 002 "Development of a superb AI Program for Reversed Reversi" ---
+
+
+@dataclass(slots=True)
+class ValueTable:
+    """The table of report 002: values of boards met before, kept for sorting moves, at most *capacity* (its M) entries.
+
+    As in the report, a board is looked up without regard to whose turn it is, its value is kept in white's view
+    (colour +1), and a full table takes no more writes, not even a newer value of a board it holds.
+    """
+
+    capacity: int = 1_000_000
+    values: dict[tuple[int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _require_count("table capacity", self.capacity)
+
+    def remember(self, position: Position, value: float) -> None:
+        """Note that *position* is worth *value* discs to its side to move."""
+        if len(self.values) < self.capacity:
+            self.values[position.black, position.white] = value * position.turn
+
+    def value_for(self, colour: Colour, position: Position) -> float | None:
+        """The value of *position* in discs for *colour*; None if it is not in the table."""
+        value = self.values.get((position.black, position.white))
+        return None if value is None else value * colour
+
+
+def double_alpha_maximax(
+    position: Position, depth: int, evaluate: Evaluate, table: ValueTable | None = None
+) -> SearchResult:
+    """Alpha-beta with one bound per colour, and with the promising moves first.
+
+    Instead of a window whose ends change places at every ply there are two alphas, each with its colour: the value
+    that black can be sure of, in black's view, and the value that white can, in white's view. Both sides maximise,
+    hence the name. If the side to move reaches *v*, the other side gets *-v* here; if that is no more than the other
+    side's alpha, it will not come here, and the position is left. A pass hands both numbers on unchanged.
+
+    Pruning works best if the best move comes first. So the moves are sorted: those whose board is in *table*, by the
+    value found there, then the others by the evaluation. The table lasts from one search to the next (see
+    `iterative_deepening`); its values order the moves and are never taken for the result. Positions evaluated only for
+    sorting are not nodes.
+
+    Follows section 3.3.3.2 of report 002, where the listing must be read as follows:
+
+    * The recursive call and the table entry in the loop name the old state and value; the position after the move and
+      its value are meant. The value of the best move found must also be returned when the loop ends.
+    * The alphas are changed in place; each position must change its own copy, or one branch's bounds leak into
+      another.
+    * With one ply left the first of the sorted moves is returned, with its evaluation. A table value may have put it
+      first, so the best by evaluation is taken; and a move that ends the game is worth its score. All those moves
+      count as nodes.
+    * A pass lowers the remaining depth, which must stay at least 1. Here it costs nothing, as everywhere in this
+      module, and the move returned is the pass instead of none.
+    * Values there lie in [-1, 1] and the alphas start at -1, so that a proven win ends the search at once. Values in
+      discs have no such limits, since the evaluation is anybody's, so the alphas start at minus infinity.
+    """
+    _require_count("depth", depth)
+    tree = _Tree(evaluate)
+    table = ValueTable() if table is None else table
+    return tree.result(_double_alpha(tree, table, position, depth, alphas=(-inf, -inf)), depth)
+
+
+def _double_alpha(
+    tree: _Tree, table: ValueTable, position: Position, depth: int, alphas: Sequence[float]
+) -> ValueAndMove:
+    """The value for the side to move: exact if neither colour has better elsewhere. Alphas are black's and white's."""
+    tree.nodes += 1
+    if _is_leaf(position, depth):
+        return tree.leaf_value(position), None
+    if position.must_pass():
+        after_pass, _ = _double_alpha(tree, table, position.play("pass"), depth, alphas)
+        table.remember(position, -after_pass)
+        return -after_pass, position.rules.pass_action
+    children = [(move, position.play(move)) for move in position.legal_actions()]
+    if depth == 1:
+        return _best_leaf(tree, children)
+    alphas = list(alphas)
+    own, other = (position.turn + 1) // 2, (1 - position.turn) // 2
+    best_value, best_move = -inf, None
+    for move, child in _most_promising_first(children, position.turn, table, tree.evaluate):
+        child_value, _ = _double_alpha(tree, table, child, depth - 1, alphas)
+        table.remember(child, child_value)
+        if -child_value > best_value:
+            best_value, best_move = -child_value, move
+            alphas[own] = max(alphas[own], best_value)
+        if -best_value <= alphas[other]:
+            break
+    return best_value, best_move
+
+
+def _best_leaf(tree: _Tree, children: Sequence[tuple[int, Position]]) -> ValueAndMove:
+    """The best of the moves that lead to leaves, for the side that moves."""
+    tree.nodes += len(children)
+    values = [-tree.leaf_value(child) for _, child in children]
+    best = max(range(len(children)), key=values.__getitem__)
+    return values[best], children[best][0]
+
+
+def _most_promising_first(
+    children: Sequence[tuple[int, Position]], colour: Colour, table: ValueTable, evaluate: Evaluate
+) -> list[tuple[int, Position]]:
+    """The moves of *colour*, with the positions after them, by table value first and evaluation second."""
+
+    def promise(move_and_child: tuple[int, Position]) -> tuple[bool, float]:
+        _, child = move_and_child
+        known = table.value_for(colour, child)
+        if known is not None:
+            return True, known
+        return False, -_static_value(child, evaluate)
+
+    return sorted(children, key=promise, reverse=True)
+
+
+def iterative_deepening(
+    position: Position, depth: int, evaluate: Evaluate, table: ValueTable | None = None
+) -> SearchResult:
+    """Search to depth 2, then 3, and so on up to *depth*, each search sorting its moves by what the last one found.
+
+    The shallow searches cost little beside the deepest, and the order of moves that they leave in the table often
+    saves more than they cost. They also mean that there is always a move to play, which is why programs under a clock
+    search this way.
+
+    Follows section 3.3.3.1 of report 002 without its clock. It stops early on a proven result. In the report that is a
+    value of 1, a certain win; in discs it is a search whose leaves were all finished games. A limit below 2 is
+    searched directly. The nodes are those of all iterations together, the depth that of the last one.
+    """
+    _require_count("depth", depth)
+    table = ValueTable() if table is None else table
+    first_depth = min(FIRST_DEPTH, depth)
+    result = double_alpha_maximax(position, first_depth, evaluate, table)
+    for next_depth in range(first_depth + 1, depth + 1):
+        if result.proven:
+            break
+        deeper = double_alpha_maximax(position, next_depth, evaluate, table)
+        result = replace(deeper, nodes=result.nodes + deeper.nodes)
+    return result
+
+
+def _require_count(name: str, number: object) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise RulesError(f"{name} {shown(number)}: expected a whole number, 0 or more")

@@ -1,0 +1,279 @@
+"""The compiled heuristics agree with slow twins from the reports in every game; weights, names, users' own evaluators."""
+
+import os
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, PositionError, Rules, batch
+from search import evaluators
+from search.evaluators import Evaluator, EvaluatorError
+from tests import reference as slow
+from tests.search import published
+
+REPOSITORY = Path(__file__).parents[2]
+GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
+LONGEST = {4: 10, 6: 31, 8: 58}
+every_game = pytest.mark.parametrize("rules", GAMES, ids=lambda rules: f"{rules.size}-{rules.variant}")
+every_evaluator = pytest.mark.parametrize("name", published.TWINS)
+
+
+@cache
+def positions(size):
+    """Positions of random games from start to end, and boards that play hardly reaches: long runs, passes, wipe-outs."""
+    rules, generator = Rules(size), np.random.default_rng(size)
+    own, opp = batch.random_positions(500, generator.integers(0, LONGEST[size], 500), rules, seed=size)
+    boards = [(own, opp), (opp[:50], own[:50])]
+    for share in (0.1, 0.5, 0.9):
+        shares = np.array([share, 0.7])[:, None, None]
+        mine, filled = (generator.random((2, 50, 64)) < shares) @ (np.uint64(1) << np.arange(64, dtype=np.uint64))
+        filled &= np.uint64(rules.playable)
+        boards.append((filled & mine, filled & ~mine))
+    corners, everything = evaluators.square_classes(rules)[0], rules.playable
+    boards.append((np.array([everything ^ corners, everything], np.uint64), np.array([corners, 0], np.uint64)))
+    return tuple(np.concatenate(side) for side in zip(*boards, strict=True))
+
+
+@cache
+def twin_values(name, size):
+    twin, _ = published.TWINS[name]
+    return np.array([twin(slow.from_boards(own, opp, size)) for own, opp in zip(*positions(size), strict=True)], float)
+
+
+@every_game
+@every_evaluator
+def test_agrees_with_the_twin_from_the_report(name, rules):
+    evaluator = evaluators.get(name)
+    _, written_for = published.TWINS[name]
+    assert evaluator.written_for == written_for
+    sign = 1 if written_for in (None, rules.variant) else -1
+    limit = rules.square_count - 0.5
+    expected = np.clip(sign * evaluator.scale_on(rules) * twin_values(name, rules.size), -limit, limit)
+    values = evaluator.static_values(*positions(rules.size), rules)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+    assert np.unique(values).size >= 10
+
+
+@every_game
+@every_evaluator
+def test_reversed_form_is_the_negated_value(name, rules):
+    other = Rules(rules.size, "reversed" if rules.variant == "normal" else "normal")
+    one, two = (evaluators.get(name).static_values(*positions(rules.size), game) for game in (rules, other))
+    np.testing.assert_array_equal(one, two if name == "mobility" else -two)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@every_evaluator
+def test_all_eight_images_have_the_same_value(name, size):
+    rules, (own, opp) = Rules(size), (board[::5] for board in positions(size))
+    values = evaluators.get(name).static_values(own, opp, rules)
+    for symmetry in range(1, 8):
+        images = [
+            Position(rules, *boards).transformed(symmetry) for boards in zip(own.tolist(), opp.tolist(), strict=True)
+        ]
+        np.testing.assert_array_equal(evaluators.get(name).static_values(*batch.from_positions(images), rules), values)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@every_evaluator
+def test_what_one_side_wins_the_other_loses_except_in_report_003(name, size):
+    own, opp = positions(size)
+    values, others = (evaluators.get(name).static_values(*boards, Rules(size)) for boards in ((own, opp), (opp, own)))
+    assert np.array_equal(values, -others) == (name != "four-attribute")
+
+
+@every_game
+@every_evaluator
+def test_values_stay_inside_the_range_of_scores(name, rules):
+    weights = evaluators.get(name)
+    loud = Evaluator(name, "", weights.record_type, weights.weights, scale=1e9, derive=weights.derive)
+    values = loud.static_values(*positions(rules.size), rules)
+    assert np.abs(values).max() == rules.square_count - 0.5
+    assert np.isfinite(values).all()
+
+
+def test_tables_of_small_boards_keep_the_corners_and_drop_the_middle():
+    table = dict(enumerate(evaluators.get("cell-utility").weights["table"]))
+    for size, expected in ((6, [[25, -5, 14], [-5, -7, -4], [14, -4, 3]]), (4, [[25, -5], [-5, -7]])):
+        rules = Rules(size)
+        classes = evaluators.square_classes(rules)
+        assert sum(classes) == rules.playable
+        for row in range(size // 2):
+            for column in range(size // 2):
+                sq = rules.square_of(row * size + column)
+                assert [table[i] for i, board in enumerate(classes) if board >> sq & 1] == [expected[row][column]]
+
+
+def test_one_position_and_a_batch_have_the_same_value():
+    position = Position.initial(Rules(8, "reversed")).play("d3").play("c3").play("c4")
+    for name in evaluators.names():
+        evaluator = evaluators.get(name)
+        value = evaluator.static_value(position)
+        assert isinstance(value, float)
+        assert value == evaluator.static_values(*batch.from_positions([position]), position.rules)[0]
+    assert evaluators.get("discs").static_value(position) == -position.disc_difference()
+
+
+def test_the_original_table_of_report_000_is_a_variant():
+    original = evaluators.get("position-stability").with_weights(
+        table=evaluators.POSITION_STABILITY_ORIGINAL, gamma=0.5
+    )
+    rules, (own, opp) = Rules(8, "reversed"), positions(8)
+    twin = [
+        published.position_stability(slow.from_boards(*boards, 8), published.ORIGINAL, 0.5)
+        for boards in zip(own[:100], opp[:100], strict=True)
+    ]
+    values = original.static_values(own[:100], opp[:100], rules)
+    np.testing.assert_allclose(values, original.scale_on(rules) * np.array(twin), rtol=1e-12, atol=1e-12)
+
+
+def test_plies_of_report_003_are_a_weight():
+    rules, (own, opp) = Rules(8), positions(8)
+    deeper = evaluators.get("four-attribute").with_weights(ply=7)
+    twin = [
+        published.four_attribute(slow.from_boards(*boards, 8), 7) for boards in zip(own[:100], opp[:100], strict=True)
+    ]
+    expected = np.clip(deeper.scale_on(rules) * np.array(twin), -63.5, 63.5)
+    np.testing.assert_allclose(deeper.static_values(own[:100], opp[:100], rules), expected, rtol=1e-12, atol=1e-12)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def test_weights_as_one_vector_in_the_order_of_report_002():
+    evaluator = evaluators.get("sixteen-weight")
+    vector = evaluator.weight_vector()
+    assert vector.tolist() == published.SIXTEEN
+    changed = evaluator.with_weight_vector(vector[::-1])
+    assert changed.weights["late"] == tuple(published.SIXTEEN[2::-1])
+    assert changed.with_weight_vector(vector).weights == evaluator.weights
+    assert evaluators.get("six-factor").weight_vector().shape == (16,)
+    with pytest.raises(EvaluatorError, match=r"shape \(3,\) .*: expected 16 numbers"):
+        evaluator.with_weight_vector([1, 2, 3])
+
+
+def test_weights_of_a_position_table_are_relative():
+    evaluator = evaluators.get("ten-weight")
+    doubled = evaluator.with_weights(table=2 * evaluator.weight_vector())
+    rules, boards = Rules(6, "reversed"), positions(6)
+    np.testing.assert_allclose(doubled.static_values(*boards, rules), evaluator.static_values(*boards, rules))
+    silent = evaluator.with_weights(table=np.zeros(10)).static_values(*boards, rules)
+    assert not silent.any()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            {"corner_wieght": 1},
+            "'corner_wieght' of evaluator six-factor is unknown .did you mean 'corner_weight'.*table",
+        ),
+        ({"corner_weight": "much"}, "corner_weight='much': expected finite numbers"),
+        ({"corner_weight": None}, "corner_weight=None: expected finite numbers"),
+        ({"corner_weight": float("inf")}, "expected finite numbers"),
+        ({"corner_weight": [1, 2]}, "expected one number"),
+        ({"table": [1, 2]}, "expected 10 numbers"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(EvaluatorError, match=message):
+        evaluators.get("six-factor").with_weights(**weights)
+
+
+def test_no_search_has_less_than_one_ply():
+    with pytest.raises(EvaluatorError, match="ply=0.0 of evaluator four-attribute: expected 1 or more"):
+        evaluators.get("four-attribute").with_weights(ply=0).record(Rules())
+
+
+def test_bad_boards():
+    evaluator = evaluators.get("discs")
+    with pytest.raises(PositionError, match="expected as many"):
+        evaluator.static_values(np.zeros(2, np.uint64), np.zeros(3, np.uint64), Rules())
+    with pytest.raises(PositionError, match="off the 4x4 board"):
+        evaluator.static_values(np.ones(1, np.uint64), np.zeros(1, np.uint64), Rules(4))
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_every_evaluator_says_what_it_is():
+    assert set(evaluators.names()) == set(published.TWINS)
+    for name in evaluators.names():
+        evaluator = evaluators.get(name)
+        assert evaluator.name == name
+        assert evaluator.description
+        assert evaluator.source or name in {"discs", "mobility"}
+
+
+@pytest.mark.parametrize("name", ["six-facto", "", None, 7])
+def test_unknown_names(name):
+    with pytest.raises(
+        EvaluatorError, match="is unknown.*: expected one of cell-utility, discs, four-attribute"
+    ) as error:
+        evaluators.get(name)
+    assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
+
+
+def test_a_variant_is_registered_under_a_new_name(monkeypatch):
+    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    calm = evaluators.get("six-factor").with_weights(corner_weight=400)
+    with pytest.raises(EvaluatorError, match="'six-factor' exists already: expected a new name"):
+        evaluators.register(calm)
+    assert evaluators.register(calm.named("calm-six")) is evaluators.get("calm-six")
+    assert "calm-six" in evaluators.names()
+    with pytest.raises(EvaluatorError, match="'Six Factor:': expected lower-case words"):
+        calm.named("Six Factor:")
+
+
+def test_a_record_without_values_is_refused():
+    incomplete = Evaluator("incomplete", "", evaluators.get("discs").record_type, {}, scale={8: 1.0})
+    with pytest.raises(EvaluatorError, match="field disc_weight of evaluator incomplete has no value"):
+        incomplete.record(Rules())
+    with pytest.raises(EvaluatorError, match="incomplete has no scale for size 6"):
+        incomplete.record(Rules(6))
+
+
+# --- users' own -----------------------------------------------------------------------------------
+
+USE_IT = """
+import numpy as np
+import corner_lead
+from reversi_env import Position, Rules
+from search import evaluators
+from search.core import evaluate
+
+own, opp = np.array([1 | 1 << 7, 1 << 18], np.uint64), np.array([1 << 63, 1 << 45], np.uint64)
+for rules in (Rules(8), Rules(8, "reversed"), Rules(4)):
+    net = evaluators.get("corner-lead").record(rules)
+    print((evaluate.static_values(net, own, opp) + 0.0).tolist())
+print(evaluate._static_values.stats.cache_misses.total())
+"""
+
+
+def run_outside(folder):
+    """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
+    environment = {"PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}", "NUMBA_CACHE_DIR": str(folder / "cache")}
+    command = [sys.executable, "-c", USE_IT]
+    result = subprocess.run(
+        command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return result.stdout.splitlines()
+
+
+def test_a_user_adds_an_evaluator_from_outside(tmp_path):
+    """The ten lines of the documentation, in a module of their own: compiled once, kept, and compiled anew after an edit."""
+    page = (REPOSITORY / "docs" / "evaluators.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n# corner_lead.py\n(.*?)```", page, flags=re.DOTALL)
+    assert len([line for line in source.splitlines() if line.strip()]) <= 10
+    module = tmp_path / "corner_lead.py"
+    module.write_text(source)
+    values = ["[8.0, 0.0]", "[-8.0, 0.0]", "[0.0, 0.0]"]
+    assert run_outside(tmp_path) == [*values, "1"]
+    assert run_outside(tmp_path) == [*values, "0"]
+    module.write_text(source.replace("popcount(own & net.corners)", "2 * popcount(own & net.corners)"))
+    assert run_outside(tmp_path) == ["[24.0, 0.0]", "[-24.0, 0.0]", "[0.0, 8.0]", "1"]

@@ -1,0 +1,355 @@
+"""The textbook algorithms agree with each other, with brute force and with published values, and count as they say."""
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from search.textbook import (
+    SearchResult,
+    ValueTable,
+    alpha_beta,
+    double_alpha_maximax,
+    iterative_deepening,
+    minimax,
+    minimax_pruned,
+    negamax,
+)
+from tests import reference
+
+FULL_SEARCHES = [minimax, negamax]
+PRUNING_SEARCHES = [minimax_pruned, alpha_beta, double_alpha_maximax]
+ALL_SEARCHES = [*FULL_SEARCHES, *PRUNING_SEARCHES, iterative_deepening]
+TO_THE_END = 60
+
+every_search = pytest.mark.parametrize("search", ALL_SEARCHES)
+every_board = pytest.mark.parametrize(
+    "rules", [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")], ids=str
+)
+
+#: Black has no move; white then takes black's last disc by c1.
+BLACK_MUST_PASS = "OX-- ---- ---- ----"
+
+
+def squares_and_mobility(position):
+    """Corners and edges weighted, plus a quarter of a disc for every move more than the opponent has."""
+    return position.rules.sign * (weighted_squares(position) + 0.25 * mobility_lead(position))
+
+
+def weighted_squares(position):
+    """A corner counts 10, another square of the rim 3, any other 1."""
+    rim, corners = rim_and_corners(position.rules)
+    weighted = ((1, position.rules.playable), (2, rim), (7, corners))
+    return sum(w * ((position.own & part).bit_count() - (position.opp & part).bit_count()) for w, part in weighted)
+
+
+@cache
+def rim_and_corners(rules):
+    """Boards of the squares on at least one and on two of the outermost lines."""
+    boards = [0, 0, 0]
+    for action, sq in enumerate(rules.squares()):
+        lines_on_the_rim = sum(line in (0, rules.size - 1) for line in divmod(action, rules.size))
+        boards[lines_on_the_rim] |= 1 << sq
+    return boards[1] | boards[2], boards[2]
+
+
+def mobility_lead(position):
+    other_view = Position(position.rules, position.opp, position.own, position.turn.other)
+    return position.legal_board().bit_count() - other_view.legal_board().bit_count()
+
+
+def disc_lead(position):
+    return position.rules.sign * position.disc_difference()
+
+
+EVALUATIONS = [squares_and_mobility, disc_lead]
+
+
+def random_position(rules, generator, empties=None):
+    """A position of a random game: with that many squares empty, or anywhere in the game."""
+    wanted = generator.randint(1, rules.square_count - 4) if empties is None else empties
+    position = Position.initial(rules)
+    while position.empties > wanted:
+        actions = position.legal_actions()
+        if not actions:
+            return random_position(rules, generator, empties)
+        position = position.play(generator.choice(actions))
+    return position
+
+
+def random_positions(rules, count, empties=None):
+    generator = random.Random(f"{rules}")
+    return [random_position(rules, generator, empties) for _ in range(count)]
+
+
+def value_after(position, move, depth, evaluate):
+    """Value of *move* for the side that plays it, in a search of *depth* plies."""
+    depth_left = depth if move == position.rules.pass_action else depth - 1
+    return -negamax(position.play(move), depth_left, evaluate).value
+
+
+# --- all agree ------------------------------------------------------------------------------------
+
+
+@every_board
+@pytest.mark.parametrize("evaluate", EVALUATIONS)
+def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, evaluate):
+    for position in random_positions(rules, 3):
+        for depth in range(1, 5 if rules.size < 8 else 4):
+            expected = negamax(position, depth, evaluate)
+            for search in ALL_SEARCHES:
+                found = search(position, depth, evaluate)
+                assert found.value == expected.value, (search, depth, position)
+                if found.move is not None:
+                    assert value_after(position, found.move, depth, evaluate) == found.value, (search, depth, position)
+                assert (found.move is None) == position.is_over()
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_all_algorithms_agree_at_depth_four_of_the_full_board(variant):
+    for position in random_positions(Rules(8, variant), 2):
+        found = [search(position, 4, squares_and_mobility) for search in ALL_SEARCHES]
+        assert len({result.value for result in found}) == 1, position
+
+
+@every_board
+def test_without_sorting_the_move_is_the_same_too(rules):
+    for position in random_positions(rules, 3):
+        moves = {search(position, 3, disc_lead).move for search in (*FULL_SEARCHES, minimax_pruned, alpha_beta)}
+        assert len(moves) == 1, position
+
+
+# --- the end of the game --------------------------------------------------------------------------
+
+
+@cache
+def brute_force(board_bytes, size, sign):
+    """Exact value for the side to move, by the slow twin of the rules and nothing else."""
+    board = np.frombuffer(board_bytes, np.int8).reshape(size, size)
+    if reference.is_over(board):
+        return sign * int(reference.final_score(board))
+    after = [reference.after_move(board, row, column) for row, column in reference.legal_squares(board)]
+    return max(-brute_force(child.tobytes(), size, sign) for child in after or [-board])
+
+
+@every_search
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_small_endgames_equal_brute_force(search, variant):
+    rules = Rules(4, variant)
+    for position in random_positions(rules, 12, empties=6):
+        board = position.to_matrix() * np.int8(position.turn)
+        found = search(position, TO_THE_END, squares_and_mobility)
+        assert found.value == brute_force(board.tobytes(), rules.size, rules.sign)
+        assert found.proven
+
+
+@pytest.mark.parametrize("search", [*PRUNING_SEARCHES, iterative_deepening])
+@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
+def test_the_smallest_board_is_solved_from_the_start(search, variant, value):
+    found = search(Position.initial(Rules(4, variant)), TO_THE_END, disc_lead)
+    assert (found.value, found.proven) == (value, True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("search", FULL_SEARCHES)
+@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
+def test_the_smallest_board_is_solved_without_pruning(search, variant, value):
+    start = Position.initial(Rules(4, variant))
+    found = search(start, TO_THE_END, disc_lead)
+    assert (found.value, found.nodes) == (value, positions_on_all_paths(start))
+
+
+@every_search
+@pytest.mark.parametrize("depth", [0, 1, 5])
+@pytest.mark.parametrize(("variant", "value"), [("normal", 16), ("reversed", -16)])
+def test_a_finished_game_has_its_score_and_no_move(search, depth, variant, value):
+    over = Position.from_text("XX-- X--- ---- ----", BLACK, Rules(4, variant))
+    found = search(over, depth, never_evaluate)
+    assert (found.value, found.move, found.nodes, found.proven) == (value, None, 1, True)
+
+
+def never_evaluate(position):
+    raise AssertionError(f"asked to evaluate\n{position}")
+
+
+# --- depth and passes -----------------------------------------------------------------------------
+
+
+@every_search
+def test_depth_zero_is_the_evaluation(search):
+    position = Position.initial().play("d3")
+    assert search(position, 0, weighted_squares) == SearchResult(
+        value=weighted_squares(position), move=None, nodes=1, depth=0, proven=False
+    )
+
+
+@every_search
+def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
+    position = Position.from_text(BLACK_MUST_PASS)
+    found = search(position, 1, never_evaluate)
+    assert found == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
+
+
+@every_search
+def test_a_leaf_is_evaluated_before_its_pass(search):
+    position = Position.from_text(BLACK_MUST_PASS)
+    found = search(position, 0, disc_lead)
+    assert (found.value, found.move, found.nodes) == (disc_lead(position), None, 1)
+
+
+@every_search
+def test_only_unfinished_positions_are_evaluated(search):
+    evaluated = []
+
+    def recording(position):
+        evaluated.append(position)
+        return disc_lead(position)
+
+    for position in random_positions(Rules(4), 30, empties=5):
+        search(position, 3, recording)
+    assert any(position.must_pass() for position in evaluated)
+    assert not any(position.is_over() for position in evaluated)
+
+
+@every_search
+@pytest.mark.parametrize("depth", [-1, 1.5, "3", True, None])
+def test_a_bad_depth_is_named(search, depth):
+    with pytest.raises(ReversiError, match=f"depth {depth!r}: expected a whole number"):
+        search(Position.initial(), depth, disc_lead)
+
+
+# --- node counts ----------------------------------------------------------------------------------
+
+
+def positions_on_all_paths(position):
+    """Every sequence of moves and passes leads to one visit, so the whole tree is the sum of perft over all depths."""
+    longest = 2 * position.empties + 2
+    return sum(position.perft(plies) for plies in range(longest + 1))
+
+
+@pytest.mark.parametrize("search", FULL_SEARCHES)
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_full_searches_visit_every_path_once(search, size):
+    start = Position.initial(Rules(size))
+    for depth in range(5):
+        assert search(start, depth, disc_lead).nodes == sum(start.perft(plies) for plies in range(depth + 1))
+
+
+@pytest.mark.parametrize("search", FULL_SEARCHES)
+def test_full_searches_visit_every_path_once_through_passes_to_the_end(search):
+    positions = random_positions(Rules(4), 20, empties=6)
+    assert any(position.perft(position.empties + 1) for position in positions), "no line with a pass in it"
+    for position in positions:
+        assert search(position, TO_THE_END, never_evaluate).nodes == positions_on_all_paths(position)
+
+
+@every_board
+def test_pruning_saves_nodes(rules):
+    saved = dict.fromkeys(PRUNING_SEARCHES, 0)
+    for position in random_positions(rules, 4):
+        full = minimax(position, 3, squares_and_mobility).nodes
+        for search in PRUNING_SEARCHES:
+            pruned = search(position, 3, squares_and_mobility).nodes
+            assert pruned <= full
+            saved[search] += full - pruned
+    assert all(saved.values())
+
+
+def test_the_two_forms_of_alpha_beta_visit_the_same_positions():
+    for position in random_positions(Rules(6), 5):
+        assert minimax_pruned(position, 3, disc_lead).nodes == alpha_beta(position, 3, disc_lead).nodes
+
+
+# --- the table and iterative deepening ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("search", [double_alpha_maximax, iterative_deepening])
+@pytest.mark.parametrize("capacity", [0, 1, 20])
+def test_the_table_keeps_to_its_capacity_and_the_value_does_not_change(search, capacity):
+    for position in random_positions(Rules(6), 3, empties=16):
+        table = ValueTable(capacity)
+        assert search(position, 4, disc_lead, table).value == negamax(position, 4, disc_lead).value
+        assert len(table.values) == capacity
+
+
+@pytest.mark.parametrize("capacity", [-1, 2.5, True])
+def test_a_bad_capacity_is_named(capacity):
+    with pytest.raises(ReversiError, match=f"table capacity {capacity}: expected a whole number"):
+        ValueTable(capacity)
+
+
+def test_table_values_have_a_side():
+    table = ValueTable(1)
+    white_to_move = Position.initial().play("d3")
+    assert table.value_for(WHITE, white_to_move) is None
+    table.remember(white_to_move, 5)
+    assert table.value_for(WHITE, white_to_move) == 5
+    assert table.value_for(BLACK, white_to_move) == -5
+
+
+def test_a_full_table_takes_no_newer_value():
+    table = ValueTable(1)
+    table.remember(Position.initial(), 5)
+    table.remember(Position.initial(), 7)
+    assert table.value_for(BLACK, Position.initial()) == 5
+
+
+def test_the_search_leaves_the_value_of_its_move_in_the_table():
+    for position in random_positions(Rules(6, "reversed"), 5, empties=14):
+        table = ValueTable()
+        found = double_alpha_maximax(position, 3, disc_lead, table)
+        assert table.value_for(position.turn, position.play(found.move)) == found.value
+
+
+def test_wrong_table_values_cost_nodes_but_never_change_the_value():
+    generator = random.Random(5)
+    for position in random_positions(Rules(6), 3, empties=16):
+        table = ValueTable()
+        spoil(table, position, 3, generator)
+        expected = negamax(position, 3, disc_lead).value
+        assert double_alpha_maximax(position, 3, disc_lead, table).value == expected
+
+
+def spoil(table, position, depth, generator):
+    """Fill the table with nonsense for every position down to *depth* plies and passes."""
+    table.remember(position, generator.uniform(-64, 64))
+    for move in position.legal_actions() if depth else []:
+        spoil(table, position.play(move), depth - 1, generator)
+
+
+def test_moves_known_to_the_table_are_searched_first():
+    """With the best move alone in the table, pruning finds no better order at the root."""
+    nodes = {True: 0, False: 0}
+    for position in random_positions(Rules(6), 6, empties=18):
+        values = {move: value_after(position, move, 3, disc_lead) for move in position.legal_actions()}
+        for best_first, choose in ((True, max), (False, min)):
+            table = ValueTable(1)
+            table.remember(position.play(choose(values, key=values.__getitem__)), 0)
+            nodes[best_first] += double_alpha_maximax(position, 3, disc_lead, table).nodes
+    assert nodes[True] < nodes[False]
+
+
+def test_deepening_goes_from_two_to_the_limit_and_adds_up_the_nodes():
+    position = Position.initial()
+    table = ValueTable()
+    steps = [double_alpha_maximax(position, depth, disc_lead, table) for depth in (2, 3, 4)]
+    found = iterative_deepening(position, 4, disc_lead)
+    assert (found.depth, found.nodes) == (4, sum(step.nodes for step in steps))
+    assert (found.value, found.move) == (steps[-1].value, steps[-1].move)
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_deepening_below_its_first_depth_searches_that_depth(depth):
+    position = Position.initial()
+    assert iterative_deepening(position, depth, disc_lead) == double_alpha_maximax(position, depth, disc_lead)
+
+
+def test_deepening_stops_on_a_proven_result():
+    for position in random_positions(Rules(4), 10, empties=5):
+        found = iterative_deepening(position, TO_THE_END, disc_lead)
+        assert found.proven
+        assert found.depth <= 5
+        if found.depth > 2:
+            assert not double_alpha_maximax(position, found.depth - 1, disc_lead).proven

@@ -1,1 +1,1 @@
-"""Players that choose moves. The alpha-beta engine and its evaluators will stand here; now: the simplest baselines."""
+"""The engine room: one alpha-beta for every evaluator, an exact endgame solver, and the agents made of them."""

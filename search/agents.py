@@ -1,6 +1,7 @@
 """Agents: players made from a short text such as ``six-factor:depth=4``.
 
-A spec is ``name[:key=value,…]`` and means the same on the command line, in a match, and as an environment's opponent. Names:
+A spec is ``name[:key=value,…]`` and means the same on the command line, in a match, and as an environment's opponent.
+Names:
 
 * ``random``, ``greedy`` – no search;
 * ``greedy-invincible`` – greedy, then perfect for the last twelve empty squares (``exact=``), after report 002;
@@ -8,8 +9,9 @@ A spec is ``name[:key=value,…]`` and means the same on the command line, in a 
 * ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty.
 
-Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB), ``exact`` (empty squares from which
-on it solves; by default as deep as it searches, or as the clock allows), ``level`` 1 to 4 (report 001: the depth), ``seed`` (ties).
+Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
+``exact`` (empty squares from which on it solves; by default as deep as it searches, or as the clock allows), ``level``
+1 to 4 (report 001: the depth), ``seed`` (ties).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The engine: iterative deepening over any evaluator, under limits, with the exact solver taking over near the end.
 
-Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one thread gives the same result every
-time; a time limit cannot.
+Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one
+thread gives the same result every time; a time limit cannot.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from search.table import Table
 
 #: First window around the last iteration's value, in units; a value outside widens it.
 ASPIRATION = 3 * UNIT
-#: The solver's expected nodes with *e* empties are about ``SOLVE_NODES * SOLVE_GROWTH ** e`` (fitted to tournament endgames) …
+#: The solver's expected nodes with *e* empties are about ``SOLVE_NODES * SOLVE_GROWTH ** e`` (fitted to tournament
+#: endgames) …
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 #: … at this many nodes a second.
 SOLVE_SPEED = 12e6
@@ -40,7 +41,8 @@ RETURN_SECONDS = 0.002
 class Engine:
     """Searches positions of one game with one evaluator, keeping its tables from move to move.
 
-    *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then returns the best it knows.
+    *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then
+    returns the best it knows.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class Engine:
         self._load_kernels()
 
     def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
-        """The best move within *limits* (by default one second). With *multi_pv* > 1 the values of that many best moves are found, and reported."""
+        """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one."""
         return _Search(self, position, limits or Limits(time=1.0), multi_pv).run()
 
     def stop(self) -> None:
@@ -80,7 +82,7 @@ class Engine:
         self.solver.table.clear()
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
-        """Prune by ProbCut at *margin* standard deviations (0: not at all), with coefficients that `search.probcut.fit` has found."""
+        """Prune by ProbCut at *margin* standard deviations (0: not at all), with coefficients from `search.probcut.fit`."""
         if margin and coefficients is None:
             raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
         self._works["cut_margin"] = margin
@@ -192,7 +194,7 @@ class _Search:
         return seconds <= SOLVE_SHARE * limits.time
 
     def _worth_another_iteration(self, last: float, before: float, changed: bool) -> bool:
-        """Whether the next iteration, predicted from the growth of the last two, has a chance to finish; a changing best move may try."""
+        """Whether the next iteration, predicted from the growth of the last two, may finish; a changing best move may try."""
         if self.limits.time is None:
             return True
         growth = min(max(last / max(before, 1e-4), 1.5), 8.0)
@@ -277,7 +279,7 @@ class _Search:
         self.squares, self.values = self.squares[order], self.values[order]
 
     def _accept_part(self, values: np.ndarray, finished: int) -> None:
-        """Use what an unfinished iteration has found: if one of its finished moves beats the former best one's new value, play it."""
+        """Use an unfinished iteration: if one of its finished moves beats the former best one's new value, play it."""
         best = int(np.argmax(values[:finished]))
         if best:
             order = np.r_[best, np.delete(np.arange(values.size), best)]
@@ -287,7 +289,7 @@ class _Search:
     def _solve(self) -> None:
         """Let the exact solver finish the job; if it is stopped, the search's own result stands."""
         solver = self.engine.solver
-        guess = int(round(self.values[0] / UNIT))
+        guess = round(int(self.values[0]) / UNIT)
         limit = self.limits.nodes
         if self.multi_pv > 1:
             return self._solve_all(guess)

@@ -115,16 +115,15 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
 class Evaluator:
     """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
 
-    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``written_for`` is
-    ``None`` for a heuristic that holds in both games as it is. ``scale`` is what one unit of the formula is worth in
-    discs: one number, or one for every board size.
+    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
+    of the formula is worth in discs: one number, or one for every board size.
     """
 
     name: str
     description: str
     record_type: np.dtype
     weights: Weights
-    written_for: Variant | None = "normal"
+    written_for: Variant = "normal"
     scale: float | Mapping[int, float] = 1.0
     source: str = ""
     derive: Derivation | None = None
@@ -175,7 +174,7 @@ class Evaluator:
 
     def sign(self, rules: Rules) -> int:
         """-1 where the heuristic is used in its reversed form: in the game that it was not written for."""
-        return 1 if self.written_for in (None, rules.variant) else -1
+        return 1 if self.written_for == rules.variant else -1
 
     def scale_on(self, rules: Rules) -> float:
         """Discs for one unit of the formula on this board."""
@@ -391,7 +390,6 @@ register(
         "difference of the numbers of legal moves",
         heuristics.MOBILITY,
         {"move_weight": 1},
-        written_for=None,
         scale={8: 2.66, 6: 2.19, 4: 1.69},
     )
 )

@@ -16,8 +16,9 @@ class LimitsError(ReversiError):
 class Limits:
     """How long a search may go on; whatever is reached first ends it.
 
-    ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve exactly from so many empty squares on;
-    None leaves that to the engine, which solves when it expects to finish in time.
+    ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve
+    exactly from so many empty squares on; None leaves that to the engine, which solves when it expects to finish in
+    time.
     """
 
     time: float | None = None
@@ -36,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class MoveValue:
-    """A root move by name, its value in discs for the side to move, and whether that is exact rather than an upper bound or estimate."""
+    """A root move by name, and its value in discs for the side to move at the root."""
 
     move: str
     value: float
@@ -46,8 +47,9 @@ class MoveValue:
 class SearchResult:
     """The outcome of a search, seen from the side to move.
 
-    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it was solved), ``exact``: the value is
-    proven, ``pv``: the expected line by names, ``nodes`` of all threads, ``seconds``, and ``moves``: every root move's value, if asked for.
+    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it
+    was solved), ``exact``: the value is proven, ``pv``: the expected line by names, ``nodes`` of all threads,
+    ``seconds``, and ``moves``: every root move's value, if asked for.
     """
 
     move: str | None

@@ -29,8 +29,9 @@ BATCH_TABLE = 1.0
 class Solution:
     """A solved position, seen from the side to move.
 
-    ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for ``wld`` only its sign).
-    ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over. ``lower`` and ``upper`` differ only if the solver was stopped.
+    ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
+    ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
+    ``lower`` and ``upper`` differ only if the solver was stopped.
     """
 
     score: int
@@ -50,7 +51,8 @@ class Solution:
 class Solver:
     """Solves positions of one game to the end, with a table that it keeps between them.
 
-    *threads* share the table. `stop` may be called from any thread. `bounds` tells how far the present position's value is known.
+    *threads* share the table. `stop` may be called from any thread. `bounds` tells how far the present position's value
+    is known.
     """
 
     def __init__(self, rules: Rules | None = None, *, threads: int = 1, table: Table | None = None) -> None:
@@ -73,8 +75,9 @@ class Solver:
     ) -> Solution:
         """The value of *position* and a best line.
 
-        ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known to lie in. *hints* is a table whose
-        best moves are tried first. With *node_limit* (of each thread) the bounds may stay apart.
+        ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known
+        to lie in. *hints* is a table whose best moves are tried first. With *node_limit* (of each thread) the bounds
+        may stay apart.
         """
         began = perf_counter()
         if position.rules.size != self.rules.size or position.rules.variant != self.rules.variant:
@@ -200,8 +203,8 @@ def solve_batch(
 ) -> np.ndarray:
     """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
 
-    *progress* is called with the number of positions solved so far. Each thread has a small table of its own, so the scores and the nodes do not depend on
-    the number of threads.
+    *progress* is called with the number of positions solved so far. Each thread has a small table of its own, so the
+    scores and the nodes do not depend on the number of threads.
     """
     from reversi_env.batch import _boards
 

@@ -15,7 +15,8 @@ _LARGEST_MEGABYTES = 1 << 20
 class Table:
     """A transposition table of at most *megabytes* MiB (a power of two of 96-byte buckets, four entries each).
 
-    Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced; `clear` forgets everything.
+    Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced;
+    `clear` forgets everything.
     """
 
     def __init__(self, megabytes: float = DEFAULT_MEGABYTES) -> None:

@@ -1,7 +1,8 @@
 """Which positions are being searched right now, so that threads share out the work instead of doing it twice.
 
-A thread that comes to a position marks it; one that finds a child marked leaves it for later, when the other's result will be in the table
-(ABDADA in Kerrigan's simplified form). Marks are hints: one that is lost or left over costs some time and never a wrong value, so they need no lock.
+A thread that comes to a position marks it; one that finds a child marked leaves it for later, when the other's result
+will be in the table (ABDADA in Kerrigan's simplified form). Marks are hints: one that is lost or left over costs some
+time and never a wrong value, so they need no lock.
 """
 
 from __future__ import annotations

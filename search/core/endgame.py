@@ -1,14 +1,17 @@
 """The exact solver: the game's value in discs by alpha-beta to the end.
 
-Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play. Every search is a
-null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a true bound on that side (fail-soft).
-`close_in` asks such questions until the bounds meet (MTD(f), Plaat 1996), which the table makes cheap.
+Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play.
+Every search is a null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a
+true bound on that side (fail-soft). `close_in` asks such questions until the bounds meet (MTD(f), Plaat 1996), which
+the table makes cheap.
 
 Layers, from the end of the game backwards:
 
-* 1 to 4 empty squares: hand-written, no move generation; squares alone in their quadrant first (`last_one` … `last_four`);
+* 1 to 4 empty squares: hand-written, no move generation; squares alone in their quadrant first (`last_one` …
+  `last_four`);
 * 5 and 6: all empty squares, those in quadrants with an odd number of empties first (`by_parity`);
-* more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies (`null_window`).
+* more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies
+  (`null_window`).
 
 A node is a position whose value is asked for, the one with a single empty square included.
 """
@@ -30,7 +33,8 @@ WORST = -127
 PARITY_EMPTIES = 6
 #: From so many empties on, a child whose table entry refutes the position is looked for before any is searched.
 LOOK_AHEAD_EMPTIES = 9
-#: Up to so many empties parity counts about as much as a reply; further from the end, squares next to the own discs count instead.
+#: Up to so many empties parity counts about as much as a reply; further from the end, squares next to the own discs
+#: count instead.
 PARITY_RANK_EMPTIES = 12
 #: From so many empties on, threads leave a position that another one is searching for later.
 SHARE_EMPTIES = 11
@@ -424,8 +428,8 @@ def null_window(work, own, opp, alpha, count):
 def close_in(work, own, opp, guess):
     """Narrow ``work.lower`` and ``work.upper`` around the value by null-window searches from *guess* on until they meet.
 
-    All scores are even (discs and given-away empties fill an even board), so that a window above an odd number splits them cleanly. If the
-    solver is stopped, the bounds are as far as it came.
+    All scores are even (discs and given-away empties fill an even board), so that a window above an odd number splits
+    them cleanly. If the solver is stopped, the bounds are as far as it came.
     """
     count = work.squares - popcount(own | opp)
     test = guess + (guess & 1)

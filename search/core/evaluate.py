@@ -1,8 +1,9 @@
 """`evaluate`: the one generic through which the search knows any evaluator.
 
-An evaluator is plain data, one record of weights, and a function that reads it. ``@evaluator(DTYPE)`` joins the two: wherever a kernel calls
-``evaluate(net, own, opp)``, numba picks the function by the type of *net* and compiles it in. There is no function pointer, no Python in the loop, and
-one searcher for all evaluators. The value is for the side to move, in discs, positive if it is better for it under the rules' objective.
+An evaluator is plain data, one record of weights, and a function that reads it. ``@evaluator(DTYPE)`` joins the two:
+wherever a kernel calls ``evaluate(net, own, opp)``, numba picks the function by the type of *net* and compiles it in.
+There is no function pointer, no Python in the loop, and one searcher for all evaluators. The value is for the side to
+move, in discs, positive if it is better for it under the rules' objective.
 
 >>> import numpy as np
 >>> from reversi_env.core.intrinsics import popcount

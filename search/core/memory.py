@@ -1,7 +1,8 @@
 """Reads and writes of 64-bit words at an address.
 
-A recursive kernel that takes a numpy array pays for its seven-word descriptor at every call. The search passes one record pointer
-instead, and keeps the address of its table in it; whoever owns the array keeps it alive for as long as the kernel runs.
+A recursive kernel that takes a numpy array pays for its seven-word descriptor at every call. The search passes one
+record pointer instead, and keeps the address of its table in it; whoever owns the array keeps it alive for as long as
+the kernel runs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The midgame search: principal-variation search to a fixed depth over any evaluator.
 
-Values are whole UNITs, 128 to a disc, for the side to move; a finished game counts its exact score, and evaluations are kept strictly inside
-that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up depth.
+Values are whole UNITs, 128 to a disc, for the side to move; a finished game counts its exact score, and evaluations are
+kept strictly inside that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up
+depth.
 
-`negamax` is the only search function: a null window is the same call with ``beta = alpha + 1``. It calls itself and nothing that calls it back,
-which is what the on-disk cache of recursive kernels needs.
+`negamax` is the only search function: a null window is the same call with ``beta = alpha + 1``. It calls itself and
+nothing that calls it back, which is what the on-disk cache of recursive kernels needs.
 """
 
 from __future__ import annotations
@@ -198,8 +199,8 @@ def negamax(work, net, own, opp, alpha, beta, depth):
 def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, lines):
     """Search the root's moves *squares* in the given order to *depth*; how many were finished before the search was stopped.
 
-    ``values[i]`` is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for the others an upper bound. With a
-    value outside the window the caller searches again.
+    ``values[i]`` is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for the others
+    an upper bound. With a value outside the window the caller searches again.
     """
     work, net = works[0], nets[0]
     for i in range(squares.size):

@@ -1,12 +1,12 @@
 """The transposition table: fixed memory, four entries a bucket, safe to share between threads without a lock.
 
-An entry is three words: ``own ^ data``, ``opp ^ data`` and ``data``. It belongs to a position only if both boards come out right, so that an entry
-torn by two threads writing at once belongs to no position and is ignored (Hyatt and Mann, 2002). The data word holds, from the lowest
-bit: lower bound and upper bound (16 bits each, offset 2**15), best move and second-best move (8 bits each, 64: none), depth (8 bits) and
-generation (8 bits).
+An entry is three words: ``own ^ data``, ``opp ^ data`` and ``data``. It belongs to a position only if both boards come
+out right, so that an entry torn by two threads writing at once belongs to no position and is ignored (Hyatt and Mann,
+2002). The data word holds, from the lowest bit: lower bound and upper bound (16 bits each, offset 2**15), best move and
+second-best move (8 bits each, 64: none), depth (8 bits) and generation (8 bits).
 
-Replacement has two tiers: three entries of a bucket are kept by depth, entries of earlier generations giving way first; the fourth takes
-whatever did not get in there.
+Replacement has two tiers: three entries of a bucket are kept by depth, entries of earlier generations giving way first;
+the fourth takes whatever did not get in there.
 """
 
 from __future__ import annotations

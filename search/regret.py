@@ -1,0 +1,46 @@
+"""`ExactRegret`: a Gymnasium wrapper with a perfect judge.
+
+Near the end of the game the solver knows the exact score of every move. The wrapper puts into ``info``, for the action
+just played, how many discs it gave away: a learning curve against the truth.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import gymnasium as gym
+
+from reversi_env import Position
+from search.solver import Solver
+from search.table import Table
+
+
+class ExactRegret(gym.Wrapper):
+    """Adds the exact judgement of the last action to ``info``, for positions with at most *max_empties* empty squares.
+
+    * ``exact_score``: what the position before the action was worth with perfect play, in discs for the side that
+      acted;
+    * ``regret``: how much less the action is worth, in discs: 0 for a best move;
+    * ``optimal``: whether the regret is 0.
+
+    An illegal action is not judged, nor is one further from the end: the keys are absent then.
+    """
+
+    def __init__(self, env: gym.Env, max_empties: int = 12, *, threads: int = 1, megabytes: float = 16) -> None:
+        super().__init__(env)
+        self._game = cast(Any, env.unwrapped)
+        self.max_empties = max_empties
+        self._solver = Solver(self._game.rules, threads=threads, table=Table(megabytes))
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Play *action*, judged in the position it was played in."""
+        before = self._game.position()
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if before.empties <= self.max_empties and not info.get("illegal_action", False):
+            info = info | self._judgement(before, int(action))
+        return observation, reward, terminated, truncated, info
+
+    def _judgement(self, before: Position, action: int) -> dict[str, Any]:
+        best = self._solver.solve(before).score
+        chosen = -self._solver.solve(before.play(action), guess=-best).score
+        return {"exact_score": best, "regret": best - chosen, "optimal": best == chosen}

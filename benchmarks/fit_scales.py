@@ -1,9 +1,9 @@
 """Fit what one unit of each heuristic's formula is worth in discs: the ``scale`` of the evaluators.
 
 Least squares through the origin against exact scores of positions near the end, half of them from random play and half
-from greedy play with random moves in between, for every size. An evaluator is fitted in the game it was written for, or
-in both at once; the table shows how well it predicts the others. Positions in which the side to move must pass are left
-out: one formula (`four-attribute`) gives them a value out of all proportion.
+from greedy play with random moves in between, for every size. An evaluator takes the scale of the game that it was
+written for (marked *); the other rows show how well it predicts there in its reversed form. Positions in which the side
+to move must pass are left out: one formula (`four-attribute`) gives them a value out of all proportion.
 
     python benchmarks/fit_scales.py
 """
@@ -28,19 +28,33 @@ RANDOM_SHARE = 0.25
 
 
 def greedy_positions(count: int, empties: int, rules: Rules, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions with so many empty squares from play for the best disc difference one ply ahead."""
+    """Positions with so many empty squares from play for the best disc difference one ply ahead, one from every game.
+
+    Games that end earlier give none.
+    """
     generator = np.random.default_rng(seed)
     own, opp = batch.start(count, rules)
-    while own.size and (np.bitwise_count(own | opp) < rules.square_count - empties).any():
-        children = batch.expand(own, opp, rules)
-        gain = rules.sign * (np.bitwise_count(children.opp).astype(float) - np.bitwise_count(children.own))
-        at_random = generator.random(own.size) < RANDOM_SHARE
-        rank = np.where(at_random[children.parent], 0, gain) + generator.random(gain.size) / 2
-        best_last = np.lexsort((rank, children.parent))
-        last = np.flatnonzero(np.diff(children.parent[best_last], append=own.size))
-        played = np.bitwise_count(children.own | children.opp)[best_last[last]] <= rules.square_count - empties
-        own, opp = children.own[best_last[last]][played], children.opp[best_last[last]][played]
-    return own, opp
+    reached: list[tuple[np.ndarray, np.ndarray]] = []
+    while own.size:
+        own, opp = greedy_ply(own, opp, rules, generator)
+        there = np.bitwise_count(own | opp) == rules.square_count - empties
+        reached.append((own[there], opp[there]))
+        own, opp = own[~there], opp[~there]
+    boards = tuple(np.concatenate(parts) for parts in zip(*reached, strict=True))
+    return boards[0], boards[1]
+
+
+def greedy_ply(
+    own: np.ndarray, opp: np.ndarray, rules: Rules, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Every game one ply on; those that are over are left out."""
+    children = batch.expand(own, opp, rules)
+    gain = rules.sign * (np.bitwise_count(children.opp).astype(float) - np.bitwise_count(children.own))
+    at_random = generator.random(own.size) < RANDOM_SHARE
+    rank = np.where(at_random[children.parent], 0, gain) + generator.random(gain.size) / 2
+    best_last = np.lexsort((rank, children.parent))
+    best = best_last[np.diff(children.parent[best_last], append=own.size) != 0]
+    return children.own[best], children.opp[best]
 
 
 def labelled_positions(count: int, rules: Rules, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,37 +77,21 @@ def raw_values(evaluator: evaluators.Evaluator, own: np.ndarray, opp: np.ndarray
     return static_values(net, own, opp)
 
 
-def fitted_scale(raw: np.ndarray, scores: np.ndarray) -> float:
-    """Discs for one unit of the formula, by least squares through the origin."""
-    return float(raw @ scores / (raw @ raw))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--positions", type=int, default=10_000, help="positions of every game")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    scales: dict[str, list[str]] = {name: [] for name in evaluators.names()}
     print(f"{'evaluator':20} {'size':>4} {'variant':>9} {'scale':>11} {'correlation':>11} {'error':>6}")
-    for size in EMPTIES:
-        pooled: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in scales}
-        for rules in (Rules(size, variant) for variant in get_args(Variant)):
-            own, opp, scores = labelled_positions(options.positions, rules, options.seed)
-            for name, evaluator in ((name, evaluators.get(name)) for name in scales):
-                raw = raw_values(evaluator, own, opp, rules)
-                scale, correlation = fitted_scale(raw, scores), np.corrcoef(raw, scores)[0, 1]
-                error = np.sqrt(np.mean((scale * raw - scores) ** 2))
-                print(
-                    f"{name:20} {size:4} {rules.variant:>9} {scale:11.4g} {correlation:11.3f} {error:6.2f}", flush=True
-                )
-                if evaluator.written_for in (None, rules.variant):
-                    pooled[name].append((raw, scores))
-        for name, parts in pooled.items():
-            raw, scores = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-            scales[name].append(f"{size}: {fitted_scale(raw, scores):.3g}")
-    print("\nScales by size, in the game or games that the evaluator was written for:")
-    for name, by_size in scales.items():
-        print(f"{name:20} {{{', '.join(by_size)}}}")
+    for rules in (Rules(size, variant) for size in EMPTIES for variant in get_args(Variant)):
+        own, opp, scores = labelled_positions(options.positions, rules, options.seed)
+        print(f"{own.size} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
+        for evaluator in map(evaluators.get, evaluators.names()):
+            raw = raw_values(evaluator, own, opp, rules)
+            scale, correlation = raw @ scores / (raw @ raw), np.corrcoef(raw, scores)[0, 1]
+            error = np.sqrt(np.mean((scale * raw - scores) ** 2))
+            numbers = f"{scale:11.3g} {correlation:11.2f} {error:6.2f} {'*' * (evaluator.sign(rules) > 0)}"
+            print(f"{evaluator.name:20} {rules.size:4} {rules.variant:>9} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

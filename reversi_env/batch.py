@@ -51,7 +51,7 @@ def from_positions(positions: list[Position]) -> tuple[Boards, Boards]:
 
 def legal_moves(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
     """Board of legal squares for every position."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
     loops.legal_moves(own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
@@ -61,7 +61,7 @@ def flips(
     squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
 ) -> Boards:
     """Discs that turn when each position's side to move plays on its square; empty where the move is illegal or a pass."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     squares = _squares(squares, own)
     out = np.empty_like(own)
     loops.flips(squares, own, opp, out, parallel=parallel)
@@ -72,7 +72,7 @@ def play(
     squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
 ) -> tuple[Boards, Boards]:
     """Boards (own, opp) after each move or pass, seen by the next side to move. An illegal move raises and names its index."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     squares = _squares(squares, own)
     next_own, next_opp, legal = np.empty_like(own), np.empty_like(opp), np.empty(own.size, np.bool_)
     loops.play(squares, own, opp, np.uint64(rules.playable), next_own, next_opp, legal, parallel=parallel)
@@ -87,7 +87,7 @@ def play(
 
 def is_over(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> NDArray[np.bool_]:
     """Whether neither side can move."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     out = np.empty(own.size, np.bool_)
     loops.is_over(own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
@@ -97,7 +97,7 @@ def final_scores(
     own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
 ) -> NDArray[np.int8]:
     """Scores of finished games in discs for the side to move: positive means that it won under the rules' objective."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     out = np.empty(own.size, np.int8)
     loops.final_score(own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out * np.int8(rules.sign)
@@ -105,7 +105,7 @@ def final_scores(
 
 def frontier(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
     """Own discs that touch an empty square."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
     loops.frontier(own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
@@ -113,7 +113,7 @@ def frontier(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, paral
 
 def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
     """Own discs proven safe for the rest of the game."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
     loops.stable_discs(own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
@@ -121,7 +121,7 @@ def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, p
 
 def canonical(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> tuple[Boards, Boards, NDArray[np.int8]]:
     """The smallest of each position's eight images, and the symmetry that leads to it."""
-    own, opp = _boards(own, opp)
+    own, opp = checked_boards(own, opp)
     out_own, out_opp, symmetry = np.empty_like(own), np.empty_like(opp), np.empty(own.size, np.int8)
     loops.canonical(own, opp, out_own, out_opp, symmetry, parallel=parallel)
     return out_own, out_opp, symmetry
@@ -129,7 +129,7 @@ def canonical(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> tupl
 
 def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> Boards:
     """A 64-bit hash of every position."""
-    own, opp = _boards(own, opp)
+    own, opp = checked_boards(own, opp)
     out = np.empty_like(own)
     loops.position_hash(own, opp, out, parallel=parallel)
     return out
@@ -137,7 +137,7 @@ def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> 
 
 def expand(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Children:
     """All children of all positions; a position that must pass has one child, a finished one none."""
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     playable = np.uint64(rules.playable)
     counts = np.empty(own.size, np.int64)
     loops.count_moves(own, opp, playable, counts, parallel=parallel)
@@ -180,8 +180,8 @@ def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parall
     return int(count_random_plies(black, white, np.uint64(rules.playable), games, np.uint64(seed), parallel=parallel))
 
 
-def _boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:
-    """Check and convert the two boards of a batch."""
+def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:
+    """The two boards of a batch as contiguous uint64 arrays, or a `PositionError` that says what is wrong with them."""
     arrays = []
     for name, board in (("own", own), ("opp", opp)):
         array = np.asarray(board)

@@ -5,9 +5,8 @@ formula times its ``scale``, a number fitted for every board size, and kept insi
 less than all squares at most).
 
 **Both games.** Each heuristic was written for one of them. In the other it is used in its reversed form: its value is
-negated, since what is good where discs are wanted is bad where they are not. `mobility` alone is written for both and
-keeps its sign: whoever has more moves to choose from is better off in either game, as report 002 argues and the fit of
-the scales confirms.
+negated, since what is good where discs are wanted is bad where they are not. That holds for `mobility` too, though
+report 002 argues against it: see ``docs/evaluators.md`` for what was measured.
 
 **Every size.** A table is ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square
 takes the number of the 8x8 square at the same distances from its nearest edges: the middle rows and columns are left
@@ -35,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.batch import _boards
+from reversi_env.batch import checked_boards
 from reversi_env.core.geometry import board_of
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
@@ -206,7 +205,7 @@ class Evaluator:
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
         """Values of many positions, given as two arrays of boards."""
-        return static_values(self.record(rules), *_boards(own, opp, rules))
+        return static_values(self.record(rules), *checked_boards(own, opp, rules))
 
 
 # --- the registry ---------------------------------------------------------------------------------
@@ -292,7 +291,7 @@ register(
         heuristics.POSITION_STABILITY,
         {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7},
         written_for="reversed",
-        scale={8: 0.0239, 6: 0.0168, 4: 0.0219},
+        scale={8: 0.0283, 6: 0.0189, 4: 0.0263},
         source="report 000",
     )
 )
@@ -310,7 +309,7 @@ register(
             "closeness_weight": 382.026,
             "mobility_weight": 78.922,
         },
-        scale={8: 0.000551, 6: 0.000448, 4: 0.000234},
+        scale={8: 0.000569, 6: 0.000454, 4: 0.000237},
         source="report 001",
     )
 )
@@ -326,7 +325,7 @@ register(
             )
         },
         written_for="reversed",
-        scale={8: 51.0, 6: 33.3, 4: 18.9},
+        scale={8: 47.9, 6: 32.2, 4: 21.9},
         source="report 002",
         derive=_normalised,
     )
@@ -345,7 +344,7 @@ register(
             "late": (0.6, 0.2, 0.2),
         },
         written_for="reversed",
-        scale={8: 65.5, 6: 39.0, 4: 13.2},
+        scale={8: 65.0, 6: 37.6, 4: 14.1},
         source="report 002",
         derive=_two_stage,
     )
@@ -363,7 +362,7 @@ register(
             "stability_weight": 8,
             "stable_disc": 3,
         },
-        scale={8: 0.0852, 6: 0.121, 4: 0.124},
+        scale={8: 0.086, 6: 0.117, 4: 0.128},
         source="report 003",
         derive=_with_plies,
     )
@@ -379,7 +378,7 @@ register(
             "parity_weight": 1,
             "mobility_weight": 1,
         },
-        scale={8: 0.144, 6: 0.212, 4: 0.186},
+        scale={8: 0.148, 6: 0.206, 4: 0.182},
         source="report 004",
     )
 )
@@ -390,6 +389,6 @@ register(
         "difference of the numbers of legal moves",
         heuristics.MOBILITY,
         {"move_weight": 1},
-        scale={8: 2.66, 6: 2.19, 4: 1.69},
+        scale={8: 3.97, 6: 3.55, 4: 3.48},
     )
 )

@@ -206,10 +206,10 @@ def solve_batch(
     *progress* is called with the number of positions solved so far. Each thread has a small table of its own, so the
     scores and the nodes do not depend on the number of threads.
     """
-    from reversi_env.batch import _boards
+    from reversi_env.batch import checked_boards
 
     rules = rules or Rules()
-    own, opp = _boards(own, opp, rules)
+    own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
     count = threads or os.cpu_count() or 1
     starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)

@@ -183,7 +183,7 @@ def cell_utility(board):
     return utility + parity + (mobility(board) / all_moves if all_moves else 0)
 
 
-#: Evaluator name to its twin and the game that the twin is for (None: both).
+#: Evaluator name to its twin and the game that the twin is for.
 TWINS = {
     "position-stability": (position_stability, "reversed"),
     "six-factor": (six_factor, "normal"),
@@ -192,5 +192,5 @@ TWINS = {
     "four-attribute": (four_attribute, "normal"),
     "cell-utility": (cell_utility, "normal"),
     "discs": (discs, "normal"),
-    "mobility": (mobility, None),
+    "mobility": (mobility, "normal"),
 }

@@ -51,7 +51,7 @@ def test_agrees_with_the_twin_from_the_report(name, rules):
     evaluator = evaluators.get(name)
     _, written_for = published.TWINS[name]
     assert evaluator.written_for == written_for
-    sign = 1 if written_for in (None, rules.variant) else -1
+    sign = 1 if written_for == rules.variant else -1
     limit = rules.square_count - 0.5
     expected = np.clip(sign * evaluator.scale_on(rules) * twin_values(name, rules.size), -limit, limit)
     values = evaluator.static_values(*positions(rules.size), rules)
@@ -64,7 +64,7 @@ def test_agrees_with_the_twin_from_the_report(name, rules):
 def test_reversed_form_is_the_negated_value(name, rules):
     other = Rules(rules.size, "reversed" if rules.variant == "normal" else "normal")
     one, two = (evaluators.get(name).static_values(*positions(rules.size), game) for game in (rules, other))
-    np.testing.assert_array_equal(one, two if name == "mobility" else -two)
+    np.testing.assert_array_equal(one, -two)
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -202,8 +202,8 @@ def test_bad_boards():
 
 
 def test_every_evaluator_says_what_it_is():
-    assert set(evaluators.names()) == set(published.TWINS)
-    for name in evaluators.names():
+    assert set(published.TWINS) <= set(evaluators.names())
+    for name in published.TWINS:
         evaluator = evaluators.get(name)
         assert evaluator.name == name
         assert evaluator.description

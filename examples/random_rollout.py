@@ -5,6 +5,7 @@ import gymnasium
 import reversi_env  # noqa: F401 - registers the ids
 
 env = gymnasium.make("Reversi-v0", opponent="greedy", render_mode="ansi")
+env.action_space.seed(7)
 observation, info = env.reset(seed=7)
 terminated = False
 while not terminated:

@@ -62,8 +62,7 @@ class Position:
         if self.turn not in (BLACK, WHITE):
             raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
 
-    # --- making positions
-    # -------------------------------------------------------------------------------------------------
+    # --- making positions -------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, rules: Rules | None = None) -> Position:
@@ -127,8 +126,7 @@ class Position:
         ]
         return cls.from_colours(rules, boards[0], boards[1], turn)
 
-    # --- reading it
-    # -------------------------------------------------------------------------------------------------------
+    # --- reading it -------------------------------------------------------------------------------
 
     @property
     def black(self) -> int:
@@ -212,8 +210,7 @@ class Position:
         boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
         return int(bitboard.frontier(*boards, np.uint64(self.rules.playable)))
 
-    # --- playing
-    # ----------------------------------------------------------------------------------------------------------
+    # --- playing ----------------------------------------------------------------------------------
 
     def play(self, move: Move) -> Position:
         """The position after *move*: a square name, an action number, or the pass (by name or number)."""
@@ -246,8 +243,7 @@ class Position:
             raise RulesError(f"depth {shown(depth)}: expected a whole number of plies, 0 or more")
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
 
-    # --- symmetry
-    # ---------------------------------------------------------------------------------------------------------
+    # --- symmetry ---------------------------------------------------------------------------------
 
     def transformed(self, symmetry: int) -> Position:
         """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
@@ -265,8 +261,7 @@ class Position:
         """A 64-bit hash of the boards seen from the side to move, the same on every machine."""
         return int(position_hash(*self._boards()))
 
-    # --- writing it
-    # -------------------------------------------------------------------------------------------------------
+    # --- writing it -------------------------------------------------------------------------------
 
     def to_text(self) -> str:
         """One character a square, row by row: X black, O white, - empty."""

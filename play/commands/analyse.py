@@ -23,11 +23,13 @@ def analyse(
     """Search a position: best move, value in discs for the side to move, expected line."""
     from play.commands.inputs import typed_position
     from reversi_env import ReversiError
-    from search.agents import SearchAgent, make
+    from search.agents import SearchAgent, make, parse_spec
 
     position = typed_position(board, side, variant.value)
-    limit = {"time": 1.0 if time is None and depth is None else time, "depth": depth, "threads": threads}
-    player = make(agent, **limit)
+    _, options = parse_spec(agent)
+    if time is None and depth is None and not options.keys() & {"time", "depth", "nodes", "level"}:
+        time = 1.0
+    player = make(agent, time=time, depth=depth, threads=threads)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
     found = player.search(position, multi_pv=multi_pv)

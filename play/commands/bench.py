@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import typer
@@ -131,7 +132,7 @@ def search(as_json: Json = False) -> None:
     every = measure(f"FFO 40-44, {threads} threads", lambda: speed.ffo(threads))
     counts = {10: 20_000, 12: 4_000, 14: 800, 16: 128}
     labels = {
-        empties: measure(f"exact labels, {empties} empties", lambda e=empties, c=count: speed.labels_per_second(e, c))
+        empties: measure(f"exact labels, {empties} empties", partial(speed.labels_per_second, empties, count))
         for empties, count in counts.items()
     }
     nodes, seconds = sum(p["nodes"] for p in one), sum(p["seconds"] for p in one)

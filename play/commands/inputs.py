@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reversi_env.errors import ReversiError, shown
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from reversi_env.notation import Problem
 
 
-def read_lines(file: str) -> list[str]:
-    """The lines of a file, or of standard input for ``-``."""
-    data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    return data.decode("utf-8", errors="replace").splitlines()
+def read_lines(file: str) -> Iterator[str]:
+    """The lines of a file, or of standard input for ``-`` as they come."""
+    from reversi_env.notation.sources import text_lines
+
+    return text_lines(io.TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace") if file == "-" else file)
 
 
 def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiError]]:
@@ -49,6 +50,6 @@ def typed_position(board: str, side: str, variant: str) -> Position:
         raise ReversiError(f"side {shown(side)}: expected X (black) or O (white)")
     if board in ("start", "4", "6", "8"):
         rules = Rules(8 if board == "start" else int(board), variant)  # type: ignore[arg-type]
-        return Position.initial(rules)
+        return Position.from_colours(rules, *rules.start_boards, sides[side.lower()])
     plain = Position.from_text(board, sides[side.lower()])
     return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)  # type: ignore[arg-type]

@@ -27,8 +27,8 @@ def match(
 ) -> None:
     """Play agent A against agent B, every opening from both sides.
 
-    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every evaluator by name (six-factor, …). Options follow a colon, as in
-    [b]six-factor:depth=6[/b]; --time and --depth hold for agents that leave them open.
+    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every evaluator by name (six-factor, …). Options
+    follow a colon, as in [b]six-factor:depth=6[/b]; --time and --depth hold for agents that leave them open.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

@@ -24,4 +24,4 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 
 def print_json(result: dict[str, Any]) -> None:
     """Write *result* as one line of JSON on standard output."""
-    print(json.dumps(result))
+    print(json.dumps(result), flush=True)

@@ -30,8 +30,9 @@ def solve(
 ) -> None:
     """Solve endgames exactly: score in discs for the side to move, empties to the winner.
 
-    Lines that cannot be read are reported with their number, and the rest is solved. With --start the whole game is solved, which is a matter of
-    milliseconds on 4x4 and of hours on 6x6: bounds, nodes and rate are shown, and --checkpoint makes it resumable.
+    Lines that cannot be read are reported with their number, and the rest is solved. With --start the whole game is
+    solved, which is a matter of milliseconds on 4x4 and of hours on 6x6: bounds, nodes and rate are shown, and
+    --checkpoint makes it resumable.
     """
     if start == (file is not None):
         raise ReversiError("expected either a FILE of problems or --start")
@@ -69,7 +70,7 @@ def _solve_file(file: str, variant: str, threads: int, table: float, all_moves: 
         if as_json:
             print_json(result)
         else:
-            _print_line(result, problem.best_score)
+            _print_line(result, problem.best_score if variant == "normal" else None)
     return failures
 
 

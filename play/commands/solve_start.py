@@ -54,6 +54,8 @@ class _Job:
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
         self.began = perf_counter()
+        if checkpoint is not None and not checkpoint.resolve().parent.is_dir():
+            raise ReversiError(f"checkpoint {shown(str(checkpoint))}: expected a file in a folder that exists")
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
 
@@ -73,8 +75,9 @@ class _Job:
         except KeyboardInterrupt:
             print("stopping, and saving what is known …", file=sys.stderr)
         finally:
-            self.solver.stop() if thread.is_alive() else None
-            thread.join()
+            while thread.is_alive():  # asked again, should the solver not have begun yet
+                self.solver.stop()
+                thread.join(0.1)
             if self.checkpoint:
                 self._save()
         if self.failure is not None:
@@ -143,11 +146,13 @@ class _Job:
         try:
             with np.load(path, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
+            game = tuple(header[key] for key in ("format", "size", "variant"))
+            known = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
+            seconds = float(header["seconds"])
         except Exception as error:
             raise ReversiError(
                 f"checkpoint {shown(str(path))} cannot be read ({error}): expected one of reversi solve --start"
             ) from None
-        game = (header.get("format"), header.get("size"), header.get("variant"))
         if game != (CHECKPOINT_FORMAT, self.rules.size, self.rules.variant):
             raise ReversiError(f"checkpoint {shown(str(path))} is of {game}: expected {self.rules}")
         if words.shape != self.table.words().shape or words.dtype != np.uint64:
@@ -155,8 +160,8 @@ class _Job:
                 f"checkpoint {shown(str(path))} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table"
             )
         self.table.words()[:] = words
-        self.table.generation = header["generation"]
-        self.known = header
+        self.table.generation = known["generation"]
+        self.known = known | {"seconds": seconds}
 
 
 class _status:  # noqa: N801 - used as a context manager

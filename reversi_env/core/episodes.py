@@ -394,13 +394,13 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
     return reward, state.over, state.turn, state.agent, state.illegal
 
 
-# --- many environments
+# --- many environments ----------------------------------------------------------------------------
 
 
-@both_builds
+@kernel
 def seed_all(states, seeds, which):
     """Seed the generators of the environments that *which* marks; same seed, same episodes from then on."""
-    for i in prange(states.size):
+    for i in range(states.size):
         if which[i]:
             states[i].random = mix(seeds[i])
             states[i].episode = 0
@@ -422,10 +422,10 @@ def draw_start_all(states, games, which):
             draw_start(states[i], games[0])
 
 
-@both_builds
+@kernel
 def step_all(states, games, pool, actions, rewards, terminated):
     """Play one action in every environment; where the episode is over, begin the next one instead, with reward 0."""
-    for i in prange(states.size):
+    for i in range(states.size):
         state = states[i]
         if state.over:
             begin(state, games[0], pool)
@@ -435,7 +435,7 @@ def step_all(states, games, pool, actions, rewards, terminated):
         terminated[i] = state.over
 
 
-_step_rows, _planes_rows, _flat_rows = step_all.serial, observe_planes.serial, observe_flat.serial
+_observe_planes_rows, _observe_flat_rows = observe_planes.serial, observe_flat.serial
 
 
 @kernel(parallel=True)
@@ -445,11 +445,11 @@ def step_and_observe_chunks(states, games, pool, squares, actions, rewards, term
         low = chunk * CHUNK
         high = min(states.size, low + CHUNK)
         rows = states[low:high]
-        _step_rows(rows, games, pool, actions[low:high], rewards[low:high], terminated[low:high])
+        step_all(rows, games, pool, actions[low:high], rewards[low:high], terminated[low:high])
         if games[0].observation == PLANES:
-            _planes_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
+            _observe_planes_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
         else:
-            _flat_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
+            _observe_flat_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
 
 
 @both_builds

@@ -149,7 +149,9 @@ class Player:
             game = int(np.argmin(fine))
             expected = ", ".join(map(str, np.flatnonzero(legal[game])))
             blind = self._is_model and not self._takes_masks
-            hint = "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
+            hint = (
+                "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
+            )
             raise IllegalMoveError(
                 f"opponent {shown(self.opponent)} played {actions[game]}, which is illegal: expected one of {expected}{hint}"
             )

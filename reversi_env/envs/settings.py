@@ -78,7 +78,8 @@ class Settings:
     @property
     def rules(self) -> Rules:
         """The game."""
-        return Rules(self.size, self.variant, "parallel" if self.start == "parallel" else "standard")
+        parallel = isinstance(self.start, str) and self.start == "parallel"
+        return Rules(self.size, self.variant, "parallel" if parallel else "standard")
 
     def start_position(self) -> Position:
         """The position that episodes (or their random openings) begin with."""
@@ -137,7 +138,6 @@ class Settings:
         """One action a square and, last, the pass."""
         return spaces.Discrete(self.rules.square_count + 1)
 
-
     def _check_start(self) -> None:
         start = self.start_position()
         size, empties = start.rules.size, self.rules.square_count - (start.own | start.opp).bit_count()
@@ -179,7 +179,9 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
     else:
         there = states["kind"] == episodes.NO_OPPONENT
     if not (there | (states["over"] != 0)).all():
-        raise SettingsError("state of a game against another opponent: expected one of an environment with the same opponents")
+        raise SettingsError(
+            "state of a game against another opponent: expected one of an environment with the same opponents"
+        )
     return states.copy()
 
 

@@ -86,8 +86,12 @@ class ReversiEnv(OneGame, gym.Env):
     ## Starting state
 
     The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move. On top of it
-    ``opening_plies`` random plies, or random play until ``empties`` squares are left. ``reset(options=…)`` takes
-    ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
+    ``opening_plies`` random plies, or random play until ``empties`` squares are left; if the opponent is to move then,
+    it does. A start that leaves the agent nothing to decide is drawn again. ``reset(options=…)`` takes ``start``,
+    ``opening_plies``, ``empties`` and ``colour`` for one episode.
+
+    ``reset(seed=…)`` decides this episode and all that follow it: openings, colours, the draws from the pool, the
+    built-in opponents' moves. (Opponents of your own keep their own generators.)
 
     ## Episode end
 
@@ -95,10 +99,17 @@ class ReversiEnv(OneGame, gym.Env):
 
     ## Arguments
 
-    ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (see
-    `reversi_env.envs.opponents`), ``colour`` of the agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"``
-    by episode), ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``illegal``,
-    ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``).
+    ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (``"random"``,
+    ``"greedy"``, an agent spec, a callable, a model, a pool …: see `reversi_env.envs.opponents`), ``colour`` of the
+    agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"`` by episode, black first), ``start``,
+    ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``illegal``, ``render_mode``
+    (``"ansi"``, ``"rgb_array"``, ``"human"``). Defaults are in `reversi_env.envs.settings.Settings`; the opponent's is
+    ``"random"``.
+
+    ## Copies
+
+    A game in progress can be cloned (`clone`), deep-copied and pickled, or kept and taken up again (`get_state`,
+    `set_state`).
 
     >>> import gymnasium, reversi_env
     >>> env = gymnasium.make("Reversi-v0", size=6, opponent="greedy")
@@ -121,11 +132,10 @@ class ReversiEnv(OneGame, gym.Env):
         self.action_space = self.settings.action_space()
         self._board_shape = self.settings.board_space().shape
         self._board_size = int(np.prod(self._board_shape))
-        self._refuses = self.settings.illegal == "raise"
         self._over, self._turn = True, 0
         self._read_pool()
 
-    # --- Gymnasium's API
+    # --- Gymnasium's API --------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. Same seed, same episodes from then on; without a seed the next episode follows the last one.
@@ -168,7 +178,7 @@ class ReversiEnv(OneGame, gym.Env):
         """The legal actions as booleans, for sb3-contrib's maskable algorithms."""
         return self._observe()[1][0].view(np.bool_)
 
-    # --- state
+    # --- state ------------------------------------------------------------------------------------
 
     def get_state(self) -> np.ndarray:
         """Everything that decides how the episode goes on, the random generator included: a record to keep or to pickle.
@@ -189,7 +199,7 @@ class ReversiEnv(OneGame, gym.Env):
         twin._np_random = copy.deepcopy(self._np_random)
         return twin
 
-    # --- inside
+    # --- inside -----------------------------------------------------------------------------------
 
     def _begin(self, settings: Settings) -> None:
         """Begin an episode in which the agent has something to decide."""

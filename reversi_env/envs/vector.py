@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,21 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from reversi_env.core import episodes
-from reversi_env.envs.opponents import as_pool
-from reversi_env.envs.settings import Settings, SettingsError, last_action_of, no_start_found, position_of
+from reversi_env.envs.one_game import RENDER_FPS
+from reversi_env.envs.opponents import Turn, as_pool
+from reversi_env.envs.settings import (
+    Settings,
+    SettingsError,
+    checked_states,
+    last_action_of,
+    no_start_found,
+    position_of,
+    refuse_shaping_without_opponent,
+)
 from reversi_env.errors import shown
 from reversi_env.position import Position
+
+RENDER_MODES = ["ansi", "rgb_array"]
 
 
 class ReversiVectorEnv(VectorEnv):
@@ -25,18 +37,20 @@ class ReversiVectorEnv(VectorEnv):
     Environment *i* of a reset with ``seed=s`` plays exactly the episodes of a single environment with ``seed=s + i``.
 
     * ``opponent``: as in `ReversiEnv`. ``"random"`` and ``"greedy"`` move inside the kernel. Any other opponent is
-      called once a step, with all games in which it is to move. ``None`` is two-player mode: each action is for the
-      side to move of its game.
+      called once a step, with all games in which it is to move (under ``SAME_STEP`` once more, where it begins new
+      episodes). ``None`` is two-player mode: each action is for the side to move of its game.
     * ``autoreset_mode``: Gymnasium's three. ``NEXT_STEP`` (default): the step after the end ignores the action, begins
       the next episode and gives reward 0. ``SAME_STEP``: the observation is already the next episode's,
       ``infos["final_obs"]`` and ``infos["final_info"]`` hold the end. ``DISABLED``: call ``reset(options={"reset_mask":
       mask})``.
     * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
       callers that copy anyway.
-    * ``parallel=True`` runs the kernels on all of numba's threads.
+    * ``parallel=True`` runs the kernels on all of numba's threads; it wants those cores to itself.
 
-    ``infos``: ``action_mask`` (num_envs x actions, int8) and ``to_move`` (0 black, 1 white), for every game; ``agent``
-    in the single-agent view. `sample_legal` draws a random legal action for every game.
+    ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
+    ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that
+    was to move before the step; the other one's is its negative.) `sample_legal` draws a random legal action for every
+    game.
 
     >>> import gymnasium, reversi_env
     >>> envs = gymnasium.make_vec("Reversi-v0", num_envs=4096, opponent=None)
@@ -59,23 +73,24 @@ class ReversiVectorEnv(VectorEnv):
     ) -> None:
         if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
             raise SettingsError(f"num_envs={shown(num_envs)}: expected a whole number of 1 or more")
-        if render_mode not in (None, "rgb_array", "ansi"):
+        if render_mode is not None and render_mode not in RENDER_MODES:
             raise SettingsError(
-                f"render_mode={shown(render_mode)}: expected 'rgb_array' or 'ansi' for a batch of games"
+                f"render_mode={shown(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
             )
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
         self.autoreset_mode = _autoreset_mode(autoreset_mode)
-        self.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4, "autoreset_mode": self.autoreset_mode}
+        self.metadata = {
+            "render_modes": RENDER_MODES,
+            "render_fps": RENDER_FPS,
+            "autoreset_mode": self.autoreset_mode,
+        }
         self.copy = copy
         self.parallel = parallel
-        self.settings = Settings(**settings)
+        self.settings = Settings.of(settings)
         self.rules = self.settings.rules
         self.opponents = as_pool(opponent)
-        if self.settings.reward == "shaped" and not len(self.opponents):
-            raise SettingsError(
-                "reward='shaped' in two-player mode does not keep the best policies: expected 'win' or 'discs'"
-            )
+        refuse_shaping_without_opponent(self.settings, len(self.opponents))
         self.single_observation_space = self.settings.observation_space()
         self.single_action_space = self.settings.action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -83,34 +98,36 @@ class ReversiVectorEnv(VectorEnv):
         self._game, self._squares = self.settings.game(), self.settings.squares()
         self._board_shape = self.settings.board_space().shape
         self._board_size = int(np.prod(self._board_shape))
-        self._states = np.zeros(self.num_envs, episodes.STATE)
-        self._states["over"] = 1
         self._every = np.ones(self.num_envs, np.bool_)
         self._every.flags.writeable = False  # handed out in every info
         self._none = np.zeros(self.num_envs, np.bool_)
-        self._over = self._every  # the episodes that have ended and not begun anew
-        self._boards, self._masks = self._new_buffers()
-        self._to_move = np.empty(self.num_envs, np.int8)
+        self._states = np.zeros(self.num_envs, episodes.STATE)
+        self._states["over"] = 1
+        words = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        episodes.seed_all(self._states, words, self._every)
         self._begun = False
+        self._over = self._every  # the episodes that have ended and not begun anew
         self._read_pool()
-        self._seed(None, self._every)
+        self._new_buffers()
+        self._observe_all()
 
-    # --- Gymnasium's API
-    # --------------------------------------------------------------------------------------------------------
+    # --- Gymnasium's API --------------------------------------------------------------------------
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks; other options as in `ReversiEnv`."""
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        which = self._reset_mask(options)
         settings = self.settings.with_options(options)
-        self._seed(seed, which)
-        self._begin(which, settings)
+        which = self._reset_mask(options)
+        words, seeded = self._seed_words(seed)
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        with self._undone_on_error():
+            episodes.seed_all(self._states, words, seeded & which)
+            self._begin(which, settings)
         self._begun = True
         self._over = self._states["over"] != 0
         self._observe_all()
-        return self._observations(), self._infos()
+        return self._observations(), self._infos(self._every)
 
     def step(self, actions: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play one action in every game."""
@@ -120,37 +137,30 @@ class ReversiVectorEnv(VectorEnv):
         if self._pool_version != self.opponents.version:
             self._read_pool()
         rewards, terminated = np.empty(self.num_envs), np.empty(self.num_envs, np.bool_)
-        if self.copy:
-            self._boards, self._masks = self._new_buffers()
-            self._to_move = np.empty(self.num_envs, np.int8)
-        begun = self._over
-        self._advance(actions, rewards, terminated)
-        if self._has_external:
-            self._ask_opponents(rewards, terminated)
-            rewards[begun] = 0.0
-            self._observe_all()
-        if self._may_end_at_once and (begun & terminated).any():
-            self._begin(begun & terminated, self.settings)
-            terminated[begun] = False
-            self._observe_all()
-        self._over = terminated if self.autoreset_mode != AutoresetMode.SAME_STEP else self._none
-        infos = self._same_step_reset(terminated) if self.autoreset_mode == AutoresetMode.SAME_STEP else {}
-        return self._observations(), rewards, terminated.copy(), self._none.copy(), infos | self._infos()
+        final: dict[str, Any] = {}
+        with self._undone_on_error() if self._has_external else nullcontext():
+            self._play(actions, rewards, terminated)
+            if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                final = self._same_step_reset(terminated)
+        self._over = self._none if self.autoreset_mode == AutoresetMode.SAME_STEP else terminated
+        infos = final | self._infos(self._every)
+        return self._observations(), rewards, terminated.copy(), self._none.copy(), infos
 
     def render(self) -> tuple[Any, ...] | None:
         """Every game's board as text or as an RGB array, by ``render_mode``."""
-        from reversi_env.rendering import render_ansi, render_rgb
-
         if self.render_mode is None:
             logger.warn(
                 "render() does nothing without a render_mode: make the environment with render_mode='rgb_array'"
             )
             return None
+        if not self._begun:
+            raise ResetNeeded("no episode has begun: call reset() before render()")
+        from reversi_env.rendering import render_ansi, render_rgb
+
         draw = render_ansi if self.render_mode == "ansi" else render_rgb
         return tuple(draw(position_of(state, self.rules), last_action_of(state, self.rules)) for state in self._states)
 
-    # --- legal actions and state
-    # ------------------------------------------------------------------------------------------------
+    # --- legal actions and state ------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray:
         """The legal actions of every game as booleans."""
@@ -171,63 +181,66 @@ class ReversiVectorEnv(VectorEnv):
         return self._states.copy()
 
     def set_state(self, states: np.ndarray) -> None:
-        """Go back to states that `get_state` has given."""
-        expected = (self.num_envs,)
-        if not isinstance(states, np.ndarray) or states.dtype != episodes.STATE or states.shape != expected:
-            raise SettingsError(f"state {shown(states)}: expected what get_state() returned, {self.num_envs} records")
-        self._states = states.copy()
+        """Go back to states that `get_state` has given, in this or in another environment of the same game."""
+        self._states = checked_states(states, self.num_envs, self.settings, self._pool)
         self._over = self._states["over"] != 0
         self._begun = True
+        self._new_buffers()
         self._observe_all()
 
     def clone(self) -> ReversiVectorEnv:
-        """An independent copy in the same state, with the same opponents (which are shared, not copied)."""
+        """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
-        twin._boards, twin._masks = self._new_buffers()
-        twin._to_move = self._to_move.copy()
-        twin._np_random = copy.deepcopy(self._np_random)
-        twin.set_state(self._states)
-        twin._begun = self._begun
+        twin._states, twin._np_random = self._states.copy(), copy.deepcopy(self._np_random)
+        twin._boards, twin._masks, twin._to_move = self._boards.copy(), self._masks.copy(), self._to_move.copy()
         return twin
 
-    # --- inside
-    # -----------------------------------------------------------------------------------------------------------------
+    # --- inside -----------------------------------------------------------------------------------
 
-    def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
-        boards = np.empty((self.num_envs, self._board_size), np.int8)
-        return boards, np.empty((self.num_envs, self._squares.size + 1), np.int8)
+    def _new_buffers(self) -> None:
+        """Fresh rows for observations and masks, so that callers may keep those that they have."""
+        self._boards = np.empty((self.num_envs, self._board_size), np.int8)
+        self._masks = np.empty((self.num_envs, self._squares.size + 1), np.int8)
+        self._to_move = np.empty(self.num_envs, np.int8)
 
     def _read_pool(self) -> None:
         """Take the pool as it is now; running episodes keep their opponents."""
         self._pool, self._pool_version = self.opponents.records(), self.opponents.version
         self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
-        # an episode can be over as soon as it has begun only if somebody moves before the agent does
-        self._may_end_at_once = bool(len(self._pool))
 
-    def _seed(self, seed: int | Sequence[int | None] | None, which: np.ndarray) -> None:
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        """Put the games back to where they were if something goes wrong inside."""
+        before = self._states.copy()
+        try:
+            yield
+        except BaseException:
+            self._states = before
+            self._observe_all()
+            raise
+
+    def _seed_words(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
+        """A seed for every game, and which of the games have one."""
         if seed is None:
-            if self._begun or not which.all() or self._states["random"].any():
-                return
-            words = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+            seeds: list[int | None] = [None] * self.num_envs
         elif isinstance(seed, (int, np.integer)):
-            words = np.array([(int(seed) + i) % 2**64 for i in range(self.num_envs)], np.uint64)
+            seeds = [int(seed) + i for i in range(self.num_envs)]
         else:
-            if len(seed) != self.num_envs:
-                raise SettingsError(f"{len(seed)} seeds: expected one for each of the {self.num_envs} environments")
-            which = which & np.array([word is not None for word in seed])
-            words = np.array([int(word or 0) % 2**64 for word in seed], np.uint64)
-        episodes.seed_all.serial(self._states, words, which)
+            seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * self.num_envs
+        if len(seeds) != self.num_envs:
+            raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {self.num_envs} environments")
+        for word in seeds:
+            if word is not None and (not isinstance(word, (int, np.integer)) or word < 0):
+                raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
+        words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
+        return words, np.array([word is not None for word in seeds])
 
     def _reset_mask(self, options: dict[str, Any] | None) -> np.ndarray:
         mask = (options or {}).get("reset_mask")
         if mask is None:
             return self._every
-        if (
-            not isinstance(mask, np.ndarray)
-            or mask.dtype != np.bool_
-            or mask.shape != (self.num_envs,)
-            or not mask.any()
-        ):
+        fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (self.num_envs,)
+        if not fits or not mask.any():
             raise SettingsError(
                 f"reset_mask {shown(mask)}: expected {self.num_envs} booleans in an array, at least one of them True"
             )
@@ -236,63 +249,86 @@ class ReversiVectorEnv(VectorEnv):
         return mask
 
     def _begin(self, which: np.ndarray, settings: Settings) -> None:
+        """Begin an episode where *which* marks; the observations are written later."""
         if self._pool_version != self.opponents.version:
             self._read_pool()
-        game = self._game if settings == self.settings else settings.game()
-        rewards, terminated = np.empty(self.num_envs), np.empty(self.num_envs, np.bool_)
+        if self.copy:
+            self._new_buffers()
+        game = self._game if settings is self.settings else settings.game()
+        episodes.begin_all(self._states, game, self._pool, which, parallel=self.parallel)
+        self._ask_opponents(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
+        self._redraw_starts(which, settings, game)
+
+    def _redraw_starts(self, begun: np.ndarray, settings: Settings, game: np.ndarray) -> None:
+        """Draw another start where an external opponent's first move has ended the game, until the agent has a move."""
         for _ in range(episodes.RANDOM_START_TRIES):
-            episodes.begin_all(self._states, game, self._pool, which, parallel=self.parallel)
-            if self._has_external:
-                self._ask_opponents(rewards, terminated)
-            if self._states["failed"][which].any():
-                break
-            which = which & (self._states["over"] != 0)
-            if not which.any():
+            over = begun & (self._states["over"] != 0)
+            if not over.any():
                 return
+            if self._states["failed"][over].any():
+                break
+            episodes.draw_start_all(self._states, game, over)
+            self._ask_opponents(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
         raise no_start_found(settings)
 
     def _observe_all(self) -> None:
         observe = episodes.observe_flat if self.settings.observation == "flat" else episodes.observe_planes
         observe(self._states, self._squares, self._boards, self._masks, self._to_move, parallel=self.parallel)
 
-    def _advance(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
-        """Step all games and write the observations."""
+    def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
+        """Step all games, the opponents' replies included, and write the observations."""
+        begun = self._over
+        if self.copy:
+            self._new_buffers()
+        self._step_all(actions, rewards, terminated)
+        asked = self._ask_opponents(rewards, terminated)
+        at_once = begun & terminated
+        if at_once.any():
+            self._redraw_starts(at_once, self.settings, self._game)
+            terminated[begun] = False
+        if asked or at_once.any():
+            rewards[begun] = 0.0
+            self._observe_all()
+
+    def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         step = (self._states, self._game, self._pool)
         if self.parallel:
             written = (actions, rewards, terminated, self._boards, self._masks, self._to_move)
             episodes.step_and_observe_chunks(*step, self._squares, *written)
         else:
-            episodes.step_all.serial(*step, actions, rewards, terminated)
+            episodes.step_all(*step, actions, rewards, terminated)
             self._observe_all()
 
-    def _ask_opponents(self, rewards: np.ndarray, terminated: np.ndarray) -> None:
-        """Let the external opponents move where they are to move, each called once with all its games."""
+    def _ask_opponents(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
+        """Let the external opponents move where they are to move, each called once with all its games; whether any was."""
+        if not self._has_external:
+            return False
         waiting = np.empty(self.num_envs, np.bool_)
         episodes.find_waiting(self._states, waiting, parallel=self.parallel)
         if not waiting.any():
-            return
+            return False
         self._observe_all()
         numbers = self._states["opponent"]
         for number in np.unique(numbers[waiting]):
             indices = np.flatnonzero(waiting & (numbers == number))
-            player = self.opponents.player(int(number))
-            actions = player.actions(
-                lambda indices=indices: [position_of(self._states[i], self.rules) for i in indices],  # type: ignore[misc]
-                self._boards[indices].reshape(-1, *self._board_shape),
-                self._masks[indices],
-                batched=True,
-            )
-            legal = np.zeros(indices.size, np.bool_)
-            if ((actions >= 0) & (actions <= self.rules.pass_action)).all():
-                episodes.opponent_moves.serial(self._states, self._game, indices, actions, rewards, terminated, legal)
-            if not legal.all():
-                first = int(np.argmin(legal))
-                raise SettingsError(
-                    f"opponent {shown(player.opponent)} played {actions[first]} in game {indices[first]}: expected a legal action"
-                )
+            actions = self.opponents.player(int(number)).actions(self._turn(indices), batched=True)
+            move = (self._states, self._game, indices, actions, rewards, terminated)
+            episodes.opponent_moves(*move, parallel=self.parallel)
+        return True
+
+    def _turn(self, indices: np.ndarray) -> Turn:
+        """The games *indices* as their opponent sees them."""
+        boards = self._boards[indices].reshape(-1, *self._board_shape)
+        as_dict = self.settings.observation == "dict"
+        return Turn(
+            lambda: [position_of(self._states[i], self.rules) for i in indices], boards, self._masks[indices], as_dict
+        )
 
     def _checked(self, actions: Any) -> np.ndarray:
-        array = np.asarray(actions)
+        try:
+            array = np.asarray(actions)
+        except ValueError:  # a ragged list
+            raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from None
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = array.astype(np.int64, copy=False)
@@ -316,39 +352,45 @@ class ReversiVectorEnv(VectorEnv):
         """Begin the next episode where one has ended; the end goes into the infos."""
         if not terminated.any():
             return {}
-        final_info = {"action_mask": self._masks.copy(), "to_move": self._to_move.copy()}
-        final_info |= {f"_{key}": terminated.copy() for key in list(final_info)}
-        final = {
-            "final_obs": self._observations(copied=True),
-            "_final_obs": terminated.copy(),
-            "final_info": final_info,
-            "_final_info": terminated.copy(),
-        }
-        self._begin(terminated, self.settings)
+        ended = terminated.copy()
+        final_info = {key: value.copy() for key, value in self._infos(ended).items()}
+        final = {"final_obs": self._final_observations(ended), "final_info": final_info}
+        self._begin(ended, self.settings)
         self._observe_all()
+        return final | {"_final_obs": ended, "_final_info": ended.copy()}
+
+    def _final_observations(self, ended: np.ndarray) -> np.ndarray:
+        """Gymnasium's form: an array of objects, one observation for every episode that has ended."""
+        final = np.full(self.num_envs, None, dtype=object)
+        boards, masks = self._boards[ended].reshape(-1, *self._board_shape), self._masks[ended]
+        for i, board, mask in zip(np.flatnonzero(ended), boards, masks, strict=True):
+            final[i] = {"observation": board, "action_mask": mask} if self.settings.observation == "dict" else board
         return final
 
-    def _observations(self, *, copied: bool = False) -> Any:
+    def _observations(self) -> Any:
         boards = self._boards.reshape(self.num_envs, *self._board_shape)
-        boards = boards.copy() if copied else boards
         if self.settings.observation == "dict":
-            return {"observation": boards, "action_mask": self._masks.copy() if self.copy or copied else self._masks}
+            return {"observation": boards, "action_mask": self._masks.copy() if self.copy else self._masks}
         return boards
 
-    def _infos(self) -> dict[str, Any]:
-        infos: dict[str, Any] = {"action_mask": self._masks, "to_move": self._to_move}
-        if len(self.opponents):
+    def _infos(self, which: np.ndarray) -> dict[str, Any]:
+        """The infos, with Gymnasium's marks of the games that they are for."""
+        infos = {
+            "action_mask": self._masks,
+            "to_move": self._to_move,
+            "illegal_action": self._states["illegal"] != 0,
+        }
+        if self._pool.size:
             infos["agent"] = self._states["agent"].copy()
-        return infos | {f"_{key}": self._every for key in infos}
+        return infos | {f"_{key}": which for key in infos}
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Gymnasium's mode, given as such, by its name (``"SAME_STEP"``) or by its value (``"SameStep"``)."""
+    if isinstance(mode, str) and mode in AutoresetMode.__members__:
+        return AutoresetMode[mode]
     try:
-        return (
-            AutoresetMode(mode)
-            if not isinstance(mode, str) or mode not in AutoresetMode.__members__
-            else AutoresetMode[mode]
-        )
+        return AutoresetMode(mode)
     except ValueError:
         names = ", ".join(AutoresetMode.__members__)
         raise SettingsError(f"autoreset_mode={shown(mode)}: expected one of {names}") from None

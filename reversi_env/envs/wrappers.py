@@ -10,9 +10,11 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils import RecordConstructorArgs
 
-from reversi_env.core.symmetry import canonical, transform
+from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical, transform
 from reversi_env.envs.settings import SettingsError, last_action_of
+from reversi_env.envs.single import ReversiEnv
 from reversi_env.rules import Rules
 
 
@@ -29,38 +31,44 @@ def action_images(size: int) -> np.ndarray:
     return images
 
 
-class _Symmetric(gym.Wrapper):
+def _reversi_inside(env: gym.Env) -> ReversiEnv:
+    if not isinstance(env.unwrapped, ReversiEnv):
+        raise SettingsError(f"{env} is not Reversi: expected a ReversiEnv, wrapped or not")
+    return env.unwrapped
+
+
+class _Symmetric(gym.Wrapper, RecordConstructorArgs):
     """Shows the game under a symmetry of the board and translates the actions back."""
 
     def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self._game: Any = env.unwrapped
-        self._images = action_images(self._game.rules.size)
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self._reversi = _reversi_inside(env)
+        self._images = action_images(self._reversi.rules.size)
         self.symmetry = 0
 
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        observation, info = self.env.reset(**arguments)
+        observation, info = self.env.reset(seed=seed, options=options)
         self.symmetry = self._choose(begins=True)
         return self._turned(observation, info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play the action that the caller sees as *action*."""
-        if not isinstance(action, (int, np.integer)) or not 0 <= action < self._images.shape[1]:
-            return self.env.step(action)  # which says what is wrong with it
-        original = int(np.flatnonzero(self._images[self.symmetry] == action)[0])
-        observation, reward, terminated, truncated, info = self.env.step(original)
+        if self.action_space.contains(action):  # if not, the environment says what is wrong with it
+            action = int(self._images[INVERSE_SYMMETRY[self.symmetry], action])
+        observation, reward, terminated, truncated, info = self.env.step(action)
         self.symmetry = self._choose(begins=False)
         observation, info = self._turned(observation, info)
         return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
         """The legal actions as the caller sees them."""
-        return self._turned_actions(self._game.action_masks())
+        return self._turned_actions(self._reversi.action_masks())
 
     def sample_legal(self) -> int:
         """A random legal action as the caller sees it."""
-        return int(self._images[self.symmetry][self._game.sample_legal()])
+        return int(self._images[self.symmetry, self._reversi.sample_legal()])
 
     def _choose(self, *, begins: bool) -> int:
         raise NotImplementedError
@@ -88,31 +96,37 @@ class SymmetryAugmentation(_Symmetric):
     """Shows every episode under a random one of the eight symmetries, drawn from the environment's ``np_random``."""
 
     def _choose(self, *, begins: bool) -> int:
-        return int(self._game.np_random.integers(8)) if begins else self.symmetry
+        return int(self._reversi.np_random.integers(8)) if begins else self.symmetry
 
 
 class CanonicalPositions(_Symmetric):
     """Shows every position in its canonical form: all eight images of a position look the same, which tables like."""
 
     def _choose(self, *, begins: bool) -> int:
-        position = self._game.position()
+        position = self._reversi.position()
         return int(canonical(np.uint64(position.own), np.uint64(position.opp))[2])
 
 
-class LastMovePlane(gym.Wrapper):
-    """Adds a third plane that marks the square of the last move, usually the opponent's reply; empty after a pass."""
+class LastMovePlane(gym.Wrapper, RecordConstructorArgs):
+    """Adds a third plane that marks the square of the last move, usually the opponent's reply; empty after a pass.
+
+    A wrapper that turns the board goes around this one, so that it turns the third plane too.
+    """
 
     def __init__(self, env: gym.Env) -> None:
-        super().__init__(env)
-        self._game: Any = env.unwrapped
-        self._rules = self._game.rules
-        if self._game.settings.observation != "planes":
-            raise SettingsError("LastMovePlane needs observation='planes'")
-        self.observation_space = gym.spaces.Box(0, 1, (3, self._rules.size, self._rules.size), np.int8)
+        RecordConstructorArgs.__init__(self)
+        gym.Wrapper.__init__(self, env)
+        self._reversi = _reversi_inside(env)
+        size = self._reversi.rules.size
+        if self.env.observation_space.shape != (2, size, size):
+            raise SettingsError(f"LastMovePlane around {self.env.observation_space}: expected observation='planes'")
+        if self.env.has_wrapper_attr("symmetry"):
+            raise SettingsError("LastMovePlane is around a wrapper that turns the board: expected it inside")
+        self.observation_space = gym.spaces.Box(0, 1, (3, size, size), np.int8)
 
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
-        observation, info = self.env.reset(**arguments)
+        observation, info = self.env.reset(seed=seed, options=options)
         return self._with_last_move(observation), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -121,8 +135,9 @@ class LastMovePlane(gym.Wrapper):
         return self._with_last_move(observation), reward, terminated, truncated, info
 
     def _with_last_move(self, planes: np.ndarray) -> np.ndarray:
-        last = last_action_of(self._game.get_state()[0], self._rules)
-        plane = np.zeros(self._rules.square_count, np.int8)
-        if last is not None and last != self._rules.pass_action:
-            plane[last] = 1
-        return np.concatenate([planes, plane.reshape(1, self._rules.size, self._rules.size)])
+        rules = self._reversi.rules
+        last = last_action_of(self._reversi.get_state()[0], rules)
+        plane = np.zeros((1, rules.size, rules.size), np.int8)
+        if last is not None and last != rules.pass_action:
+            plane.flat[last] = 1
+        return np.concatenate([planes, plane])

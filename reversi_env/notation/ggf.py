@@ -97,7 +97,7 @@ def write_ggf(game: Game) -> str:
     return write_properties([*header, ("BO", _board_text(game.start)), *_move_properties(game)])
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
+# --- reading --------------------------------------------------------------------------------------
 
 
 def _game_of(properties: Iterable[Property]) -> Game:
@@ -202,7 +202,7 @@ def _read_number(text: str) -> float:
     return number
 
 
-# --- writing ----------------------------------------------------------------------------------------------------------
+# --- writing --------------------------------------------------------------------------------------
 
 
 def _type_of(rules: Rules) -> str:

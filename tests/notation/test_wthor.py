@@ -141,7 +141,7 @@ def test_a_game_that_does_not_exist_is_refused(index):
         read_wthor(wthor_file(wthor_record([]))).game(index)
 
 
-# --- the whole database -----------------------------------------------------------------------------------------------
+# --- the whole database ---------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,115 @@
+"""What the Gymnasium and the PettingZoo environment have in common: one game, its random generator and its pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from gymnasium import logger
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from reversi_env.core import episodes
+from reversi_env.envs.settings import Settings, SettingsError, last_action_of, position_of
+from reversi_env.errors import shown
+from reversi_env.position import Position
+
+RENDER_MODES = ["ansi", "rgb_array", "human"]
+RENDER_FPS = 4
+#: Marks the only environment, for the kernels that take a batch.
+ALL = np.ones(1, np.bool_)
+
+
+class OneGame:
+    """The state of one game. Mixed into the environments, which say how it is stepped."""
+
+    metadata: dict[str, Any]
+    render_mode: str | None
+
+    def _set_up(self, settings: Settings, render_mode: str | None) -> None:
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise SettingsError(f"render_mode={shown(render_mode)}: expected one of {RENDER_MODES}")
+        self.render_mode = render_mode
+        self.settings, self.rules = settings, settings.rules
+        self._game, self._squares = settings.game(), settings.squares()
+        self._refuses = settings.illegal == "raise"
+        self._state = np.zeros(1, episodes.STATE)
+        self._state["over"] = 1
+        self._sampled = np.zeros(1, np.int64)
+        self._window: Any = None
+        self._seed(None)
+
+    def render(self) -> Any:
+        """The board as text, as an RGB array, or in a window, by ``render_mode``."""
+        if self.render_mode is None:
+            logger.warn(
+                "render() does nothing without a render_mode: make the environment with render_mode='ansi', for instance"
+            )
+            return None
+        position, last = self.position(), last_action_of(self._state[0], self.rules)
+        if not position.own | position.opp:
+            raise ResetNeeded("no game has begun: call reset() before render()")
+        from reversi_env import rendering
+
+        if self.render_mode == "ansi":
+            return rendering.render_ansi(position, last)
+        frame = rendering.render_rgb(position, last)
+        if self.render_mode == "rgb_array":
+            return frame
+        self._window = self._window or rendering.Window(fps=self.metadata["render_fps"])
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    def position(self) -> Position:
+        """The position, seen from the side whose view the observation is."""
+        return position_of(self._state[0], self.rules)
+
+    def sample_legal(self) -> int:
+        """A uniformly random legal action, drawn from the environment's own seeded generator."""
+        episodes.sample_all.serial(self._state, self._game, self._sampled)
+        return int(self._sampled[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_window": None}
+
+    def _seed(self, seed: int | None) -> None:
+        word = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else seed
+        if not isinstance(word, (int, np.integer)) or word < 0:
+            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
+        episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
+
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        """Put the game back to where it was if something goes wrong inside."""
+        before = self._state.copy()
+        try:
+            yield
+        except BaseException:
+            self._state = before
+            raise
+
+    def _action_number(self, action: Any) -> int:
+        """*action* as an int, if it is one that exists."""
+        if type(action) is not int:
+            whole = isinstance(action, (int, np.integer, np.ndarray)) and not isinstance(action, bool)
+            if not whole or np.ndim(action) or np.asarray(action).dtype.kind not in "iu":
+                raise InvalidAction(f"action {shown(action)}: expected an integer from 0 to {self.rules.pass_action}")
+            action = int(action)
+        if not 0 <= action <= self.rules.pass_action:
+            raise InvalidAction(f"action {action}: expected an integer from 0 to {self.rules.pass_action}")
+        return action
+
+    def _refuse_if_illegal(self, action: int, mask: np.ndarray) -> None:
+        if not mask[action]:
+            legal = ", ".join(f"{number} ({self.rules.name_of(int(number))})" for number in np.flatnonzero(mask))
+            name = self.rules.name_of(action)
+            raise InvalidAction(
+                f"action {action} ({name}) is illegal here: expected one of {legal}, see the action mask"
+            )

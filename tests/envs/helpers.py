@@ -1,0 +1,152 @@
+"""What the environment tests share: the views of a `Position` that an environment must show, scripted players, warnings."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+
+from reversi_env import BLACK, Position, Rules
+from reversi_env.envs import ReversiEnv
+
+GAMES = [(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
+IDS = {"normal": "Reversi-v0", "reversed": "ReversedReversi-v0"}
+
+#: Whole and partial games from real play, by what happens in them (`--` is a pass); found by random search.
+PASS_AFTER = "e6f6c4e7e8d8g7f8"  # 8x8: black has no move after eight plies
+BLACK_WIPES_OUT = "f5f4d3d6d7e3f3c5b5"  # 8x8: no white disc after nine plies
+WHITE_WIPES_OUT = "f5f6e6d6e7f8f7f4c4b3"  # 8x8: no black disc after ten plies
+ENDS_EARLY = "d3e3f6c5e2d6d7e7b6d2d1c7b8b7d8f7f8a5a7"  # 8x8: nobody can move after 19 plies, discs of both colours
+ENDS_AFTER_A_PASS = "c4b4a4d4d2--a1"  # 4x4: white passes, black makes the last move with squares left
+DRAWN_EARLY = "d3d2a1d4d1a2b1a4a3b4"  # 4x4: a draw with squares left
+FULL_BOARD = "c4b4a4d2d1d4a2a3d3c1b1a1"  # 4x4: every square taken
+FULL_DRAW = "a2a3a4c1d1a1d3d4c4d2b1b4"  # 4x4: every square taken, eight discs each
+
+
+def moves_of(game, rules):
+    """The actions of a game written as above."""
+    return [rules.action_from_name(game[i : i + 2]) for i in range(0, len(game), 2)]
+
+
+def position_after(game, rules):
+    return Position.initial(rules).play_all(moves_of(game, rules))
+
+
+def squares_of(board, rules):
+    """A board of 64 bits as 0 and 1, one for each action but the pass."""
+    return np.array([board >> sq & 1 for sq in rules.squares()], np.int8)
+
+
+def board_of(position, observation="planes", own=None):
+    """What an observation must show of *position*, from the side of *own* (by default the side to move)."""
+    boards = (position.own, position.opp) if own in (None, position.turn) else (position.opp, position.own)
+    mine, theirs = (squares_of(board, position.rules) for board in boards)
+    if observation == "flat":
+        return mine - theirs
+    return np.stack([mine, theirs]).reshape(2, position.rules.size, position.rules.size)
+
+
+def mask_of(position):
+    """The mask: legal actions, or the pass alone when there are none (because of a pass or the end)."""
+    mask = np.zeros(position.rules.pass_action + 1, np.int8)
+    mask[position.legal_actions() or [position.rules.pass_action]] = 1
+    return mask
+
+
+def number_of(colour):
+    """The environments' number of a colour."""
+    return 0 if colour == BLACK else 1
+
+
+def result_of(position, colour, reward="win"):
+    """The reward of the finished game for *colour*."""
+    score = position.score(colour)
+    return score / position.rules.square_count if reward == "discs" else float(np.sign(score))
+
+
+def draw_legal(rng, masks):
+    """A random legal action for every row."""
+    return (rng.random(masks.shape) * masks).argmax(-1)
+
+
+def last_legal(board, mask):
+    """A policy: the last legal action. Takes one game or a batch."""
+    return mask.shape[-1] - 1 - np.asarray(mask)[..., ::-1].argmax(-1)
+
+
+class LastLegal:
+    """The same policy as an agent that thinks in positions."""
+
+    def choose(self, position):
+        return position.legal_actions()[-1]
+
+
+class Scripted:
+    """An opponent (a callable) that plays the given actions in turn."""
+
+    def __init__(self, actions):
+        self.actions = list(actions)
+        self.seen = []
+
+    def __call__(self, board, mask):
+        self.seen.append((board, mask))
+        return self.actions.pop(0)
+
+
+def two_player(rules, **options):
+    """A fresh two-player environment of these rules, reset."""
+    env = ReversiEnv(opponent=None, size=rules.size, variant=rules.variant, **options)
+    env.reset(seed=1)
+    return env
+
+
+def play_out(env, actions):
+    """Play all *actions*; the results of the last step."""
+    for action in actions:
+        result = env.step(action)
+    return result
+
+
+def scripted_game(game, rules, agent, **options):
+    """The single-agent view of *game* (as a text above): the environment, reset, and the agent's own actions."""
+    actions = moves_of(game, rules)
+    turns, position = [], Position.initial(rules)
+    for action in actions:
+        turns.append((position.turn, position.must_pass()))
+        position = position.play(action)
+    own = [action for action, (turn, _) in zip(actions, turns, strict=True) if turn == agent]
+    replies = [action for action, (turn, passes) in zip(actions, turns, strict=True) if turn != agent and not passes]
+    env = ReversiEnv(opponent=Scripted(replies), size=rules.size, variant=rules.variant, colour=str(agent), **options)
+    return env, own
+
+
+@contextmanager
+def only_these_warnings(accepted):
+    """Every warning inside must match one of the *accepted* patterns, and every pattern must be met."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    messages = [str(warning.message) for warning in caught]
+    unexplained = [text for text in messages if not any(re.search(pattern, text) for pattern in accepted)]
+    assert unexplained == []
+    unmet = [pattern for pattern in accepted if not any(re.search(pattern, text) for text in messages)]
+    assert unmet == []
+
+
+def same(left, right):
+    """Whether two observations or infos are equal, key by key and bit by bit, types included."""
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if isinstance(left, np.ndarray):
+        return left.dtype == right.dtype and np.array_equal(left, right)
+    return type(left) is type(right) and left == right
+
+
+def same_step(left, right):
+    """Whether two results of `step` (or `reset`) are the same."""
+    return all(same(a, b) for a, b in zip(left, right, strict=True))
+
+
+RULES = {(size, variant): Rules(size, variant) for size, variant in GAMES}

@@ -1,0 +1,372 @@
+"""Bad input gets the error that Gymnasium's users expect, in words that say what to do, and changes nothing."""
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from reversi_env import Position, PositionError, ReversiError, Rules, RulesError, aec
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from tests.envs.helpers import last_legal
+
+NOT_ACTIONS = [
+    -1,
+    17,
+    2**70,
+    1.0,
+    np.float64(3),
+    "a1",
+    None,
+    True,
+    np.bool_(True),
+    [1],
+    (1,),
+    np.array([1]),
+    np.array(1.0),
+]
+not_actions = pytest.mark.parametrize("action", NOT_ACTIONS, ids=repr)
+opponents = pytest.mark.parametrize("opponent", [None, "random", last_legal])
+
+
+def begun(**options):
+    env = ReversiEnv(size=4, **options)
+    env.reset(seed=1)
+    return env
+
+
+def batch(mode="NEXT_STEP", **options):
+    envs = ReversiVectorEnv(3, size=4, autoreset_mode=mode, **options)
+    envs.reset(seed=1)
+    return envs
+
+
+def game(**options):
+    env = aec.env(size=4, **options)
+    env.reset(seed=1)
+    return env
+
+
+# --- actions
+
+
+@pytest.mark.parametrize("illegal", ["lose", "raise", "random"])
+@not_actions
+def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
+    env = begun(illegal=illegal)
+    before = env.get_state()
+    with pytest.raises(InvalidAction, match=r"action .*: expected an integer from 0 to 16"):
+        env.step(action)
+    assert env.get_state() == before
+    env.step(env.sample_legal())
+
+
+@not_actions
+def test_what_is_not_an_action_is_refused_by_the_aec_environment(action):
+    env = game()
+    before = env.state()
+    with pytest.raises(InvalidAction, match=r"action .*: expected an integer from 0 to 16"):
+        env.step(action)
+    assert np.array_equal(env.state(), before)
+    assert env.agent_selection == "player_0"
+
+
+@pytest.mark.parametrize(
+    "action", [1, np.int64(1), np.int8(1), np.uint32(1), np.array(1), np.array(1, np.uint8)], ids=repr
+)
+def test_integers_of_every_kind_are_actions(action):
+    """`predict` of stable-baselines3 gives an array without axes, `sample` a numpy integer."""
+    for env in (begun(opponent=None), begun()):
+        assert env.step(action)[-1]["illegal_action"] is False
+    env = game()
+    env.step(action)
+    assert env.agent_selection == "player_1"
+
+
+@opponents
+def test_illegal_actions_may_raise(opponent):
+    """The message names the action, its square and the legal ones; the game goes on where it was."""
+    env = begun(opponent=opponent, illegal="raise")
+    before = env.get_state()
+    for action, name in ((5, "b2"), (0, "a1"), (16, "pass")):
+        with pytest.raises(
+            InvalidAction, match=rf"action {action} \({name}\) is illegal here: expected one of 1 \(b1\)"
+        ):
+            env.step(action)
+        assert env.get_state() == before
+    assert env.step(1)[-1]["illegal_action"] is False
+
+
+def test_illegal_actions_may_raise_in_the_aec_environment():
+    env = game(illegal="raise")
+    with pytest.raises(InvalidAction, match=r"action 5 \(b2\) is illegal here: expected one of 1 \(b1\), 4 \(a2\)"):
+        env.step(5)
+    assert env.agent_selection == "player_0"
+    env.step(1)
+    assert env.agent_selection == "player_1"
+
+
+@opponents
+@pytest.mark.parametrize("parallel", [False, True])
+def test_illegal_actions_may_raise_in_a_batch(opponent, parallel):
+    envs = batch(opponent=opponent, illegal="raise", parallel=parallel)
+    before = envs.get_state()
+    for actions, first in (([1, 5, 0], 1), ([16, 1, 1], 0), ([1, 1, 2], 2)):
+        with pytest.raises(InvalidAction, match=f"action {actions[first]} of game {first} is illegal"):
+            envs.step(actions)
+        assert (envs.get_state() == before).all()
+    envs.step([1, 1, 1])
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_a_batch_that_raises_plays_on_through_the_ends_of_games(mode):
+    """Under NEXT_STEP the action of a finished game is ignored, and need not be legal."""
+    envs = batch(mode, opponent="random", illegal="raise")
+    for _ in range(60):
+        envs.step(envs.sample_legal())
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([1, 1], r"shape \(2,\): expected 3 integers"),
+        (1, r"shape \(\): expected 3 integers"),
+        ([[1, 1, 1]], r"shape \(1, 3\): expected 3 integers"),
+        ([1.0, 1.0, 1.0], "float64 .*expected 3 integers"),
+        ([True, True, True], "bool .*expected 3 integers"),
+        (None, "expected 3 integers"),
+        ("abc", "expected 3 integers"),
+        ([[1], [1, 2], 3], "expected 3 integers"),
+        ([1, 17, 1], "action 17 of game 1: expected 0 to 16"),
+        ([1, 1, -1], "action -1 of game 2: expected 0 to 16"),
+    ],
+)
+def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
+    envs = batch(opponent="random")
+    before = envs.get_state()
+    with pytest.raises(InvalidAction, match=message):
+        envs.step(actions)
+    assert (envs.get_state() == before).all()
+    envs.step(np.array([1, 1, 1], np.int32))
+
+
+# --- the order of calls
+
+
+def test_stepping_before_the_first_reset():
+    for env in (ReversiEnv(), ReversiEnv(opponent=None), ReversiVectorEnv(2), aec.env(), gymnasium.make("Reversi-v0")):
+        with pytest.raises(ResetNeeded, match="reset"):
+            env.step(0)
+
+
+@opponents
+def test_stepping_a_finished_episode(opponent):
+    env = begun(opponent=opponent)
+    while not env.step(env.sample_legal())[2]:
+        pass
+    before = env.get_state()
+    for _ in range(2):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) before step\(\)"):
+            env.step(16)
+    assert env.get_state() == before
+    env.reset()
+    env.step(env.sample_legal())
+
+
+def test_stepping_after_an_illegal_action_has_lost():
+    env = begun()
+    assert env.step(5)[2]
+    with pytest.raises(ResetNeeded):
+        env.step(1)
+
+
+def test_stepping_a_finished_aec_game():
+    """A dead agent takes None and nothing else; when both have gone, a reset is due."""
+    env = game()
+    while not env.terminations[env.agent_selection]:
+        env.step(env.sample_legal())
+    with pytest.raises(ValueError, match="the only valid action is None"):
+        env.step(16)
+    env.step(None)
+    env.step(None)
+    with pytest.raises(ResetNeeded, match=r"call reset\(\) before step\(\)"):
+        env.step(None)
+    env.reset()
+    with pytest.raises(InvalidAction):
+        env.step(None)
+
+
+def test_looking_at_an_aec_game_before_the_first_reset():
+    env = aec.env(render_mode="ansi")
+    for look in (lambda: env.observe("player_0"), env.state, env.render, env.get_state):
+        with pytest.raises(ResetNeeded, match="reset"):
+            look()
+
+
+def test_rendering_before_the_first_reset():
+    for env in (ReversiEnv(render_mode="ansi"), ReversiVectorEnv(2, render_mode="ansi")):
+        with pytest.raises(ResetNeeded, match=r"call reset\(\) before render"):
+            env.render()
+
+
+def test_stepping_finished_games_without_autoreset():
+    envs = batch("DISABLED", opponent=None)
+    terminated = np.zeros(3, bool)
+    while not terminated.any():
+        _, _, terminated, _, _ = envs.step(envs.sample_legal())
+    before = envs.get_state()
+    with pytest.raises(ResetNeeded, match=rf"episodes of games \[{np.flatnonzero(terminated)[0]}.*reset_mask"):
+        envs.step(envs.sample_legal())
+    before["random"] = envs.get_state()["random"]
+    assert (envs.get_state() == before).all()
+    envs.reset(options={"reset_mask": terminated})
+    envs.step(envs.sample_legal())
+
+
+# --- resets
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"start": "diagonal"}, "board 'diagonal'"),
+        ({"start": 3}, "start=3: expected 'standard', 'parallel', a Position or a board text"),
+        ({"start": np.zeros((4, 4))}, "(?s)start=array.*: expected 'standard'"),
+        ({"start": Position.initial(Rules(6))}, "start is a 6x6 position: expected 4x4"),
+        ({"start": "X" * 16}, "start is a finished game"),
+        ({"empties": 0}, "empties=0: expected a whole number from 1 to 12"),
+        ({"empties": 13}, "empties=13: expected a whole number from 1 to 12"),
+        ({"empties": 2.0}, "empties=2.0: expected a whole number"),
+        ({"empties": True}, "empties=True: expected a whole number"),
+        ({"start": Position.initial(Rules(4)).play("b1"), "empties": 12}, "empties=12: the start has 11"),
+        ({"opening_plies": -1}, "opening_plies=-1: expected a whole number from 0 to 12"),
+        ({"opening_plies": 13}, "opening_plies=13: expected a whole number from 0 to 12"),
+        ({"opening_plies": "six"}, "opening_plies='six': expected a whole number"),
+        ({"colour": "red"}, "colour='red': expected one of 'black', 'white', 'random', 'alternate'"),
+        ({"colour": 0}, "colour=0: expected one of"),
+    ],
+)
+def test_bad_starts_are_named_when_made_and_at_reset(options, message):
+    """An error at reset leaves the running episode as it was, generators included."""
+    with pytest.raises(ReversiError, match=message):
+        ReversiEnv(size=4, **options)
+    env, envs = begun(), batch()
+    before = env.get_state(), envs.get_state(), env.np_random.bit_generator.state
+    for one in (env, envs):
+        with pytest.raises(ReversiError, match=message):
+            one.reset(seed=5, options=options)
+    assert env.get_state() == before[0]
+    assert (envs.get_state() == before[1]).all()
+    assert env.np_random.bit_generator.state == before[2]
+    env.step(env.sample_legal())
+    if "colour" not in options:
+        with pytest.raises(ReversiError, match=message):
+            game().reset(options=options)
+
+
+@pytest.mark.parametrize("options", [[("empties", 3)], "empties", 3])
+def test_options_are_a_dict(options):
+    for env in (begun(), batch(), game()):
+        with pytest.raises(SettingsError, match="options=.*expected a dict"):
+            env.reset(options=options)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "seed"])
+def test_seeds_are_whole_numbers(seed):
+    env, envs, turns = begun(), batch(), game()
+    before = env.get_state(), envs.get_state(), turns.get_state()["_state"]
+    for one in (env, envs, turns):
+        with pytest.raises((gymnasium.error.Error, SettingsError)):
+            one.reset(seed=seed)
+    with pytest.raises(SettingsError, match="seed .*: expected a whole number of 0 or more"):
+        envs.reset(seed=[1, seed, 2])
+    assert env.get_state() == before[0]
+    assert (envs.get_state() == before[1]).all()
+    assert turns.get_state()["_state"] == before[2]
+
+
+def test_a_batch_needs_a_seed_for_every_game():
+    with pytest.raises(SettingsError, match="2 seeds: expected one for each of the 3"):
+        batch().reset(seed=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "mask", [[True, False, True], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True], ids=repr
+)
+def test_a_reset_mask_is_an_array_of_bools(mask):
+    with pytest.raises(
+        SettingsError, match="reset_mask .*: expected 3 booleans in an array, at least one of them True"
+    ):
+        batch("DISABLED").reset(options={"reset_mask": mask})
+
+
+def test_some_games_cannot_be_reset_before_all_were():
+    with pytest.raises(ResetNeeded, match="reset all games before resetting some"):
+        ReversiVectorEnv(2).reset(options={"reset_mask": np.array([True, False])})
+
+
+# --- what an environment is made with
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"size": 5}, RulesError, "size 5 is not supported: expected one of 4, 6, 8"),
+        ({"size": "8"}, RulesError, "size '8' is not supported"),
+        ({"variant": "anti"}, RulesError, "variant 'anti' is unknown: expected 'normal' or 'reversed'"),
+        ({"reward": "score"}, SettingsError, "reward='score': expected one of 'win', 'discs', 'shaped'"),
+        ({"discount": 1.5}, SettingsError, "discount=1.5: expected a number from 0 to 1"),
+        ({"discount": "high"}, SettingsError, "discount='high': expected a number from 0 to 1"),
+        ({"observation": "image"}, SettingsError, "observation='image': expected one of 'planes', 'flat', 'dict'"),
+        ({"illegal": "ignore"}, SettingsError, "illegal='ignore': expected one of 'lose', 'raise', 'random'"),
+        ({"render_mode": "svg"}, SettingsError, "render_mode='svg': expected one of"),
+        ({"opponent": "nobody"}, SettingsError, "opponent 'nobody'"),
+        ({"opponent": None, "reward": "shaped"}, SettingsError, "in two-player mode does not keep the best policies"),
+        ({"sise": 6}, SettingsError, "option 'sise' is unknown: expected some of size, variant, colour"),
+        ({"max_episode_steps": 6}, SettingsError, "option 'max_episode_steps' is unknown"),
+        ({"start": "X" * 64}, SettingsError, "start is a finished game"),
+        ({"start": "XO"}, PositionError, "2 squares: expected 64"),
+    ],
+)
+def test_bad_options_are_named(options, error, message):
+    """All of them are `ValueError`s."""
+    for make in (ReversiEnv, ReversiVectorEnv):
+        with pytest.raises(error, match=message) as caught:
+            make(**options)
+        assert isinstance(caught.value, ValueError)
+
+
+def test_gymnasium_and_pettingzoo_pass_the_errors_on():
+    with pytest.raises(RulesError, match="expected one of 4, 6, 8"):
+        gymnasium.make("Reversi-v0", size=10)
+    with pytest.raises(SettingsError, match="opponent 'nobody'"):
+        gymnasium.make_vec("Reversi-v0", num_envs=2, opponent="nobody")
+    with pytest.raises(RulesError, match="expected one of 4, 6, 8"):
+        pettingzoo.make("aec", "Reversi-v0", size=10)
+
+
+@pytest.mark.parametrize(
+    "options", [{"opponent": "random"}, {"colour": "white"}, {"observation": "flat"}, {"reward": "shaped"}]
+)
+def test_the_aec_environment_has_no_single_agent_options(options):
+    with pytest.raises(SettingsError, match="belong to ReversiEnv"):
+        aec.env(**options)
+
+
+def test_the_aec_environment_names_unknown_options():
+    with pytest.raises(SettingsError, match="option 'max_cycles' is unknown"):
+        aec.env(max_cycles=10)
+    with pytest.raises(SettingsError, match="render_mode='svg'"):
+        aec.env(render_mode="svg")
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "2", True, None])
+def test_a_batch_has_a_size(count):
+    with pytest.raises(SettingsError, match="num_envs=.*expected a whole number of 1 or more"):
+        ReversiVectorEnv(count)
+
+
+@pytest.mark.parametrize("mode", ["same", 3, None])
+def test_autoreset_modes_are_named(mode):
+    with pytest.raises(SettingsError, match="autoreset_mode=.*NEXT_STEP, SAME_STEP, DISABLED"):
+        ReversiVectorEnv(2, autoreset_mode=mode)

@@ -1,0 +1,90 @@
+"""`reversi bench env`: with little work its functions give plausible numbers, and the JSON has the keys that scripts read."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+from typer.testing import CliRunner
+
+from play.bench import env as speed
+from play.bench import machine
+from play.cli import app
+
+KEYS = {
+    "cpu",
+    "versions",
+    "single_plies_per_second",
+    "agent_steps_per_second",
+    "aec_plies_per_second",
+    "vector_plies_per_second",
+    "vector_plies_per_second_all_cores",
+    "pgx_plies_per_second",
+    "openspiel_plies_per_second",
+    "pgx_ratio",
+    "openspiel_ratio",
+}
+
+
+@pytest.mark.parametrize("opponent", [None, "random"])
+def test_the_single_environments_rate(opponent):
+    assert 1_000 < speed.single_rate(opponent, plies=500, repeats=1) < 5_000_000
+
+
+def test_the_aec_environments_rate():
+    assert 1_000 < speed.aec_rate(plies=300, repeats=1) < 5_000_000
+
+
+def test_the_vector_environments_rates():
+    one, every = speed.vector_rates(steps=2, repeats=2)
+    assert one > 10_000
+    assert every > 10_000
+
+
+def test_peers_that_are_not_installed_have_no_rate(monkeypatch):
+    monkeypatch.setattr(speed, "find_spec", lambda name: None)
+    assert speed.peer_rates() == {"pgx": None, "openspiel": None}
+
+
+def bench_json(monkeypatch, peers):
+    """The command's JSON, with the measurements made short."""
+    single, aec, vector = speed.single_rate, speed.aec_rate, speed.vector_rates
+    monkeypatch.setattr(speed, "single_rate", lambda opponent, plies, repeats: single(opponent, 300, 1))
+    monkeypatch.setattr(speed, "aec_rate", lambda plies, repeats: aec(300, 1))
+    monkeypatch.setattr(speed, "vector_rates", lambda steps, repeats: vector(1, 1))
+    monkeypatch.setattr(speed, "peer_rates", lambda: peers)
+    result = CliRunner().invoke(app, ["bench", "env", "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_json_has_its_keys(monkeypatch):
+    found = bench_json(monkeypatch, {"pgx": 200_000.0, "openspiel": 50_000.0})
+    assert set(found) == KEYS
+    assert found["cpu"] == machine.cpu_name()
+    assert found["pgx_ratio"] == pytest.approx(found["vector_plies_per_second"] / 200_000)
+    assert found["openspiel_ratio"] == pytest.approx(found["single_plies_per_second"] / 50_000)
+    assert all(found[key] > 0 for key in KEYS if key.endswith(("second", "cores", "ratio")))
+
+
+def test_without_the_peers_their_values_are_null(monkeypatch):
+    found = bench_json(monkeypatch, {"pgx": None, "openspiel": None})
+    assert set(found) == KEYS
+    assert [key for key in sorted(KEYS) if found[key] is None] == sorted(
+        ["pgx_plies_per_second", "openspiel_plies_per_second", "pgx_ratio", "openspiel_ratio"]
+    )
+
+
+def test_the_table_names_what_is_missing(monkeypatch):
+    bench_json(monkeypatch, {"pgx": None, "openspiel": None})
+    table = CliRunner().invoke(app, ["bench", "env"]).stdout
+    assert table.count("not installed") == 2
+    assert "million plies/s" in table
+
+
+@pytest.mark.slow
+def test_the_peers_are_measured_where_they_are_installed():
+    """Each in a process of its own, on one core; the environments are faster than both."""
+    rates = speed.peer_rates()
+    for peer, module in (("pgx", "pgx"), ("openspiel", "pyspiel")):
+        assert (rates[peer] is None) == (find_spec(module) is None)
+        assert rates[peer] is None or rates[peer] > 1_000

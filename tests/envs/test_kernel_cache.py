@@ -1,0 +1,75 @@
+"""Every kernel of the environments runs from the on-disk cache in the next process: same games, nothing compiled again."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+PLAY_EVERYTHING = """
+import hashlib
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from reversi_env import aec
+from reversi_env.core import episodes
+from reversi_env.core.compiling import Builds
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+
+def last_legal(board, mask):
+    return mask.shape[-1] - 1 - mask[..., ::-1].argmax(-1)
+
+seen = hashlib.sha256()
+for observation in ("planes", "flat"):
+    for opponent in (None, "random", "greedy", last_legal, ["random", last_legal]):
+        for illegal in ("lose", "raise"):
+            options = dict(size=4, opponent=opponent, observation=observation, illegal=illegal, colour="random", empties=2)
+            env = ReversiEnv(**options)
+            board, info = env.reset(seed=1)
+            for _ in range(40):
+                board, reward, terminated, _, info = env.step(env.sample_legal())
+                seen.update(board.tobytes() + bytes(str(reward), "ascii") + env.action_masks().tobytes())
+                if terminated:
+                    env.reset()
+            for parallel in (False, True):
+                envs = ReversiVectorEnv(9, parallel=parallel, autoreset_mode="SAME_STEP", **options)
+                envs.reset(seed=1)
+                for _ in range(20):
+                    boards, rewards, _, _, infos = envs.step(envs.sample_legal())
+                    seen.update(boards.tobytes() + rewards.tobytes() + infos["action_mask"].tobytes())
+game = aec.env(size=4)
+game.reset(seed=1)
+for _ in game.agent_iter():
+    seen.update(game.state().tobytes())
+    game.step(None if game.last()[2] else game.sample_legal())
+print(seen.hexdigest())
+
+kernels = {
+    f"{name} {kernel.targetoptions.get('parallel')}": kernel
+    for name, value in vars(episodes).items()
+    for kernel in (value if isinstance(value, Builds) else [value])
+    if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == episodes.__name__
+}
+print(len(kernels))
+print(sorted(name for name, kernel in kernels.items() if not kernel.overloads))
+print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
+"""
+
+
+@pytest.mark.slow
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PLAY_EVERYTHING]
+    first, second = (
+        subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert int(first[1]) > 30
+    assert first[2] == "[]", "kernels that this test does not reach"
+    assert first[3] != "[]"
+    assert second[0] == first[0]
+    assert second[3] == "[]", "kernels that were compiled again"

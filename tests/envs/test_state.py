@@ -1,0 +1,312 @@
+"""A game in progress can be kept, copied and pickled, and goes on in the copy exactly as it would have; nothing is shared."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from reversi_env import aec
+from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
+from tests.envs.helpers import LastLegal, last_legal, same, same_step
+
+OPTIONS = {
+    "two players": {"opponent": None},
+    "random": {"opponent": "random", "colour": "random", "observation": "dict"},
+    "pool": {"opponent": ["random", "greedy", last_legal, LastLegal()], "colour": "alternate", "reward": "shaped"},
+}
+options = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+WAYS = {
+    "clone": lambda env: env.clone(),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+def some_steps(env, count):
+    """Random steps, and a reset wherever an episode ends; everything that was returned."""
+    results = []
+    for _ in range(count):
+        result = env.step(env.sample_legal())
+        results.append(result)
+        if result[2]:
+            results.append(env.reset())
+    return results
+
+
+def batch_steps(envs, count):
+    return [envs.step(envs.sample_legal()) for _ in range(count)]
+
+
+def assert_same_results(left, right):
+    assert all(same_step(a, b) for a, b in zip(left, right, strict=True))
+
+
+# --- the single environment
+
+
+@options
+@ways
+def test_a_copy_goes_on_in_the_same_way(options, way):
+    env = ReversiEnv(size=6, **options)
+    env.reset(seed=1)
+    some_steps(env, 20)
+    twin = way(env)
+    assert twin.position() == env.position()
+    assert_same_results(some_steps(twin, 60), some_steps(env, 60))
+    assert env.np_random.integers(2**60) == twin.np_random.integers(2**60)
+
+
+@options
+@ways
+def test_copies_are_independent(options, way):
+    env = ReversiEnv(size=6, **options)
+    env.reset(seed=1)
+    some_steps(env, 3)
+    twin, before = way(env), env.get_state()
+    some_steps(twin, 40)
+    assert env.get_state() == before
+    for name in ("_state", "_sampled"):
+        assert not np.shares_memory(getattr(env, name), getattr(twin, name))
+
+
+@options
+def test_going_back_to_a_state(options):
+    env = ReversiEnv(size=6, **options)
+    env.reset(seed=1)
+    some_steps(env, 7)
+    state = env.get_state()
+    kept = pickle.loads(pickle.dumps(state))
+    played = some_steps(env, 50)
+    env.set_state(state)
+    assert state == kept
+    assert_same_results(some_steps(env, 50), played)
+    other = ReversiEnv(size=6, **options)
+    other.set_state(kept)
+    assert_same_results(some_steps(other, 50), played)
+
+
+def test_a_finished_and_an_unbegun_episode_stay_what_they_are():
+    env = ReversiEnv(size=4, opponent=None)
+    twins = [way(env) for way in WAYS.values()]
+    env.reset(seed=1)
+    while not env.step(env.sample_legal())[2]:
+        pass
+    for twin in [*twins, *(way(env) for way in WAYS.values())]:
+        with pytest.raises(Exception, match="call reset"):
+            twin.step(0)
+
+
+def test_deepcopy_copies_the_opponents_and_a_clone_shares_them():
+    env = ReversiEnv(opponent=OpponentPool(["random"]))
+    assert env.clone().opponents is env.opponents
+    assert copy.deepcopy(env).opponents is not env.opponents
+
+
+def test_a_window_is_not_copied(hasty_window):
+    env = ReversiEnv(render_mode="human")
+    env.reset(seed=1)
+    for way in WAYS.values():
+        twin = way(env)
+        assert twin._window is None
+        twin.close()
+    assert env._window.is_open
+    env.close()
+
+
+@pytest.mark.parametrize("bad", [None, 3, {}, np.zeros(1), "state"])
+def test_only_states_are_taken_as_states(bad):
+    env, envs, game = ReversiEnv(), ReversiVectorEnv(2), aec.env()
+    game.reset()
+    for one in (env, envs, game):
+        with pytest.raises(SettingsError, match="expected what get_state"):
+            one.set_state(bad)
+
+
+def test_states_of_other_games_are_refused():
+    """Of another board, of a game against somebody who does not play here, of another number of games."""
+    big, small = (ReversiEnv(size=size, opponent=None) for size in (8, 4))
+    against, among = ReversiEnv(size=4, opponent=last_legal), ReversiEnv(size=4, opponent=["random", last_legal])
+    for env in (big, small, against, among):
+        env.reset(seed=1)
+    some_steps(big, 20)
+    while among.get_state()["opponent"][0] != 1:
+        among.reset()
+    for env, state, message in (
+        (small, big.get_state(), "another board"),
+        (small, against.get_state(), "another opponent"),
+        (ReversiEnv(size=4), small.get_state(), "another opponent"),
+        (ReversiEnv(size=4), against.get_state(), "another opponent"),
+        (against, among.get_state(), "another opponent"),
+    ):
+        before = env.get_state()
+        with pytest.raises(SettingsError, match=message):
+            env.set_state(state)
+        assert env.get_state() == before
+    with pytest.raises(SettingsError, match="2 game"):
+        ReversiVectorEnv(2, size=4, opponent=None).set_state(small.get_state())
+    batch = ReversiVectorEnv(1, size=4, opponent=None)
+    batch.set_state(small.get_state())
+    assert batch.positions() == [small.position()]
+
+
+# --- the vector environment
+
+
+@options
+@ways
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_a_copied_batch_goes_on_in_the_same_way(options, way, mode):
+    envs = ReversiVectorEnv(5, size=4, autoreset_mode=mode, **options)
+    envs.reset(seed=1)
+    batch_steps(envs, 9)
+    twin = way(envs)
+    assert np.array_equal(twin.action_masks(), envs.action_masks())
+    for left, right in zip(batch_steps(twin, 40), batch_steps(envs, 40), strict=True):
+        assert same(left[0], right[0])
+        assert all(np.array_equal(a, b) for a, b in zip(left[1:4], right[1:4], strict=True))
+        assert np.array_equal(left[4]["action_mask"], right[4]["action_mask"])
+
+
+@options
+@ways
+def test_copied_batches_are_independent(options, way):
+    envs = ReversiVectorEnv(5, size=4, copy=False, **options)
+    envs.reset(seed=1)
+    batch_steps(envs, 3)
+    before, masks = envs.get_state(), envs.action_masks()
+    batch_steps(way(envs), 30)
+    assert (envs.get_state() == before).all()
+    assert np.array_equal(envs.action_masks(), masks)
+
+
+@options
+def test_a_batch_goes_back_to_its_states(options):
+    envs = ReversiVectorEnv(5, size=4, **options)
+    envs.reset(seed=1)
+    batch_steps(envs, 6)
+    states = envs.get_state()
+    masks, played = envs.action_masks(), batch_steps(envs, 40)
+    other = ReversiVectorEnv(5, size=4, **options)
+    for one in (envs, other):
+        one.set_state(states)
+        assert np.array_equal(one.action_masks(), masks)
+        for left, right in zip(batch_steps(one, 40), played, strict=True):
+            assert same(left[0], right[0])
+            assert all(np.array_equal(a, b) for a, b in zip(left[1:4], right[1:4], strict=True))
+
+
+# --- the AEC environment
+
+
+def aec_game(env):
+    """Play to the end, the dead agents' steps included; everything that was seen."""
+    seen = []
+    for agent in env.agent_iter():
+        observation, reward, terminated, _, info = env.last()
+        seen.append((agent, {key: value.tolist() for key, value in observation.items()}, reward, terminated, info))
+        env.step(None if terminated else env.sample_legal())
+    return seen
+
+
+@ways
+@pytest.mark.parametrize("turns", [0, 5, 1000], ids=["at the start", "in the middle", "between the last two steps"])
+def test_a_copied_aec_game_goes_on_in_the_same_way(way, turns):
+    env = aec.env(size=4)
+    env.reset(seed=3)
+    for _ in range(turns):
+        if env.terminations[env.agent_selection]:
+            env.step(None)  # one agent has gone, the other is still to be stepped
+            break
+        env.step(env.sample_legal())
+    twin, state = way(env), env.get_state()
+    before = copy.deepcopy(state)
+    seen = aec_game(twin)
+    assert str(env.get_state()) == str(before)
+    assert aec_game(env) == seen
+    other = aec.env(size=4)
+    for one in (env, other):
+        one.set_state(state)
+        assert aec_game(one) == seen
+    assert str(state) == str(before)
+
+
+def test_an_aec_game_that_has_not_begun_can_be_copied():
+    for way in WAYS.values():
+        twin = way(aec.env(size=4))
+        twin.reset(seed=1)
+        assert len(aec_game(twin)) > 5
+
+
+# --- what is returned
+
+
+@options
+def test_what_a_step_returns_is_fresh_and_plain(options):
+    """Plain floats, bools and ints, as SB3 and JSON want them, in objects that nobody else holds."""
+    env = ReversiEnv(size=4, **options)
+    kept, results = [], [env.reset(seed=1)]
+    for _ in range(30):
+        result = env.step(env.sample_legal())
+        results.append(result)
+        assert type(result[1]) is float
+        assert type(result[2]) is bool
+        assert result[3] is False
+        if result[2]:
+            results.append(env.reset())
+    for result in results:
+        observation, info = result[0], result[-1]
+        assert type(info["to_move"]) is int
+        assert type(info["illegal_action"]) is bool
+        assert info["action_mask"].dtype == np.int8
+        assert type(info.get("agent", 0)) is int
+        assert all(type(reward) is float for reward in info.get("rewards", ()))
+        arrays = list(observation.values()) if isinstance(observation, dict) else [observation]
+        kept.extend([*arrays, info["action_mask"]])
+    assert all(array.flags.writeable for array in kept)
+    for i, array in enumerate(kept):
+        assert not any(np.shares_memory(array, other) for other in kept[i + 1 :])
+
+
+def test_changing_what_was_returned_changes_nothing():
+    env, untouched = ReversiEnv(observation="dict"), ReversiEnv(observation="dict")
+    observation, info = env.reset(seed=1)
+    untouched.reset(seed=1)
+    for _ in range(10):
+        for array in (*observation.values(), info["action_mask"], env.action_masks()):
+            array[...] = 1
+        info["to_move"] = 7
+        action = env.sample_legal()
+        assert action == untouched.sample_legal()
+        observation, *rest, info = env.step(action)
+        assert same_step((observation, *rest, info), untouched.step(action))
+
+
+def test_what_the_aec_environment_returns_is_fresh_and_plain():
+    env = aec.env(size=4)
+    env.reset(seed=1)
+    kept = []
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        assert (type(reward), type(terminated), type(truncated)) == (float, bool, bool)
+        assert type(info["illegal_action"]) is bool
+        kept.extend([*observation.values(), *env.observe(env.possible_agents[0]).values(), env.state()])
+        observation["observation"][...] = 1
+        env.step(None if terminated else env.sample_legal())
+        assert agent in env.possible_agents
+    for i, array in enumerate(kept):
+        assert not any(np.shares_memory(array, other) for other in kept[i + 1 :])
+
+
+def test_the_aec_state_is_in_colours():
+    env = aec.env(size=4)
+    env.reset(seed=1)
+    for turn in (0, 1, 0):
+        black, white, to_move = env.state()
+        own, opp = env.observe(f"player_{turn}")["observation"]
+        assert np.array_equal(black, opp if turn else own)
+        assert np.array_equal(white, own if turn else opp)
+        assert (to_move == turn).all()
+        assert env.state() in env.state_space
+        env.step(env.sample_legal())

@@ -1,0 +1,166 @@
+"""The wrappers: a wrapped episode is the image of the unwrapped one, and the checkers accept it."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import InvalidAction
+from gymnasium.utils.env_checker import check_env
+
+from reversi_env import Rules
+from reversi_env.envs import ReversiEnv, SettingsError
+from reversi_env.envs.wrappers import CanonicalPositions, LastMovePlane, SymmetryAugmentation, action_images
+from tests.envs.helpers import GAMES, RULES, board_of, draw_legal, mask_of, only_these_warnings
+
+SYMMETRIC = [SymmetryAugmentation, CanonicalPositions]
+
+
+def board_in(observation):
+    return observation["observation"] if isinstance(observation, dict) else observation
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_images_of_actions_are_images_of_squares(size):
+    """Action by action against the images of positions; every symmetry is a permutation that leaves the pass alone."""
+    rules, images = Rules(size), action_images(size)
+    assert images.shape == (8, rules.pass_action + 1)
+    start = ReversiEnv(size=size, opponent=None, opening_plies=3)
+    start.reset(seed=1)
+    position = start.position()
+    for symmetry in range(8):
+        assert sorted(images[symmetry]) == list(range(rules.pass_action + 1))
+        assert images[symmetry, -1] == rules.pass_action
+        for action in position.legal_actions():
+            image = position.transformed(symmetry).play(int(images[symmetry, action]))
+            assert image == position.play(action).transformed(symmetry)
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, observation, wrapper):
+    """The same game is played in both; at every step all that is shown is the image under the wrapper's symmetry."""
+    options = {"size": size, "variant": variant, "observation": observation, "opponent": "random", "colour": "random"}
+    wrapped, plain = wrapper(ReversiEnv(**options)), ReversiEnv(**options)
+    images, rng, symmetries = action_images(size), np.random.default_rng(1), set()
+    for seed in range(6):
+        seen, info = wrapped.reset(seed=seed)
+        plain.reset(seed=seed)
+        terminated = False
+        while True:
+            symmetry, position = wrapped.symmetry, plain.position()
+            symmetries.add(symmetry)
+            image = position.transformed(symmetry)
+            assert np.array_equal(board_in(seen), board_of(image, observation.replace("dict", "planes")))
+            assert seen in wrapped.observation_space
+            if terminated:
+                break
+            assert np.array_equal(info["action_mask"], mask_of(image))
+            assert np.array_equal(wrapped.action_masks(), mask_of(image).astype(bool))
+            if observation == "dict":
+                assert np.array_equal(seen["action_mask"], info["action_mask"])
+            if wrapper is CanonicalPositions:
+                assert image == position.canonical()
+            action = int(draw_legal(rng, info["action_mask"]))
+            original = int(np.flatnonzero(images[symmetry] == action)[0])
+            result = wrapped.step(np.array(action))  # as SB3's `predict` gives it
+            seen, reward, terminated, _, info = result
+            assert (reward, terminated) == plain.step(original)[1:3]
+    assert len(symmetries) > 1
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+def test_sampled_actions_are_legal_as_seen(wrapper):
+    env = wrapper(ReversiEnv(size=6, illegal="raise"))
+    _, info = env.reset(seed=2)
+    terminated = False
+    while not terminated:
+        action = env.sample_legal()
+        assert info["action_mask"][action]
+        _, _, terminated, _, info = env.step(action)
+
+
+def test_an_episode_keeps_its_symmetry_and_all_eight_come():
+    env = SymmetryAugmentation(ReversiEnv(size=4))
+    drawn = []
+    for seed in range(100):
+        _, info = env.reset(seed=seed)
+        drawn.append(env.symmetry)
+        assert info["symmetry"] == env.symmetry
+        _, _, _, _, info = env.step(env.sample_legal())
+        assert info["symmetry"] == drawn[-1]
+    assert set(drawn) == set(range(8))
+    assert drawn[0] == (env.reset(seed=0), env.symmetry)[1]
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+@pytest.mark.parametrize("action", [-1, 17, 1.0, "a1", None])
+def test_bad_actions_are_refused_through_the_wrapper(wrapper, action):
+    env = wrapper(ReversiEnv(size=4))
+    env.reset(seed=1)
+    with pytest.raises(InvalidAction):
+        env.step(action)
+
+
+def test_the_last_move_has_a_plane():
+    env, rules = LastMovePlane(ReversiEnv(opponent=None)), RULES[8, "normal"]
+    planes, _ = env.reset(seed=1)
+    assert planes.shape == (3, 8, 8)
+    assert not planes[2].any()
+    for action in (37, 43, 18):
+        planes, _, _, _, _ = env.step(action)
+        assert np.flatnonzero(planes[2]).tolist() == [action]
+        assert np.array_equal(planes[:2], board_of(env.unwrapped.position()))
+    assert env.unwrapped.position().rules == rules
+
+
+def test_after_a_pass_the_plane_is_empty():
+    env = LastMovePlane(ReversiEnv(opponent=None, size=4))
+    env.reset(seed=1)
+    for action in ("c4", "b4", "a4", "d4", "d2"):
+        planes, _, _, _, _ = env.step(Rules(4).action_from_name(action))
+    assert planes[2].sum() == 1
+    planes, _, _, _, _ = env.step(16)
+    assert not planes[2].any()
+
+
+def test_the_reply_is_the_last_move():
+    env = LastMovePlane(ReversiEnv(colour="white"))
+    planes, _ = env.reset(seed=1)
+    (reply,) = np.flatnonzero(planes[2])
+    assert planes[1].flat[reply] == 1
+
+
+def test_turning_goes_around_the_last_move():
+    """A symmetric wrapper turns all three planes; the other way round the plane would lie wrongly, and is refused."""
+    env = SymmetryAugmentation(LastMovePlane(ReversiEnv(colour="white")))
+    for seed in range(10):
+        planes, _ = env.reset(seed=seed)
+        (reply,) = np.flatnonzero(planes[2])
+        assert planes[1].flat[reply] == 1
+    with pytest.raises(SettingsError, match="expected it inside"):
+        LastMovePlane(SymmetryAugmentation(ReversiEnv()))
+
+
+@pytest.mark.parametrize("observation", ["flat", "dict"])
+def test_the_plane_needs_planes(observation):
+    with pytest.raises(SettingsError, match="expected observation='planes'"):
+        LastMovePlane(ReversiEnv(observation=observation))
+
+
+@pytest.mark.parametrize("wrapper", [*SYMMETRIC, LastMovePlane])
+def test_other_games_are_refused(wrapper):
+    with pytest.raises(SettingsError, match="is not Reversi"):
+        wrapper(gymnasium.make("CartPole-v1"))
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [SymmetryAugmentation, CanonicalPositions, LastMovePlane, lambda env: SymmetryAugmentation(LastMovePlane(env))],
+)
+@pytest.mark.parametrize("size", [4, 8])
+def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
+    env = wrap(gymnasium.make("Reversi-v0", size=size).unwrapped)
+    env.action_space.seed(1)
+    with only_these_warnings(["is different from the unwrapped version"]):  # it says that it sees a wrapper
+        check_env(env)
+    assert env.spec.make().observation_space == env.observation_space

@@ -22,7 +22,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("match")(match.match)
-app.command("analyse")(analyse.analyse)
+# an empty corner begins a board with "-", which must not be taken for an option
+app.command("analyse", context_settings={"ignore_unknown_options": True})(analyse.analyse)
 app.command("solve")(solve.solve)
 app.command("evaluate")(evaluate.evaluate)
 app.command("perft")(perft.perft)

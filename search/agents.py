@@ -10,8 +10,8 @@ Names:
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty.
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
-``exact`` (empty squares from which on it solves; by default as deep as it searches, or as the clock allows), ``level``
-1 to 4 (report 001: the depth), ``seed`` (ties).
+``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
+1 to 4 (report 001: the depth), ``seed`` (equally good moves are drawn by lot; without it the first one is played).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ExactAgent:
     def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
         self._before, self._exact = before, exact
         self._threads, self._table = threads, table
-        self._solvers: dict[Rules, Any] = {}
+        self._solvers: dict[tuple[int, str], Any] = {}
 
     def choose(self, position: Position) -> int:
         """A best action, or the other agent's."""
@@ -85,23 +85,30 @@ class ExactAgent:
         move = self.prepare(position.rules).solve(position).move
         return position.rules.action_from_name(move)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solvers": {}}  # a copy makes its own when it first needs them
+
     def prepare(self, rules: Rules) -> Any:
         """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
         from search.solver import Solver
         from search.table import Table
 
-        if rules not in self._solvers:
-            self._solvers[rules] = Solver(rules, threads=self._threads, table=Table(self._table))
-            self._solvers[rules].load_kernels()
-        return self._solvers[rules]
+        key = (rules.size, rules.variant)
+        if key not in self._solvers:
+            self._solvers[key] = Solver(rules, threads=self._threads, table=Table(self._table))
+            self._solvers[key].load_kernels()
+        return self._solvers[key]
 
 
 class SearchAgent:
     """Alpha-beta with an evaluator under fixed limits; the engine, with its tables, is made for each game it meets."""
 
-    def __init__(self, evaluator: str, limits: Limits, threads: int = 1, table: float = 64) -> None:
+    def __init__(
+        self, evaluator: str, limits: Limits, threads: int = 1, table: float = 64, seed: int | None = None
+    ) -> None:
         self.evaluator, self.limits = evaluators.get(evaluator), limits
         self._threads, self._table = threads, table
+        self._ties = None if seed is None else np.random.default_rng(seed)
         self._engines: dict[tuple[int, str], Any] = {}
 
     def choose(self, position: Position) -> int:
@@ -111,7 +118,13 @@ class SearchAgent:
 
     def search(self, position: Position, **options: int) -> SearchResult:
         """All that the engine finds out."""
-        return self.prepare(position.rules).search(position, self.limits, **options)
+        return self.prepare(position.rules).search(position, self.limits, ties=self._ties, **options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_engines": {}, "evaluator": self.evaluator.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"evaluator": evaluators.get(state["evaluator"])})
 
     def prepare(self, rules: Rules) -> Any:
         """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
@@ -133,13 +146,14 @@ def _searching(
     level: int | None = None,
     threads: int = 1,
     table: float = 64,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> SearchAgent:
-    if level is not None and depth is None:
+    if depth is None:
         depth = level
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
-    return SearchAgent(evaluator, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), threads, table)
+    limits = Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
+    return SearchAgent(evaluator, limits, threads, table, seed)
 
 
 def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
@@ -150,14 +164,14 @@ def _exact(*, exact: int = 16, threads: int = 1, table: float = 64, seed: int = 
     return ExactAgent(RandomAgent(seed), exact, threads, table)
 
 
-def _whole(low: int, high: int) -> Callable[[str], int]:
+def _whole(low: int, high: int | None = None) -> Callable[[str], int]:
     def read(text: str) -> int:
         number = int(text)
-        if not low <= number <= high:
+        if number < low or (high is not None and number > high):
             raise ValueError
         return number
 
-    read.__doc__ = f"a whole number from {low} to {high}"
+    read.__doc__ = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}"
     return read
 
 
@@ -172,12 +186,12 @@ def _number(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
-_SEED = {"seed": _whole(0, 2**63 - 1)}
+_SEED = {"seed": _whole(0)}
 _SOLVING = _SEED | {"exact": _whole(0, 64), "threads": _whole(1, 1024), "table": _number(0.001, 2**20)}
 _SEARCHING = _SOLVING | {
     "depth": _whole(1, 60),
     "time": _number(0.001, 1e6),
-    "nodes": _whole(1, 2**62),
+    "nodes": _whole(1, 10**18),
     "level": _whole(1, 4),
 }
 
@@ -204,6 +218,8 @@ def make(spec: str, **defaults: object) -> Agent:
     name, options = parse_spec(spec)
     factory, readers = _factory(name)
     known = {key: value for key, value in defaults.items() if key in readers and value is not None}
+    if "level" in options:  # another name for the depth
+        known.pop("depth", None)
     for key, text in options.items():
         known[key] = _read_option(spec, key, text, readers)
     return factory(**known)
@@ -220,6 +236,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         key, equals, value = item.partition("=")
         if not equals:
             raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
+        if key in options:
+            raise AgentSpecError(f"option {shown(key)} of agent {shown(spec)} is given twice: expected it once")
         options[key] = value
     return name, options
 
@@ -239,7 +257,8 @@ def _read_option(spec: str, key: str, text: str, readers: dict[str, Callable[[st
         close = get_close_matches(key, readers, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise AgentSpecError(
-            f"option {shown(key)} of agent {shown(spec)} is unknown{hint}: expected one of {', '.join(sorted(readers))}"
+            f"option {shown(f'{key}={text}')} of agent {shown(spec)} is unknown{hint}: "
+            f"expected one of {', '.join(sorted(readers))}"
         )
     try:
         return readers[key](text)

@@ -1,11 +1,13 @@
 """The engine: iterative deepening over any evaluator, under limits, with the exact solver taking over near the end.
 
 Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one
-thread gives the same result every time; a time limit cannot.
+thread gives the same result every time (from the same state of the table: an entry of an earlier, deeper search may be
+used in its place); a time limit cannot.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from time import perf_counter
 
@@ -17,7 +19,8 @@ from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
-from search.solver import NO_NODE_LIMIT, Solver
+from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
+from search.stopping import StopSwitch
 from search.table import Table
 
 #: First window around the last iteration's value, in units; a value outside widens it.
@@ -31,18 +34,23 @@ SOLVE_SPEED = 12e6
 SOLVE_SHARE = 0.4
 #: Depth of the search before a solution: it gives a move to fall back on, and hints for the order.
 DEPTH_BEFORE_SOLVING = 8
-#: Empties from which on a search with no time limit solves.
+#: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
+SOLVE_BEYOND_DEPTH = 6
+#: Empties from which on a search with no limit at all solves.
 SOLVE_WITHOUT_CLOCK = 12
 DEEPEST = 60
-#: What it takes to wake up, stop and report, in seconds: the clock runs out so much earlier.
+#: What it takes to wake up, stop and report, in seconds: the clock rings so much earlier, on a busy machine as much as it
+#: has lately come too late there, but never by more than a share of the limit. What was learnt is forgotten at this rate.
 RETURN_SECONDS = 0.002
+MOST_OF_LIMIT = 0.3
+FORGETTING = 0.95
 
 
 class Engine:
     """Searches positions of one game with one evaluator, keeping its tables from move to move.
 
     *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then
-    returns the best it knows.
+    returns the best it knows. One position is searched at a time: a second call waits for the first.
     """
 
     def __init__(
@@ -54,26 +62,38 @@ class Engine:
         megabytes: float = 64,
         use_table: bool = True,
     ) -> None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-            raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
         self.rules = rules or Rules()
         self.evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator
         self._nets = self.evaluator.record(self.rules)
         self.table = Table(megabytes)
         self._use_table = use_table
-        self._works = self._make_works(threads)
+        self._works = self._make_works(checked_threads(threads))
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes))
-        self._stopped = False
+        self._switch = StopSwitch(self._works)
+        self._one_at_a_time = threading.Lock()
+        self._lateness = RETURN_SECONDS
         self._load_kernels()
 
-    def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
-        """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one."""
-        return _Search(self, position, limits or Limits(time=1.0), multi_pv).run()
+    def search(
+        self,
+        position: Position,
+        limits: Limits | None = None,
+        *,
+        multi_pv: int = 1,
+        ties: np.random.Generator | None = None,
+    ) -> SearchResult:
+        """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
+
+        Of moves that are worth the same the first on the board is played; with *ties* one of them by lot.
+        """
+        with self._one_at_a_time:
+            self._switch.withdraw()
+            self.solver._switch.withdraw()
+            return _Search(self, position, limits or Limits(time=1.0), multi_pv, ties).run()
 
     def stop(self) -> None:
         """Make a running search return as soon as it can; callable from any thread."""
-        self._stopped = True
-        self._works["stop"] = 1
+        self._switch.request()
         self.solver.stop()
 
     def clear(self) -> None:
@@ -92,10 +112,10 @@ class Engine:
 
     def _load_kernels(self) -> None:
         """Compile or load what a search needs, so that no clock pays for it."""
-        start = Position.initial(self.rules)
-        self.search(start, Limits(depth=1))
+        table, self.table = self.table, Table(0.001)  # the large one is not touched before it is needed
+        self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
+        self.table = table
         self.solver.load_kernels()
-        self.clear()
 
     def _make_works(self, threads: int) -> np.ndarray:
         works = np.zeros(threads, midgame.ENGINE)
@@ -110,7 +130,14 @@ class Engine:
 class _Search:
     """One search: its clock, its root moves and what it knows so far."""
 
-    def __init__(self, engine: Engine, position: Position, limits: Limits, multi_pv: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        position: Position,
+        limits: Limits,
+        multi_pv: int,
+        ties: np.random.Generator | None = None,
+    ) -> None:
         rules = engine.rules
         if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
             raise ReversiError(f"position of {position.rules}: expected one of {rules}")
@@ -122,6 +149,8 @@ class _Search:
         self.boards = (np.uint64(position.own), np.uint64(position.opp))
         actions = [action for action in position.legal_actions() if action != rules.pass_action]
         self.squares = np.array([rules.square_of(action) for action in actions], np.int64)
+        if ties is not None:  # the first move searched wins a tie
+            ties.shuffle(self.squares)
         self.values = np.zeros(self.squares.size, np.int64)
         self.lines = min(multi_pv, self.squares.size)
         self.multi_pv = multi_pv
@@ -129,6 +158,10 @@ class _Search:
         self.exact = False
         self.pv: tuple[str, ...] = ()
         self.solver_nodes = 0
+        self.clock = threading.Lock()
+        self.rings_at = math.inf
+        self.has_rung = False
+        self.ended = False
 
     def run(self) -> SearchResult:
         """Search until a limit is reached or nothing is left to find out."""
@@ -141,45 +174,53 @@ class _Search:
         try:
             solves = self._wants_to_solve()
             self._deepen(DEPTH_BEFORE_SOLVING if solves else self.limits.depth or DEEPEST, helpers=not solves)
-            if solves and not self._out_of_time():
+            if solves and not self._must_end():
                 self._solve()
         finally:
-            if timer:
-                timer.cancel()
-        best = int(np.argmax(self.values))
-        return self._result(self._name(int(self.squares[best])), self.values[best] / UNIT, exact=self.exact)
+            self._stop_timer(timer)
+        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT, exact=self.exact)
 
     # --- limits -----------------------------------------------------------------------------------
 
     def _prepare(self) -> None:
         engine = self.engine
-        engine._stopped = False
         engine.table.new_search()
-        engine.table.attach(self.works)
+        engine.table.attach(self.works, "estimates")
         if not engine._use_table:
             self.works["table"] = 0
-        self.works["stop"], self.works["nodes"], self.works["cut_nesting"] = 0, 0, 0
+        self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 
     def _start_timer(self) -> threading.Timer | None:
         if self.limits.time is None:
             return None
-        margin = min(RETURN_SECONDS, 0.1 * self.limits.time)
-        timer = threading.Timer(max(0.0, self.limits.time - margin - self._elapsed()), self._time_is_up)
+        self.rings_at = self.limits.time - min(self.engine._lateness, MOST_OF_LIMIT * self.limits.time)
+        timer = threading.Timer(max(0.0, self.rings_at - self._elapsed()), self._time_is_up)
         timer.daemon = True
         timer.start()
         return timer
 
     def _time_is_up(self) -> None:
-        self.works["stop"] = 1
-        self.engine.solver.stop()
+        with self.clock:  # a clock that is late must not stop the next search
+            if not self.ended:
+                self.has_rung = True
+                self.engine.stop()
+
+    def _stop_timer(self, timer: threading.Timer | None) -> None:
+        with self.clock:
+            self.ended = True
+        if timer:
+            timer.cancel()
+        if self.has_rung:
+            late = self._elapsed() - self.rings_at
+            self.engine._lateness = max(late, RETURN_SECONDS, FORGETTING * self.engine._lateness)
 
     def _elapsed(self) -> float:
         return perf_counter() - self.began
 
-    def _out_of_time(self) -> bool:
-        late = self.limits.time is not None and self._elapsed() >= self.limits.time
-        return late or self.engine._stopped or int(self.works["nodes"][0]) > int(self.works["node_limit"][0])
+    def _must_end(self) -> bool:
+        """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
+        return self.engine._switch.requested or int(self.works["nodes"][0]) > int(self.works["node_limit"][0])
 
     def _wants_to_solve(self) -> bool:
         """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
@@ -187,7 +228,7 @@ class _Search:
         if limits.empties_exact is not None:
             return empties <= limits.empties_exact
         if limits.depth is not None or limits.nodes is not None:
-            return empties <= (limits.depth or 0)
+            return empties <= (limits.depth or 0) + SOLVE_BEYOND_DEPTH
         if limits.time is None:
             return empties <= SOLVE_WITHOUT_CLOCK
         seconds = SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
@@ -212,9 +253,9 @@ class _Search:
             if not self._iterate(depth, helpers=helpers and depth > 5):
                 break
             self.depth = depth
-            self.exact = depth >= self.position.empties
+            self.exact = depth >= self.position.empties and not self.works["cut_margin"][0]
             seconds = [seconds[1], perf_counter() - began]
-            if self.exact or self._out_of_time():
+            if self.exact or self._must_end():
                 break
             if self._only_move() and self.limits.time is not None:
                 break
@@ -243,8 +284,8 @@ class _Search:
                     self._accept(values)
                     return True
                 continue
-            if finished and best > low:
-                self._accept_part(values, finished)
+            if best > low and self.lines == 1:
+                self._bring_to_front(values)
             return False
 
     def _search_root(self, values: np.ndarray, low: int, high: int, depth: int, helpers: bool) -> int:
@@ -260,11 +301,11 @@ class _Search:
             threads.append(threading.Thread(target=midgame.search_root, args=call))
             threads[-1].start()
         finished = int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
-        stopped = int(self.works["stop"][0])
-        self.works["stop"][1:] = 1
+        self.engine._switch.halt()
         for thread in threads:
             thread.join()
-        self.works["stop"] = stopped or int(self.engine._stopped)
+        if not self._must_end():
+            self.engine._switch.release()
         return finished
 
     def _accept(self, values: np.ndarray) -> None:
@@ -273,30 +314,23 @@ class _Search:
         self.squares, self.values = self.squares[order], values[order]
 
     def _bring_to_front(self, values: np.ndarray) -> None:
-        """Search the move that broke through the window first when it is widened."""
+        """Put the best move of an iteration that is not finished first: the next one begins with it, or it is played.
+
+        It broke through the window, or it beats all that were searched before it, the former best move among them.
+        """
         best = int(np.argmax(values))
         order = np.r_[best, np.delete(np.arange(values.size), best)]
         self.squares, self.values = self.squares[order], self.values[order]
-
-    def _accept_part(self, values: np.ndarray, finished: int) -> None:
-        """Use an unfinished iteration: if one of its finished moves beats the former best one's new value, play it."""
-        best = int(np.argmax(values[:finished]))
-        if best:
-            order = np.r_[best, np.delete(np.arange(values.size), best)]
-            self.squares, self.values = self.squares[order], self.values[order]
-            self.values[0] = max(int(values[best]), int(self.values.max()))
+        self.values[0] = values[best]
 
     def _solve(self) -> None:
         """Let the exact solver finish the job; if it is stopped, the search's own result stands."""
-        solver = self.engine.solver
         guess = round(int(self.values[0]) / UNIT)
-        limit = self.limits.nodes
         if self.multi_pv > 1:
             return self._solve_all(guess)
-        solution = solver.solve(self.position, guess=guess, hints=self.engine.table, node_limit=limit)
-        self.solver_nodes += solution.nodes
-        if solution.proven and solution.move is not None and not self._was_interrupted():
-            self._take_exact({solution.move: solution.score})
+        solution = self._ask_solver(self.position, guess)
+        if solution.pv:
+            self._take_exact({solution.pv[0]: solution.score})
             self.pv = solution.pv
         return None
 
@@ -304,15 +338,20 @@ class _Search:
         values = {}
         for sq in self.squares:
             move = self._name(int(sq))
-            solution = self.engine.solver.solve(self.position.play(move), guess=-guess, hints=self.engine.table)
-            self.solver_nodes += solution.nodes
-            if not solution.proven or self._was_interrupted():
+            solution = self._ask_solver(self.position.play(move), -guess)
+            if not solution.proven:
                 return
             values[move] = -solution.score
         self._take_exact(values)
 
-    def _was_interrupted(self) -> bool:
-        return bool(self.works["stop"][0])
+    def _ask_solver(self, position: Position, guess: int) -> Solution:
+        nodes_left = None if self.limits.nodes is None else max(0, self.limits.nodes - self._nodes())
+        solution = self.engine.solver._solve(position, guess=guess, hints=self.engine.table, node_limit=nodes_left)
+        self.solver_nodes += solution.nodes
+        return solution
+
+    def _nodes(self) -> int:
+        return int(self.works["nodes"].sum()) + self.solver_nodes
 
     def _take_exact(self, values: dict[str, int]) -> None:
         """Put proven values in: the moves that have none are worth no more than the best."""
@@ -327,7 +366,7 @@ class _Search:
         """The side to move must pass: the value is the other side's, seen from here."""
         passed = _Search(self.engine, self.position.play("pass"), self.limits, self.multi_pv).run()
         line = ("pass", *passed.pv)
-        moves = (MoveValue("pass", -passed.value),)
+        moves = (MoveValue("pass", -passed.value),) if self.multi_pv > 1 else ()
         return SearchResult(
             "pass", -passed.value, passed.depth, passed.exact, line, passed.nodes, self._elapsed(), moves
         )
@@ -344,9 +383,8 @@ class _Search:
                 MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in zip(self.squares, self.values, strict=True)
             )
             moves = moves[: self.multi_pv]
-        nodes = int(self.works["nodes"].sum()) + self.solver_nodes
         line = self.pv or self._line(move)
-        return SearchResult(move, float(value), self.depth, exact, line, nodes, self._elapsed(), moves)
+        return SearchResult(move, float(value), self.depth, exact, line, self._nodes(), self._elapsed(), moves)
 
     def _line(self, move: str | None) -> tuple[str, ...]:
         """The expected line: the best move, and the table's best moves after it as far as it knows them."""

@@ -287,11 +287,11 @@ def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
 register(
     Evaluator(
         "position-stability",
-        "gamma·table + (1 - gamma)·stability; stability = opponent's safe discs - own",
+        "gamma·table + (1 - gamma)·stability; stability = 13.5625·(opponent's safe discs - own)",
         heuristics.POSITION_STABILITY,
-        {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7},
+        {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7, "stable_disc": 13.5625},
         written_for="reversed",
-        scale={8: 0.0283, 6: 0.0189, 4: 0.0263},
+        scale={8: 0.0399, 6: 0.0231, 4: 0.0259},
         source="report 000",
     )
 )

@@ -27,7 +27,8 @@ class Limits:
     empties_exact: int | None = None
 
     def __post_init__(self) -> None:
-        if self.time is not None and not (isinstance(self.time, (int, float)) and 0 < self.time < 1e9):
+        is_number = isinstance(self.time, (int, float)) and not isinstance(self.time, bool)
+        if self.time is not None and not (is_number and 0 < self.time < 1e9):
             raise LimitsError(f"time={shown(self.time)}: expected seconds above 0")
         for name, least in (("depth", 1), ("nodes", 1), ("empties_exact", 0)):
             value = getattr(self, name)

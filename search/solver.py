@@ -16,6 +16,7 @@ from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from search.core import endgame
 from search.core.busy import BUSY_WORDS
+from search.stopping import StopSwitch
 from search.table import Table
 
 NO_NODE_LIMIT = 1 << 62
@@ -31,7 +32,8 @@ class Solution:
 
     ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
-    ``lower`` and ``upper`` differ only if the solver was stopped.
+    ``lower`` and ``upper`` differ only if the solver was stopped, or came to its node limit; the line may then be cut
+    short or missing, and without a line the move is the best known, not a proven one.
     """
 
     score: int
@@ -52,16 +54,15 @@ class Solver:
     """Solves positions of one game to the end, with a table that it keeps between them.
 
     *threads* share the table. `stop` may be called from any thread. `bounds` tells how far the present position's value
-    is known.
+    is known. One position is solved at a time: a second call waits for the first.
     """
 
     def __init__(self, rules: Rules | None = None, *, threads: int = 1, table: Table | None = None) -> None:
-        if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-            raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
         self.rules = rules or Rules()
         self.table = table or Table()
-        self._works = make_works(self.rules, threads)
-        self._stopped = False
+        self._works = make_works(self.rules, checked_threads(threads))
+        self._switch = StopSwitch(self._works)
+        self._one_at_a_time = threading.Lock()
 
     def solve(
         self,
@@ -79,40 +80,66 @@ class Solver:
         to lie in. *hints* is a table whose best moves are tried first. With *node_limit* (of each thread) the bounds
         may stay apart.
         """
+        with self._one_at_a_time:
+            self._switch.withdraw()
+            return self._solve(position, wld=wld, guess=guess, window=window, hints=hints, node_limit=node_limit)
+
+    def _solve(
+        self,
+        position: Position,
+        *,
+        wld: bool = False,
+        guess: int = 0,
+        window: tuple[int, int] | None = None,
+        hints: Table | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
         began = perf_counter()
-        if position.rules.size != self.rules.size or position.rules.variant != self.rules.variant:
+        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
             raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
+        lower, upper = self._checked_window(window, wld)
         self._prepare(hints, node_limit)
-        most = self.rules.square_count
-        lower, upper = window or ((-2, 2) if wld else (-most, most))
         lower, upper = self._close_in(position, lower, upper, guess)
         if wld:
             lower, upper = _sign(lower), _sign(upper)
-        proven = lower >= upper and not self._stopped
-        pv = () if wld or not proven else self._line(position, lower)
+        elif lower > upper:
+            raise ReversiError(f"window {shown(window)}: expected a range that the value lies in")
+        pv: tuple[str, ...] = ()
+        if lower == upper and not wld:
+            pv = self._line(position, lower)
+        elif lower == upper >= 0:  # any move that wins, or draws, will do
+            pv = self._line(position, 2 * lower, longest=1)
         move = pv[0] if pv else self._table_move(position)
         nodes = int(self._works["nodes"].sum())
-        return Solution(lower, move, pv, nodes, perf_counter() - began, lower, upper)
+        return Solution(lower, move, () if wld else pv, nodes, perf_counter() - began, lower, upper)
 
-    def solve_all_moves(self, position: Position, **options: int) -> dict[str, int]:
-        """The exact value of every legal move by name, best first; empty when the game is over."""
+    def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
+        """The exact value of every legal move by name, best first; empty when the game is over.
+
+        Moves whose value is not proven, because of `stop` or of the *node_limit* for each of them, are left out.
+        """
         values: dict[str, int] = {}
         guess = 0
-        for move in position.legal_moves():
-            solution = self.solve(position.play(move), guess=-guess, **options)  # type: ignore[arg-type]
-            values[move] = -solution.score
-            guess = max(values.values())
+        with self._one_at_a_time:
+            self._switch.withdraw()
+            for move in position.legal_moves():
+                solution = self._solve(position.play(move), guess=-guess, node_limit=node_limit)
+                if solution.proven:
+                    values[move] = -solution.score
+                    guess = max(values.values())
         return dict(sorted(values.items(), key=lambda item: -item[1]))
 
     def load_kernels(self) -> None:
         """Compile or load what solving needs, so that no clock pays for it."""
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
-        Solver(self.rules, table=Table(0.001)).solve(nearly_over)
+        solver = Solver(self.rules, table=Table(0.001))
+        solver.solve(nearly_over)
+        endgame.table_move(solver._works, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
 
     def stop(self) -> None:
-        """Make the solver return as soon as it can; callable from any thread."""
-        self._stopped = True
-        self._works["stop"] = 1
+        """Make a running solver return as soon as it can; callable from any thread."""
+        self._switch.request()
 
     def bounds(self) -> tuple[int, int, int]:
         """(lower, upper, nodes) of the position that is being solved."""
@@ -120,9 +147,9 @@ class Solver:
 
     def _prepare(self, hints: Table | None, node_limit: int | None) -> None:
         self.table.new_search()
-        self.table.attach(self._works)
-        self._stopped = False
-        self._works["stop"], self._works["nodes"] = 0, 0
+        self.table.attach(self._works, f"exact values of {self.rules.size}x{self.rules.size} {self.rules.variant}")
+        self._switch.release()
+        self._works["nodes"] = 0
         self._works["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
         self._works["hints"] = hints.address if hints else 0
         self._works["hints_mask"] = hints.bucket_mask if hints else 0
@@ -135,10 +162,7 @@ class Solver:
             endgame.solve_one(works[:1], *boards, guess)
         else:
             self._close_in_together(boards, guess)
-        if self._stopped:
-            works["stop"] = 1
-        best = works[np.argmin(works["upper"] - works["lower"])]
-        return int(best["lower"]), int(best["upper"])
+        return int(works["lower"].max()), int(works["upper"].min())
 
     def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
         works = self._works
@@ -147,7 +171,7 @@ class Solver:
 
         def run(helper: int) -> None:
             endgame.solve_one(works[helper : helper + 1], *boards, guess)
-            works["stop"] = 1
+            self._switch.halt()
 
         threads = [threading.Thread(target=run, args=(helper,)) for helper in range(1, len(works))]
         for thread in threads:
@@ -156,14 +180,14 @@ class Solver:
         for thread in threads:
             thread.join()
         works["busy"] = 0
-        if not self._stopped and int(works["nodes"].max()) <= int(works["node_limit"][0]):
-            works["stop"] = 0
+        if int(works["nodes"].max()) <= int(works["node_limit"][0]):
+            self._switch.release()
 
-    def _line(self, position: Position, score: int) -> tuple[str, ...]:
-        """Best moves for both sides to the end; the table makes finding them again quick."""
-        names = []
+    def _line(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
+        """Moves for both sides to the end that keep *score*; the table makes finding them again quick."""
+        names: list[str] = []
         work = self._works[:1]
-        while not position.is_over() and not self._stopped:
+        while not position.is_over() and not self._switch.requested and len(names) < longest:
             if position.must_pass():
                 move: str | int = "pass"
             else:
@@ -174,6 +198,15 @@ class Solver:
             names.append(move if isinstance(move, str) else self.rules.name_of(move))
             position, score = position.play(move), -score
         return tuple(names)
+
+    def _checked_window(self, window: tuple[int, int] | None, wld: bool) -> tuple[int, int]:
+        most = self.rules.square_count
+        if window is None:
+            return (-2, 2) if wld else (-most, most)
+        lower, upper = window
+        if not -most <= lower <= upper <= most:
+            raise ReversiError(f"window {shown(window)}: expected two numbers in order from {-most} to {most}")
+        return lower, upper
 
     def _table_move(self, position: Position) -> str | None:
         moves = position.legal_moves()
@@ -203,32 +236,42 @@ def solve_batch(
 ) -> np.ndarray:
     """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
 
-    *progress* is called with the number of positions solved so far. Each thread has a small table of its own, so the
-    scores and the nodes do not depend on the number of threads.
+    *progress* is called with the number of positions solved so far. *threads* is by default the number of cores; each
+    has a small table of its own. If *progress* raises, nothing more is begun.
     """
     from reversi_env.batch import checked_boards
 
     rules = rules or Rules()
     own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
-    count = threads or os.cpu_count() or 1
+    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
     starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
     local = threading.local()
 
     def run(start: int) -> int:
         if not hasattr(local, "works"):
             local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
-            local.table.attach(local.works)
+            local.table.attach(local.works, "exact values")
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.works, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
 
     done = 0
     with ThreadPoolExecutor(count) as pool:
-        for future in as_completed([pool.submit(run, start) for start in starts]):
-            done += future.result()
-            progress(done)
+        try:
+            for future in as_completed([pool.submit(run, start) for start in starts]):
+                done += future.result()
+                progress(done)
+        finally:
+            pool.shutdown(cancel_futures=True)
     return scores
+
+
+def checked_threads(threads: int) -> int:
+    """The number of threads, if it is one."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+        raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
+    return threads
 
 
 def make_works(rules: Rules, threads: int) -> np.ndarray:

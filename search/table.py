@@ -29,9 +29,13 @@ class Table:
         buckets = 1
         while 2 * buckets * BYTES_PER_BUCKET <= megabytes * 2**20:
             buckets *= 2
-        self._words = np.zeros(buckets * WORDS_PER_BUCKET, np.uint64)
+        try:
+            self._words = np.zeros(buckets * WORDS_PER_BUCKET, np.uint64)
+        except MemoryError:
+            raise ReversiError(f"table of {megabytes:g} MiB: expected a size that the memory has room for") from None
         self.bucket_mask = buckets - 1
         self.generation = 0
+        self._contents: str | None = None
 
     @property
     def address(self) -> int:
@@ -51,14 +55,18 @@ class Table:
         """Forget everything."""
         self._words[:] = 0
         self.generation = 0
+        self._contents = None
 
     def fill(self) -> float:
         """Share of entries in use, estimated from the first ten thousand buckets."""
         sample = self._words[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
         return float((sample[:, 2] != 0).mean())
 
-    def attach(self, works: np.ndarray) -> None:
-        """Let the threads' records use this table."""
+    def attach(self, works: np.ndarray, contents: str) -> None:
+        """Let the threads' records use this table, which holds *contents* from now on and nothing else until `clear`."""
+        if self._contents not in (None, contents):
+            raise ReversiError(f"table with {self._contents}: expected one with {contents}, or a cleared one")
+        self._contents = contents
         works["table"] = self.address
         works["bucket_mask"] = self.bucket_mask
         works["generation"] = self.generation

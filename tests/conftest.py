@@ -1,6 +1,33 @@
-"""Shared by all tests: hypothesis draws the same examples every time."""
+"""Shared by all tests: hypothesis draws the same examples every time, and where the large public files are.
 
+The project works without those files: FFO test positions and the WTHOR database.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("deterministic")
+
+
+@pytest.fixture(scope="session")
+def external_data() -> Path:
+    """The folder named by REVERSI_DATA, by default ../shared/data; tests that need it are skipped without it."""
+    folder = Path(os.environ.get("REVERSI_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no external data in {folder}: set REVERSI_DATA to a folder with ffo/*.obf and wthor/*.wtb")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def ffo_paths(external_data: Path) -> list[Path]:
+    """The FFO files of the external data."""
+    paths = sorted((external_data / "ffo").glob("*.obf"))
+    if not paths:
+        pytest.skip(f"no ffo/*.obf in {external_data}")
+    return paths

@@ -38,10 +38,13 @@ LOOK_AHEAD_EMPTIES = 9
 PARITY_RANK_EMPTIES = 12
 #: From so many empties on, threads leave a position that another one is searching for later.
 SHARE_EMPTIES = 11
+#: From so many empties on, a thread looks whether another one has answered the question that its own work is for.
+ABANDON_EMPTIES = 12
 #: From so many empties on, a search by evaluation may have left a hint which move to try first.
 HINT_EMPTIES = 12
 
-MOST_MOVES = 36
+#: Room in a list of moves; no board is known, reachable or not, with more than 35.
+MOST_MOVES = 40
 
 #: All that a thread needs to solve: what is asked, what it may use, what it has counted, and room for its move lists.
 SOLVER = np.dtype(
@@ -56,6 +59,11 @@ SOLVER = np.dtype(
         ("node_limit", np.int64),
         ("stop", np.int64),  # set from outside, or by the solver at the node limit: values are void from then on
         ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
+        ("root", np.int64),  # empties of the position that is being solved
+        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
+        ("path_own", np.uint64, (65,)),  # the positions on the way there, by empties, and what is asked of them
+        ("path_opp", np.uint64, (65,)),
+        ("path_alpha", np.int64, (65,)),
         ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
         ("upper", np.int64),
         ("hints", np.int64),  # address of another table whose moves are worth trying first; 0: none
@@ -357,6 +365,27 @@ def refuting_child(work, own, opp, count, listed, alpha):
 
 
 @kernel
+def answer(work, own, opp, alpha):
+    """What the table has to say to the question whether the value is above *alpha*: a bound that decides it, or WORST."""
+    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    if data:
+        if lower_of(data) > alpha:
+            return lower_of(data)
+        if upper_of(data) <= alpha:
+            return upper_of(data)
+    return WORST
+
+
+@kernel
+def answered_above(work, count):
+    """Empties of the position nearest to the root, among those that led here, whose question another thread has answered; or 0."""
+    for level in range(work.root, count, -1):
+        if answer(work, work.path_own[level], work.path_opp[level], work.path_alpha[level]) > WORST:
+            return level
+    return 0
+
+
+@kernel
 def null_window(work, own, opp, alpha, count):
     """Is the value above *alpha*? A lower bound of it if so, an upper bound if not."""
     if count <= PARITY_EMPTIES:
@@ -393,6 +422,12 @@ def null_window(work, own, opp, alpha, count):
         if bound > alpha:
             return bound
     shares = work.busy != 0 and count >= SHARE_EMPTIES
+    if shares:
+        work.path_own[count], work.path_opp[count], work.path_alpha[count] = own, opp, alpha
+        if count >= ABANDON_EMPTIES:
+            work.abandon = answered_above(work, count)
+            if work.abandon:
+                return alpha
     later = NO_SQUARE  # moves, by their number, that other threads are searching
     best, best_sq = WORST, NO_MOVE
     for turn in range(2 * listed):
@@ -412,8 +447,15 @@ def null_window(work, own, opp, alpha, count):
             continue
         slot = set_busy(work.busy, child_own, child_opp) if shares else np.int64(-1)
         value = -null_window(work, child_own, child_opp, -alpha - 1, count - 1)
+        while work.abandon == count and not work.stop:  # another thread has answered this very question
+            work.abandon = 0
+            bound = answer(work, own, opp, alpha)
+            if bound > WORST:
+                set_free(work.busy, slot)
+                return bound
+            value = -null_window(work, child_own, child_opp, -alpha - 1, count - 1)  # its answer is overwritten: go on
         set_free(work.busy, slot)
-        if work.stop:
+        if work.stop or work.abandon:  # the value is void
             return alpha
         if value > best:
             best, best_sq = value, sq
@@ -432,6 +474,7 @@ def close_in(work, own, opp, guess):
     them cleanly. If the solver is stopped, the bounds are as far as it came.
     """
     count = work.squares - popcount(own | opp)
+    work.root, work.abandon = count, 0
     test = guess + (guess & 1)
     while work.lower < work.upper:
         test = min(max(test, work.lower + 2), work.upper)
@@ -454,14 +497,12 @@ def solve_one(works, own, opp, guess):
 
 @kernel
 def solve_many(works, own, opp, scores):
-    """Solve many positions one after the other; each one's score is the first guess for the next."""
+    """Solve many positions one after the other."""
     work = works[0]
-    guess = 0
     for i in range(own.size):
         work.lower, work.upper = -work.squares, work.squares
-        close_in(work, own[i], opp[i], guess)
-        guess = work.lower
-        scores[i] = guess
+        close_in(work, own[i], opp[i], 0)
+        scores[i] = work.lower
 
 
 @kernel
@@ -476,6 +517,7 @@ def table_move(works, own, opp):
 def move_worth(works, own, opp, score):
     """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
     work = works[0]
+    work.abandon = 0  # it may have been stopped while it was on its way back
     first = table_move(works, own, opp)
     moves = legal_moves(own, opp, work.playable)
     count = work.squares - popcount(own | opp)

@@ -45,7 +45,7 @@ def record_type(*fields: Any) -> np.dtype:
     return np.dtype([*fields, *BOARD_FIELDS], align=True)
 
 
-POSITION_STABILITY = record_type(("table", *TABLE), ("gamma", np.float64))
+POSITION_STABILITY = record_type(("table", *TABLE), ("gamma", np.float64), ("stable_disc", np.float64))
 SIX_FACTOR = record_type(
     ("table", *TABLE),
     ("table_weight", np.float64),
@@ -165,11 +165,12 @@ def position_stability(net, own, opp):
     """Report 000: ``gamma * position + (1 - gamma) * stability``, written for the reversed game.
 
     Decided: stability, which the report does not define, is the opponent's proven safe discs less the own ones
-    (`stable_discs`): where discs are not wanted, a disc that stays for ever is a burden.
+    (`stable_discs`): where discs are not wanted, a disc that stays for ever is a burden. One counts ``stable_disc`` units
+    of the table, by default the table's mean absolute entry, so that gamma weighs two things of like size.
     """
     position = weighted_difference(own, opp, net.square_classes, net.table)
     burden = popcount(stable_discs(own, opp, net.playable)) - popcount(stable_discs(opp, own, net.playable))
-    return in_discs(net, net.gamma * position - (1.0 - net.gamma) * burden)
+    return in_discs(net, net.gamma * position - (1.0 - net.gamma) * net.stable_disc * burden)
 
 
 @evaluator(SIX_FACTOR)

@@ -21,7 +21,8 @@ from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, p
 UNIT = 128
 #: Beyond every value.
 INFINITY = 30_000
-MOST_MOVES = 36
+#: Room in a list of moves; no board is known, reachable or not, with more than 35.
+MOST_MOVES = 40
 #: From so much depth on: results are kept in the table …
 TABLE_DEPTH = 2
 #: … moves are ranked by their evaluation, not by mobility alone …

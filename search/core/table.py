@@ -1,12 +1,14 @@
 """The transposition table: fixed memory, four entries a bucket, safe to share between threads without a lock.
 
-An entry is three words: ``own ^ data``, ``opp ^ data`` and ``data``. It belongs to a position only if both boards come
-out right, so that an entry torn by two threads writing at once belongs to no position and is ignored (Hyatt and Mann,
-2002). The data word holds, from the lowest bit: lower bound and upper bound (16 bits each, offset 2**15), best move and
-second-best move (8 bits each, 64: none), depth (8 bits) and generation (8 bits).
+An entry is three words: own board, opponent's board, both mixed up with the data, and the data. It belongs to a
+position only if both boards come out right, so that an entry torn by two threads writing at once belongs to no position
+and is ignored (after Hyatt and Mann, 2002, who mix by ``^ data``; here that would not do: two writes of one position
+could be torn into an entry of another one, where the discs on the squares in which the data differ are missing or have
+the other colour). The data word holds, from the lowest bit: lower bound and upper bound (16 bits each, offset 2**15),
+best move and second-best move (8 bits each, 64: none), depth (8 bits) and generation (8 bits).
 
-Replacement has two tiers: three entries of a bucket are kept by depth, entries of earlier generations giving way first;
-the fourth takes whatever did not get in there.
+Replacement has two tiers: three entries of a bucket are kept by depth; the fourth takes whatever did not get in there.
+Empty entries are filled first, then those of earlier generations give way.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ NO_MOVE = 64
 LIMIT = 32_000
 _OFFSET = 1 << 15
 _NOTHING = np.uint64(0)
+_SCRAMBLER = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF = np.uint64(32)
 
 
 @kernel
@@ -79,28 +83,52 @@ def bucket_of(own, opp, bucket_mask):
 
 
 @kernel
+def _scrambled(data):
+    """A word in which one changed bit of *data* changes about half of the upper 33 bits."""
+    return (data ^ data >> _HALF) * _SCRAMBLER
+
+
+@kernel
+def _halves_exchanged(word):
+    return word << _HALF | word >> _HALF
+
+
+@kernel
+def _belongs(table, at, data, own, opp):
+    """Whether the entry with that data word is whole, and the position's."""
+    mask = _scrambled(data)
+    return load_word(table, at) ^ mask == own and load_word(table, at + 1) ^ _halves_exchanged(mask) == opp
+
+
+@kernel
 def probe(table, bucket, own, opp):
     """Data word of the position's entry in the bucket, or 0 if there is none (no entry's data word is 0)."""
     for way in range(WAYS):
         at = bucket + way * WORDS_PER_ENTRY
         data = load_word(table, at + 2)
-        if load_word(table, at) ^ data == own and load_word(table, at + 1) ^ data == opp:
+        if _belongs(table, at, data, own, opp):
             return data
     return _NOTHING
 
 
 @kernel
 def store(table, bucket, own, opp, lower, upper, move, depth, generation):
-    """Keep a result: bounds of equal depth are narrowed, a deeper search replaces them, and the move before stays as second."""
+    """Keep a result: bounds of equal depth are narrowed, a deeper search replaces them, and the move before stays as second.
+
+    Estimates of equal depth may contradict each other (one search may have used deeper results than another, or ProbCut):
+    then the new bounds stand alone.
+    """
     victim, victim_rank = bucket, 1 << 20
     for way in range(WAYS):
         at = bucket + way * WORDS_PER_ENTRY
         data = load_word(table, at + 2)
-        if load_word(table, at) ^ data == own and load_word(table, at + 1) ^ data == opp:
+        if _belongs(table, at, data, own, opp):
             _update(table, at, own, opp, data, lower, upper, move, depth, generation)
             return
-        rank = depth_of(data) if _generation_of(data) == generation & 255 else -1
-        if way < WAYS - 1 and rank < victim_rank:
+        rank = -2
+        if data:
+            rank = depth_of(data) if _generation_of(data) == generation & 255 else -1
+        if rank < victim_rank and (way < WAYS - 1 or rank < 0):
             victim, victim_rank = at, rank
     if victim_rank > depth:
         victim = bucket + (WAYS - 1) * WORDS_PER_ENTRY
@@ -109,8 +137,9 @@ def store(table, bucket, own, opp, lower, upper, move, depth, generation):
 
 @kernel
 def _write(table, at, own, opp, data):
-    store_word(table, at, own ^ data)
-    store_word(table, at + 1, opp ^ data)
+    mask = _scrambled(data)
+    store_word(table, at, own ^ mask)
+    store_word(table, at + 1, opp ^ _halves_exchanged(mask))
     store_word(table, at + 2, data)
 
 
@@ -118,7 +147,7 @@ def _write(table, at, own, opp, data):
 def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
     if depth < depth_of(data) and _generation_of(data) == generation & 255:
         return
-    if depth == depth_of(data):
+    if depth == depth_of(data) and lower <= upper_of(data) and upper >= lower_of(data):
         lower, upper = max(lower, lower_of(data)), min(upper, upper_of(data))
     best, second = move_of(data), second_move_of(data)
     if move != NO_MOVE and move != best:

@@ -59,7 +59,7 @@ def test_match_prints_a_table():
         (("match", "gredy", "random"), "agent 'gredy' is unknown (did you mean 'greedy'?)"),
         (("match", "greedy:depth=3", "random"), "option 'depth=3' of agent 'greedy:depth=3' is unknown"),
         (("match", "greedy:seed=x", "random"), "seed='x' of agent 'greedy:seed=x': expected a whole number"),
-        (("match", "greedy:seed=-1", "random"), "expected 0 or more"),
+        (("match", "greedy:seed=-1", "random"), "expected a whole number, 0 or more"),
         (("match", "greedy", "random", "--games", "3"), "3 games: expected an even number"),
         (("match", "greedy", "random", "--size", "4", "--openings", "40"), "no opening of 40 random plies"),
     ],

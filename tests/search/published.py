@@ -58,7 +58,7 @@ ORIGINAL = [[-500, 50, -1, -5], [50, 45, -1, -1], [-1, -1, -1, -2], [-5, -1, -2,
 def position_stability(board, matrix=ADJUSTED, gamma=0.7):
     position = (table(matrix, board.shape[0]) * board).sum()
     stability = len(slow.stable_squares(-board)) - len(slow.stable_squares(board))
-    return gamma * position + (1 - gamma) * stability
+    return gamma * position + (1 - gamma) * 13.5625 * stability
 
 
 # --- report 001 -----------------------------------------------------------------------------------

@@ -1,0 +1,416 @@
+"""The engine: the value of plain negamax at every depth, the same result every time, and limits that hold."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from play.bench.search import signature
+from reversi_env import Position, ReversiError, Rules, batch
+from search import evaluators, textbook
+from search.core.evaluate import static_values
+from search.core.midgame import UNIT, units
+from search.engine import Engine
+from search.limits import Limits
+from search.solver import solve, solve_all_moves
+from tests.search.brute_force import GAMES, game_name
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+EVALUATORS = ("six-factor", "four-attribute", "mobility")  # scaled; not antisymmetric; few different values
+
+#: Nodes of fixed searches. If you changed the search on purpose, or an evaluator's weights or scale, put the new number
+#: here (`reversi bench search` prints it) and say in the commit why it moved; if you did not, you have found a bug.
+SIGNATURE = 1_023_440
+
+
+def some_positions(rules, count, seed=0, empties=None):
+    """Positions of random games that are not over: anywhere in the game, or with that many empty squares."""
+    longest = rules.square_count - 6
+    generator = np.random.default_rng(seed)
+    plies = generator.integers(0, longest, 8 * count) if empties is None else rules.square_count - 4 - empties
+    own, opp = batch.random_positions(8 * count, plies, rules, seed=seed)
+    found = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    found = [position for position in found if not position.is_over() and empties in (None, position.empties)]
+    assert len(found) >= count
+    return found[:count]
+
+
+def first_position(rules, wanted):
+    """The first position of random games for which *wanted* is true."""
+    generator = np.random.default_rng(0)
+    while True:
+        position = Position.initial(rules)
+        while not position.is_over():
+            if wanted(position):
+                return position
+            position = position.play(int(generator.choice(position.legal_actions())))
+
+
+def quantised(name, rules):
+    """The evaluation as the engine sees it, in discs: whole units, inside the range of scores."""
+    net = evaluators.get(name).record(rules)
+
+    def evaluate(position):
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
+        return units(float(static_values(net, own, opp)[0]), rules.square_count) / UNIT
+
+    return evaluate
+
+
+def at_depth(depth):
+    return Limits(depth=depth, empties_exact=0)
+
+
+# --- right values ---------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_without_a_table_the_value_is_that_of_plain_negamax(rules, name):
+    engine, evaluate = Engine(name, rules, megabytes=0.01, use_table=False), quantised(name, rules)
+    must_pass = first_position(rules, lambda position: position.must_pass() and position.empties > 2)
+    for position in [*some_positions(rules, 5, seed=1), must_pass]:
+        for depth in range(1, 5):
+            twin = textbook.negamax if depth < 4 else textbook.alpha_beta
+            expected = twin(position, depth, evaluate)
+            found = engine.search(position, at_depth(depth))
+            assert found.value == expected.value, (depth, position)
+            assert found.exact == (depth >= position.empties)
+            chosen = position.play(found.move)
+            depth_left = depth if found.move == "pass" else depth - 1
+            assert -textbook.alpha_beta(chosen, depth_left, evaluate).value == found.value, (depth, position)
+
+
+@every_game
+def test_with_an_empty_table_the_value_is_the_same(rules):
+    """Shallow entries of earlier iterations only order the moves; deeper ones do not exist yet where they would be used."""
+    engine, evaluate = Engine("six-factor", rules, megabytes=0.1), quantised("six-factor", rules)
+    for position in some_positions(rules, 6, seed=2):
+        for depth in range(1, 5):
+            engine.clear()
+            expected = textbook.alpha_beta(position, depth, evaluate).value
+            assert engine.search(position, at_depth(depth)).value == expected, (depth, position)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_table_in_use_gives_legal_moves_and_sane_values(threads):
+    """Entries of deeper searches may take the place of shallower ones, as in every engine, so the value is not fixed then:
+    it lies between those of nearby depths, give or take what a few plies can change.
+    """
+    rules = Rules(6)
+    engine, fresh = Engine("six-factor", rules, megabytes=0.1, threads=threads), Engine("six-factor", rules)
+    position = Position.initial(rules)
+    while not position.is_over():
+        found = engine.search(position, at_depth(7))
+        assert found.move in position.legal_moves()
+        assert abs(found.value) <= 36
+        fresh.clear()
+        near = [fresh.search(position, at_depth(depth)).value for depth in (6, 7, 8, 9)]
+        assert min(near) - 8 <= found.value <= max(near) + 8
+        assert position.play_all(found.pv)
+        position = position.play(found.move)
+
+
+@pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
+def test_a_search_to_the_last_square_is_exact(rules):
+    engine = Engine("cell-utility", rules, megabytes=1)
+    for position in some_positions(rules, 6, seed=3, empties=8):
+        score = solve(position).score
+        for limits in (at_depth(8), at_depth(60), Limits(depth=8), Limits(time=5), Limits(empties_exact=8), Limits()):
+            found = engine.search(position, limits)
+            assert (found.value, found.exact, found.depth) == (score, True, 8), limits
+            if found.move != "pass":
+                assert solve_all_moves(position)[found.move] == score
+
+
+def test_every_evaluator_stays_inside_the_range_of_scores():
+    """A hoped-for win must not outbid a proven one."""
+    assert units(1e9, 64) == 64 * UNIT - 1
+    assert units(-1e9, 64) == -64 * UNIT + 1
+    assert [units(x / (2 * UNIT), 16) for x in (-3, -1, 0, 1, 3)] == [-1, 0, 0, 1, 2]
+
+
+# --- the same every time --------------------------------------------------------------------------
+
+
+def test_the_node_signature():
+    assert signature() == SIGNATURE
+
+
+def test_one_thread_gives_the_same_result_every_time():
+    results = []
+    for _ in range(2):
+        engine = Engine("six-factor", megabytes=1)
+        games = [some_positions(Rules(), 4, seed=4), some_positions(Rules(), 2, seed=5, empties=13)]
+        limits = (at_depth(6), Limits(nodes=5000), Limits(empties_exact=13, depth=5))
+        searched = [engine.search(position, limit) for game in games for position in game for limit in limits]
+        results.append([(r.move, r.value, r.depth, r.exact, r.pv, r.nodes, r.moves) for r in searched])
+    assert results[0] == results[1]
+    assert len(results[0]) == 18
+
+
+def test_probcut_is_off_by_default():
+    assert not Engine("discs", Rules(4), megabytes=0.01)._works["cut_margin"].any()
+
+
+def test_equal_moves_are_drawn_by_lot_when_asked():
+    """At the start all moves are images of each other."""
+    engine, start = Engine("discs", megabytes=0.1), Position.initial()
+    assert {engine.search(start, at_depth(3)).move for _ in range(5)} == {"d3"}
+    ties = np.random.default_rng(0)
+    drawn = [engine.search(start, at_depth(3), ties=ties) for _ in range(40)]
+    assert {found.move for found in drawn} == set(start.legal_moves())
+    assert len({found.value for found in drawn}) == 1
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+@every_game
+def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
+    """At a fixed depth a move is worth what a search of the position after it says at one ply less."""
+    engine = Engine("six-factor", rules, megabytes=1, use_table=False)
+    for position in some_positions(rules, 4, seed=6):
+        if position.must_pass():
+            continue
+        separate = {}
+        for move in position.legal_moves():
+            after = position.play(move)
+            separate[move] = -textbook.alpha_beta(after, 2, quantised("six-factor", rules)).value
+        for lines in (2, 3, 100):
+            found = engine.search(position, at_depth(3), multi_pv=lines)
+            values = [entry.value for entry in found.moves]
+            assert len(values) == min(lines, len(separate))
+            assert values == sorted(separate.values(), reverse=True)[:lines]
+            assert all(separate[entry.move] == entry.value for entry in found.moves)
+            assert (found.move, found.value) == (found.moves[0].move, found.moves[0].value)
+
+
+def test_multi_pv_is_exact_inside_the_solvers_range():
+    position = some_positions(Rules(), 1, seed=7, empties=10)[0]
+    found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=10), multi_pv=60)
+    assert {entry.move: entry.value for entry in found.moves} == solve_all_moves(position)
+    assert (found.exact, found.depth) == (True, 10)
+    assert found.value == found.moves[0].value
+
+
+def test_without_multi_pv_no_moves_are_listed():
+    engine = Engine("discs", megabytes=0.1)
+    assert engine.search(Position.initial(), at_depth(2)).moves == ()
+
+
+@pytest.mark.parametrize("multi_pv", [0, -1, 1.5, True, "2"])
+def test_a_bad_multi_pv_is_named(multi_pv):
+    with pytest.raises(ReversiError, match="multi_pv=.*: expected a whole number of 1 or more"):
+        Engine("discs", megabytes=0.1).search(Position.initial(), multi_pv=multi_pv)
+
+
+def test_the_line_begins_with_the_move_and_is_legal():
+    engine = Engine("six-factor", megabytes=4)
+    lengths = []
+    for position in some_positions(Rules(), 10, seed=8):
+        found = engine.search(position, at_depth(6))
+        assert found.pv[0] == found.move
+        assert position.play_all(found.pv)
+        lengths.append(len(found.pv))
+    assert np.mean(lengths) > 3
+
+
+def test_an_exact_line_ends_the_game_with_the_value():
+    position = some_positions(Rules(), 1, seed=9, empties=11)[0]
+    found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=11))
+    assert found.exact
+    assert position.play_all(found.pv).score(position.turn) == found.value
+
+
+# --- special positions ----------------------------------------------------------------------------
+
+
+@every_game
+def test_a_finished_game(rules):
+    over = Position.from_text("X" * (rules.square_count - 1) + "-", rules=rules)
+    found = Engine("mobility", rules, megabytes=0.1).search(over, Limits(time=1), multi_pv=3)
+    assert (found.move, found.value, found.exact) == (None, rules.sign * rules.square_count, True)
+    assert (found.pv, found.moves, found.depth) == ((), (), 0)
+
+
+@every_game
+def test_a_pass_is_made_and_the_value_is_the_other_sides(rules):
+    position = first_position(rules, Position.must_pass)
+    engine = Engine("mobility", rules, megabytes=0.1)
+    engine.clear()
+    found = engine.search(position, at_depth(2), multi_pv=2)
+    engine.clear()
+    other = engine.search(position.play("pass"), at_depth(2))
+    assert (found.move, found.value) == ("pass", -other.value)
+    assert found.pv == ("pass", *other.pv)
+    assert [(entry.move, entry.value) for entry in found.moves] == [("pass", -other.value)]
+    assert engine.search(position, at_depth(2)).moves == ()
+
+
+def test_with_a_clock_an_only_move_is_played_at_once():
+    position = first_position(Rules(), lambda p: p.legal_board().bit_count() == 1 and p.empties > 25)
+    engine = Engine("six-factor", megabytes=1)
+    found = engine.search(position, Limits(time=5))
+    assert found.move == position.legal_moves()[0]
+    assert found.seconds < 1
+    assert engine.search(position, at_depth(4)).depth == 4  # without one, the value is what is asked for
+
+
+def test_positions_of_another_game_are_refused():
+    with pytest.raises(ReversiError, match="expected one of"):
+        Engine("discs", Rules(6), megabytes=0.1).search(Position.initial())
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        Engine("discs", threads=0)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"time": 0}, "time=0: expected seconds above 0"),
+        ({"time": -1.5}, "time=-1.5: expected"),
+        ({"time": float("nan")}, "time=nan: expected"),
+        ({"time": "1"}, "time='1': expected"),
+        ({"time": True}, "time=True: expected"),
+        ({"depth": 0}, "depth=0: expected a whole number of 1 or more"),
+        ({"depth": 2.5}, "depth=2.5: expected"),
+        ({"depth": True}, "depth=True: expected"),
+        ({"nodes": 0}, "nodes=0: expected"),
+        ({"empties_exact": -1}, "empties_exact=-1: expected a whole number of 0 or more"),
+    ],
+)
+def test_bad_limits_are_named(limits, message):
+    with pytest.raises(ReversiError, match=message):
+        Limits(**limits)
+
+
+def test_the_depth_limit_is_reached_and_not_passed():
+    engine = Engine("discs", megabytes=1)
+    for depth in (1, 2, 5):
+        assert engine.search(Position.initial(), Limits(depth=depth)).depth == depth
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100, 1000, 30_000])
+def test_the_node_limit_holds_and_there_is_always_a_move(limit):
+    engine = Engine("six-factor", megabytes=1)
+    for position in some_positions(Rules(), 3, seed=12, empties=30):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=limit))
+        assert found.nodes <= limit + found.depth + 2  # on its way up the search looks once more at every level
+        assert found.move in position.legal_moves()
+        assert abs(found.value) <= 64
+
+
+def test_the_node_limit_holds_for_the_solver_too():
+    """Nodes left over from the search, shared out; a few hundred more, since the last six squares are not counted singly."""
+    position = some_positions(Rules(), 1, seed=13, empties=18)[0]
+    engine = Engine("six-factor", megabytes=1)
+    for multi_pv in (1, 5):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=50_000, empties_exact=18), multi_pv=multi_pv)
+        assert not found.exact
+        assert 20_000 < found.nodes < 60_000
+    engine.clear()
+    assert engine.search(position, Limits(nodes=10**8, empties_exact=18)).exact
+
+
+def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():
+    engine = Engine("discs", megabytes=1)
+    at_12, at_14 = (some_positions(Rules(), 1, seed=14, empties=e)[0] for e in (12, 14))
+    assert engine.search(at_14, Limits(time=5)).exact
+    assert engine.search(at_14, Limits(depth=4, empties_exact=14)).exact
+    assert not engine.search(at_14, Limits(depth=4)).exact
+    assert not engine.search(at_14, Limits(depth=4, empties_exact=13)).exact
+    assert not engine.search(at_14, Limits(time=0.2, depth=3, empties_exact=0)).exact
+    assert engine.search(at_12, Limits(depth=12)).exact
+    assert engine.search(at_12, Limits()).exact
+
+
+def search_under_clock(engine, position, seconds):
+    began = time.perf_counter()
+    found = engine.search(position, Limits(time=seconds))
+    elapsed = time.perf_counter() - began
+    assert found.move in position.legal_moves()
+    assert abs(found.seconds - elapsed) < 0.05
+    return elapsed - seconds
+
+
+def test_a_time_limit_holds_on_a_quiet_machine():
+    """Loose, for the machine may not be quiet; the strict test is `test_time_limits_under_load`."""
+    engine = Engine("six-factor", megabytes=4)
+    positions = some_positions(Rules(), 12, seed=15)
+    overshoot = [search_under_clock(engine, position, 0.05) for position in positions]
+    assert np.median(overshoot) < 0.006
+    assert max(overshoot) < 0.2
+
+
+def test_a_longer_limit_is_used_for_more_depth():
+    engine, position = Engine("six-factor", megabytes=16), some_positions(Rules(), 1, seed=16, empties=40)[0]
+    depths = []
+    for seconds in (0.01, 0.5):
+        engine.clear()
+        depths.append(engine.search(position, Limits(time=seconds)).depth)
+    assert depths[0] + 2 <= depths[1]
+
+
+# --- stopping -------------------------------------------------------------------------------------
+
+
+def searched_in_background(engine, position, limits):
+    results = []
+    thread = threading.Thread(target=lambda: results.append(engine.search(position, limits)))
+    thread.start()
+    return thread, results
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("exact", [0, 60], ids=["searching", "solving"])
+def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
+    engine = Engine("six-factor", threads=threads, megabytes=4)
+    position = some_positions(Rules(), 1, seed=17, empties=32)[0]
+    waits = []
+    for i in range(12):
+        thread, results = searched_in_background(engine, position, Limits(empties_exact=exact))
+        time.sleep(0.02 + 0.005 * i)
+        began = time.perf_counter()
+        engine.stop()
+        thread.join()
+        waits.append(time.perf_counter() - began)
+        assert results[0].move in position.legal_moves()
+        assert not results[0].exact
+    assert np.median(waits) < 0.02
+    engine.clear()
+    evaluate = quantised("six-factor", Rules())
+    assert engine.search(position, at_depth(3)).value == textbook.alpha_beta(position, 3, evaluate).value
+
+
+def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
+    """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
+    engine = Engine("discs", megabytes=1)
+    position = some_positions(Rules(), 1, seed=18, empties=30)[0]
+    begin_to_solve = engine.solver._solve
+
+    def stop_and_solve(*arguments, **options):
+        engine.stop()
+        return begin_to_solve(*arguments, **options)
+
+    engine.solver._solve = stop_and_solve
+    for multi_pv in (1, 3):
+        began = time.perf_counter()
+        found = engine.search(position, Limits(empties_exact=30), multi_pv=multi_pv)
+        assert time.perf_counter() - began < 5
+        assert not found.exact
+
+
+def test_a_late_clock_does_not_stop_the_next_search():
+    engine = Engine("six-factor", megabytes=1)
+    position = some_positions(Rules(), 1, seed=19, empties=13)[0]
+    for _ in range(30):  # each ends by itself, about when its clock rings
+        found = engine.search(position, Limits(time=0.003, depth=4))
+        engine.clear()
+        assert engine.search(position, at_depth(4)).depth == 4
+    assert found.move in position.legal_moves()

@@ -1,0 +1,422 @@
+"""The exact solver says what plain minimax says, and what the FFO problems' authors say; whatever helps it to be quick."""
+
+import threading
+import time
+from importlib.resources import as_file, files
+
+import numpy as np
+import pytest
+from numba import njit
+
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.notation import read_obf
+from search.core import endgame
+from search.solver import Solver, make_works, solve, solve_all_moves, solve_batch
+from search.table import Table
+from tests.search import brute_force
+from tests.search.brute_force import GAMES, endgames, game_name, positions
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+LONG = 30  # empty squares that keep the solver busy for longer than any test lasts
+
+
+def positions_with(empties, count, rules=GAMES[4], seed=0):
+    own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=seed)
+    exactly = np.bitwise_count(own | opp) == rules.square_count - empties
+    return positions(own[exactly][:count], opp[exactly][:count], rules)
+
+
+# --- right ----------------------------------------------------------------------------------------
+
+
+@every_game
+def test_equals_plain_minimax(rules):
+    own, opp = endgames(rules, 150, 7)
+    solver = Solver(rules, table=Table(1))
+    solved = [solver.solve(position).score for position in positions(own, opp, rules)]
+    np.testing.assert_array_equal(solved, brute_force.values(own, opp, rules))
+
+
+@pytest.mark.slow
+@every_game
+def test_equals_plain_minimax_on_ten_thousand_endgames(rules):
+    """3,000 in each of the six games, 18,000 together, up to ten empty squares."""
+    own, opp = endgames(rules, 3000, 10, seed=1)
+    assert np.bincount(rules.square_count - np.bitwise_count(own | opp), minlength=11)[10] > 100
+    np.testing.assert_array_equal(solve_batch(own, opp, rules), brute_force.values(own, opp, rules))
+
+
+@pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
+    start = Position.initial(Rules(4, variant))
+    solution = solve(start, threads=threads)
+    assert (solution.score, solution.lower, solution.upper) == (score, score, score)
+    assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # they are images of each other
+
+
+def ffo(paths, numbers):
+    """The FFO problems of those numbers: the files are in order, one problem a line."""
+    problems = [problem for path in paths for problem in read_obf(path)]
+    assert len(problems) == 44
+    return [(number, problems[number - 1]) for number in numbers]
+
+
+def test_ffo_problems_up_to_39(ffo_paths):
+    """37 and 38 take many seconds: they are in the slow test."""
+    solver = Solver()
+    for number, problem in ffo(sorted(ffo_paths, key=first_number), [*range(1, 37), 39]):
+        solver.table.clear()
+        assert solver.solve(problem.position).score == problem.best_score, number
+
+
+def first_number(path):
+    return int(path.stem.split("-")[1])
+
+
+@pytest.mark.slow
+def test_ffo_problems_37_and_38(ffo_paths):
+    solver = Solver(threads=2, table=Table(256))
+    for number, problem in ffo(sorted(ffo_paths, key=first_number), [37, 38]):
+        assert solver.solve(problem.position).score == problem.best_score, number
+
+
+@pytest.mark.slow
+def test_ffo_problems_40_to_44():
+    """Their scores, within the 300 million nodes that they may take together."""
+    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
+        problems = list(read_obf(path))
+    solver, nodes = Solver(table=Table(256)), 0
+    assert len(problems) == 5
+    for problem in problems:
+        solver.table.clear()
+        solution = solver.solve(problem.position)
+        assert solution.score == problem.best_score
+        nodes += solution.nodes
+    assert nodes <= 300_000_000
+
+
+def test_every_listed_move_of_short_ffo_problems(ffo_paths):
+    solver = Solver()
+    checked = 0
+    for number, problem in ffo(sorted(ffo_paths, key=first_number), range(1, 40)):
+        if problem.position.empties <= 15:
+            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
+            checked += len(problem.scores)
+    assert checked > 60
+
+
+@every_game
+def test_all_moves_have_their_exact_values_best_first(rules):
+    for position in positions(*endgames(rules, 20, 6, seed=2), rules):
+        values = solve_all_moves(position)
+        assert values == {move: -brute_force.value(position.play(move)) for move in position.legal_moves()}
+        assert list(values.values()) == sorted(values.values(), reverse=True)
+
+
+# --- who wins, windows, guesses, lines ------------------------------------------------------------
+
+
+@every_game
+def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
+    solver = Solver(rules, table=Table(1))
+    draws = 0
+    for position in positions(*endgames(rules, 90, 8, seed=3), rules):
+        result, score = solver.solve(position, wld=True), brute_force.value(position)
+        assert (result.score, result.proven) == (np.sign(score), True)
+        assert (result.move is None) == position.is_over()
+        if result.move:
+            assert np.sign(-brute_force.value(position.play(result.move))) == result.score
+        draws += score == 0
+    assert draws > 0
+
+
+@pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
+def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
+    misleading = Table(0.01)
+    misleading.words()[:] = np.random.default_rng(0).integers(0, 2**64, misleading.words().size, np.uint64)
+    for position in positions(*endgames(rules, 20, 9, seed=4), rules):
+        score = brute_force.value(position)
+        most = rules.square_count
+        for guess in (-most, score - 1, score, score + 1, 3, most, 1000):
+            assert Solver(rules, table=Table(0.1)).solve(position, guess=guess).score == score
+        for window in ((score, score), (score - 2, score), (score, score + 2), (score - 1, score + 1), (-most, score)):
+            if -most <= window[0] and window[1] <= most:
+                assert Solver(rules, table=Table(0.1)).solve(position, window=window).score == score
+        assert Solver(rules, table=Table(0.1)).solve(position, hints=misleading).score == score
+
+
+def test_a_window_that_cannot_be_is_refused():
+    position = positions_with(9, 1)[0]
+    assert solve(position).score < 40
+    with pytest.raises(ReversiError, match=r"window \(62, 64\): expected a range that the value lies in"):
+        Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
+    for window in ((4, 2), (-66, 0), (0, 65)):
+        with pytest.raises(ReversiError, match=r"window \(.*\): expected two numbers in order from -64 to 64"):
+            Solver().solve(position, window=window)
+
+
+@every_game
+def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
+    solver = Solver(rules, table=Table(0.01))
+    passes = 0
+    for position in positions(*endgames(rules, 60, 10, seed=5), rules):
+        solution = solver.solve(position)
+        last = position.play_all(solution.pv)
+        assert last.is_over()
+        assert last.score(position.turn) == solution.score
+        assert solution.move == (solution.pv[0] if solution.pv else None)
+        passes += "pass" in solution.pv
+    assert passes > 0
+
+
+# --- special positions ----------------------------------------------------------------------------
+
+
+@every_game
+def test_a_finished_game_has_its_score_and_no_move(rules):
+    everything = "X" * (rules.square_count - 2) + "--"
+    over = Position.from_text(everything, rules=rules)
+    solution = solve(over)
+    assert (solution.score, solution.move, solution.pv) == (rules.sign * rules.square_count, None, ())
+    assert solve_all_moves(over) == {}
+    assert solve(over, wld=True).score == rules.sign
+
+
+def must_pass_positions(rules, most_empties, count):
+    found = [p for p in positions(*endgames(rules, 1500, most_empties, seed=6), rules) if p.must_pass()]
+    assert len(found) >= count
+    return found[:count]
+
+
+@every_game
+def test_a_pass_at_the_root_is_the_first_move(rules):
+    for position in must_pass_positions(rules, 8, 8):
+        solution = solve(position, table=Table(0.1))
+        assert solution.score == brute_force.value(position)
+        assert (solution.move, solution.pv[0]) == ("pass", "pass")
+        assert solve_all_moves(position, table=Table(0.1)) == {"pass": solution.score}
+
+
+def test_positions_of_another_game_are_refused():
+    for rules in (Rules(6), Rules(8, "reversed")):
+        with pytest.raises(ReversiError, match="expected one of"):
+            Solver().solve(Position.initial(rules))
+    parallel = positions_with(5, 1, Rules(6, start="parallel"))[0]  # another start, the same game
+    assert Solver(Rules(6)).solve(parallel).score == brute_force.value(parallel)
+
+
+def test_a_table_of_another_game_is_refused():
+    table = Table(0.1)
+    solve(positions_with(8, 1, Rules(6))[0], table=table)
+    for rules in (Rules(8), Rules(6, "reversed")):
+        with pytest.raises(ReversiError, match="table with exact values of 6x6 normal: expected one with"):
+            solve(positions_with(8, 1, rules)[0], table=table)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, 2000, None])
+def test_bad_thread_counts_are_named(threads):
+    with pytest.raises(ReversiError, match="threads=.*: expected a whole number from 1 to 1024"):
+        Solver(threads=threads)
+
+
+# --- stability cut-offs ---------------------------------------------------------------------------
+
+
+@njit
+def _best_possible(works, own, opp):
+    bounds = np.empty(own.size, np.int64)
+    for i in range(own.size):
+        bounds[i] = endgame.best_possible(works[0], own[i], opp[i])
+    return bounds
+
+
+@njit
+def _null_window(works, own, opp, alpha, count):
+    works[0].nodes = 0
+    return endgame.null_window(works[0], own, opp, alpha, count), works[0].nodes
+
+
+@every_game
+def test_stability_bounds_hold_and_cut_in_both_games(rules):
+    """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
+    own, opp = endgames(rules, 1200, 8, seed=7)
+    works, table = make_works(rules, 1), Table(0.1)
+    table.attach(works, "exact values")
+    bounds, scores = _best_possible(works, own, opp), brute_force.values(own, opp, rules)
+    assert (scores <= bounds).all()
+    assert (scores == bounds).sum() > 50
+    empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
+    triggered = 0
+    for i in np.flatnonzero((empties > endgame.PARITY_EMPTIES) & (bounds < rules.square_count)):
+        if bounds[i] >= endgame.STABILITY_FROM[empties[i]]:
+            bound, nodes = _null_window(works, own[i], opp[i], bounds[i], empties[i])
+            assert (bound, nodes) == (bounds[i], 1)
+            triggered += 1
+    assert triggered > 5 or rules.size == 4
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3, None])
+@pytest.mark.parametrize("rules", [GAMES[1], GAMES[4]], ids=game_name)
+def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
+    own, opp = endgames(rules, 300, 8, seed=8)
+    reports = []
+    scores = solve_batch(own, opp, rules, threads=threads, progress=reports.append)
+    np.testing.assert_array_equal(scores, brute_force.values(own, opp, rules))
+    assert scores.dtype == np.int8
+    assert len(reports) > 2
+    assert reports == sorted(reports)
+    assert reports[-1] == 300
+
+
+def test_an_empty_batch_and_bad_batches():
+    nothing = np.zeros(0, np.uint64)
+    assert solve_batch(nothing, nothing).size == 0
+    with pytest.raises(ReversiError, match="both colours"):
+        solve_batch(np.array([3], np.uint64), np.array([1], np.uint64))
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        solve_batch(nothing, nothing, threads=0)
+
+
+def test_a_batch_whose_progress_fails_ends_at_once():
+    """An error or Ctrl-C in the callback must not wait for the rest of a long job."""
+    own, opp = batch.random_positions(64 * 2000, 46)
+    began = time.perf_counter()
+
+    def fail(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve_batch(own, opp, progress=fail)
+    assert time.perf_counter() - began < 20  # all of it would take minutes
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_the_number_of_threads_does_not_change_a_score():
+    for rules in (Rules(8), Rules(8, "reversed")):
+        for position in positions_with(16, 6, rules, seed=9):
+            scores = {threads: solve(position, threads=threads, table=Table(1)).score for threads in (1, 2, 8)}
+            assert len(set(scores.values())) == 1, position
+
+
+def test_eight_threads_of_searches_on_one_small_table():
+    """Each thread solves all positions, in another order: the table is a battlefield, and no result may show it."""
+    rules, table = Rules(8), Table(0.02)
+    own, opp = batch.random_positions(120, 49, rules, seed=10)
+    expected = solve_batch(own, opp, rules)
+    wrong = []
+
+    def work(number):
+        solver = Solver(rules, table=table)
+        for i in np.random.default_rng(number).permutation(own.size):
+            score = solver.solve(Position(rules, int(own[i]), int(opp[i]))).score
+            if score != expected[i]:
+                wrong.append((number, i, score))
+
+    in_threads(work, 8)
+    assert wrong == []
+
+
+def in_threads(work, count):
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
+    own, opp = batch.random_positions(40, 50, seed=11)
+    expected = solve_batch(own, opp)
+    solver, answers = Solver(table=Table(0.1)), {}
+
+    def work(number):
+        for i in range(number, own.size, 4):
+            answers[i] = solver.solve(Position(Rules(), int(own[i]), int(opp[i]))).score
+
+    in_threads(work, 4)
+    assert [answers[i] for i in range(own.size)] == expected.tolist()
+
+
+# --- stopping -------------------------------------------------------------------------------------
+
+
+def stopped_after(seconds, solver, ask):
+    """What *ask* returns when the solver is stopped after *seconds*, and how long it took from there."""
+    results = []
+    thread = threading.Thread(target=lambda: results.append(ask()))
+    thread.start()
+    time.sleep(seconds)
+    began = time.perf_counter()
+    solver.stop()
+    thread.join()
+    return results[0], time.perf_counter() - began
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
+    solver = Solver(threads=threads, table=Table(4))
+    solver.load_kernels()
+    long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
+    score, waits = solve(short).score, []
+    for i in range(20):
+        solution, waited = stopped_after(0.005 + 0.002 * i, solver, lambda: solver.solve(long))
+        assert not solution.proven
+        assert solution.lower < solution.upper
+        assert solution.move in long.legal_moves()
+        waits.append(waited)
+        assert solver.solve(short).score == score
+    assert np.median(waits) < 0.02
+
+
+def test_a_stop_ends_all_moves_too():
+    """It must not only end the move that is being solved, and let the next one run for hours."""
+    solver = Solver(table=Table(4))
+    solver.load_kernels()
+    values, waited = stopped_after(0.05, solver, lambda: solver.solve_all_moves(positions_with(LONG, 1)[0]))
+    assert values == {}
+    assert waited < 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_with_a_node_limit_the_bounds_are_true(threads):
+    solver = Solver(threads=threads, table=Table(1))
+    proven = 0
+    for position in positions_with(16, 4, seed=12):
+        full = solve(position)
+        for limit in (0, 1, 10, 1000, full.nodes // 4, full.nodes // 2, full.nodes, 2 * full.nodes):
+            solver.table.clear()
+            solution = solver.solve(position, node_limit=limit)
+            assert solution.lower <= full.score <= solution.upper
+            assert solution.nodes <= threads * (limit + 2000)
+            assert solution.move in position.legal_moves()
+            if solution.pv:
+                assert solution.proven
+                assert -solve(position.play(solution.move)).score == full.score
+            proven += solution.proven
+    assert 4 <= proven < 32
+
+
+def test_all_moves_under_a_node_limit_are_left_out_rather_than_wrong():
+    position = positions_with(14, 1, seed=13)[0]
+    exact, solver = solve_all_moves(position), Solver(table=Table(1))
+    some = solver.solve_all_moves(position, node_limit=2000)
+    assert some.items() < exact.items()
+    assert solver.solve_all_moves(position) == exact
+
+
+def test_bounds_can_be_watched_while_solving():
+    solver, position = Solver(table=Table(4)), positions_with(LONG, 1)[0]
+    thread = threading.Thread(target=solver.solve, args=(position,))
+    thread.start()
+    time.sleep(0.2)
+    lower, upper, nodes = solver.bounds()
+    solver.stop()
+    thread.join()
+    assert -64 <= lower < upper <= 64
+    assert nodes > 1000

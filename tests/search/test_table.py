@@ -1,0 +1,270 @@
+"""The transposition table: entries come back as stored, for exactly their position, and the right ones give way."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+
+from reversi_env import ReversiError
+from search.core import table as core
+from search.core.table import NO_MOVE, WAYS, WORDS_PER_ENTRY
+from search.table import Table
+
+bounds = st.integers(-core.LIMIT, core.LIMIT)
+moves = st.integers(0, NO_MOVE)
+bytes_ = st.integers(0, 255)
+boards = st.integers(0, 2**64 - 1)
+
+
+class OneBucket:
+    """A table of eight buckets, in which all positions are made to meet in the first one."""
+
+    def __init__(self):
+        self.table = Table(0.001)
+
+    @property
+    def entries(self):
+        return self.table.words()[: WAYS * WORDS_PER_ENTRY].reshape(WAYS, WORDS_PER_ENTRY)
+
+    def store(self, own, opp, lower=0, upper=0, move=NO_MOVE, depth=1, generation=0):
+        core.store(self.table.address, 0, np.uint64(own), np.uint64(opp), lower, upper, move, depth, generation)
+
+    def probe(self, own, opp):
+        return core.probe(self.table.address, 0, np.uint64(own), np.uint64(opp))
+
+    def holds(self, own):
+        return bool(self.probe(own, 0))
+
+
+def unpacked(data):
+    parts = (core.lower_of, core.upper_of, core.move_of, core.second_move_of, core.depth_of, core._generation_of)
+    return tuple(part(np.uint64(data)) for part in parts)
+
+
+# --- what an entry holds --------------------------------------------------------------------------
+
+
+@given(st.tuples(bounds, bounds, moves, moves, bytes_, bytes_))
+def test_all_parts_of_an_entry_survive_packing(parts):
+    assert unpacked(core.pack(*parts)) == parts
+
+
+def test_the_extremes_survive_packing_and_no_entry_looks_like_none():
+    """`probe` says "none" by 0, so the data word of a stored entry must never be 0."""
+    for lower in (-core.LIMIT, 0, core.LIMIT):
+        for rest in ((-core.LIMIT, 0, 0, 0, 0), (core.LIMIT, NO_MOVE, NO_MOVE, 255, 255)):
+            data = core.pack(lower, *rest)
+            assert unpacked(data) == (lower, *rest)
+            assert data != 0
+
+
+def test_generations_wrap_around():
+    assert core._generation_of(core.pack(0, 0, 0, 0, 0, 256 + 3)) == 3
+
+
+# --- whose entry it is ----------------------------------------------------------------------------
+
+
+@given(boards, boards, boards, boards, bounds, st.sampled_from([0, 9, 255]))
+def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_opp, lower, depth):
+    bucket = OneBucket()
+    bucket.store(own, opp, lower, core.LIMIT, 7, depth)
+    if (own, opp) != (0, 0):  # the empty board, which nobody searches, looks like an empty entry
+        assert unpacked(bucket.probe(own, opp)) == (lower, core.LIMIT, 7, NO_MOVE, depth, 0)
+    if (other_own, other_opp) != (own, opp):
+        assert bucket.probe(other_own, other_opp) == 0
+    if own != opp:
+        assert bucket.probe(opp, own) == 0
+
+
+def test_one_changed_square_is_another_position():
+    own, opp = 0x0000_0008_1000_0000, 0x0000_0010_0800_0000
+    bucket = OneBucket()
+    bucket.store(own, opp, -5, 5)
+    for sq in range(64):
+        assert bucket.probe(own ^ 1 << sq, opp) == 0
+        assert bucket.probe(own, opp ^ 1 << sq) == 0
+    assert bucket.probe(own, opp) != 0
+
+
+def test_an_empty_table_knows_nothing():
+    assert all(OneBucket().probe(own, 0) == 0 for own in range(1, 50))
+
+
+# --- torn entries ---------------------------------------------------------------------------------
+
+
+def torn_mixtures(bucket_of_one, bucket_of_other):
+    """Every mixture of the words of two entries that is neither of the two."""
+    one, other = bucket_of_one.entries[0].copy(), bucket_of_other.entries[0].copy()
+    for pattern in range(1, 7):
+        chosen = np.array([pattern >> word & 1 for word in range(WORDS_PER_ENTRY)], bool)
+        yield np.where(chosen, one, other)
+
+
+@given(boards, boards, boards, boards, bounds, bounds)
+def test_words_of_two_positions_mixed_up_belong_to_neither(own, opp, other_own, other_opp, lower, other_lower):
+    one, other, torn = OneBucket(), OneBucket(), OneBucket()
+    one.store(own, opp, lower, core.LIMIT, 3, 20)
+    other.store(other_own, other_opp, other_lower, core.LIMIT, 5, 20)
+    whole = {tuple(one.entries[0]), tuple(other.entries[0])}
+    for words in torn_mixtures(one, other):
+        if tuple(words) in whole:
+            continue
+        torn.entries[0] = words
+        assert torn.probe(own, opp) == 0
+        assert torn.probe(other_own, other_opp) == 0
+
+
+data_of_one_position = st.tuples(bounds, bounds, moves, st.just(12), bytes_)
+
+
+@given(boards, boards, data_of_one_position, data_of_one_position)
+def test_two_writes_of_one_position_torn_apart_make_no_position_near_it(own, filled, data, other_data):
+    """Mixed by plain ``^ data`` they would: discs change colour, appear or disappear where the two data words differ."""
+    own, opp = own & filled, filled & ~own
+    one, other, torn = OneBucket(), OneBucket(), OneBucket()
+    one.store(own, opp, *data)
+    other.store(own, opp, *other_data)
+    if data == other_data or filled == 0:
+        return
+    difference = int(one.entries[0, 2] ^ other.entries[0, 2])
+    for words in torn_mixtures(one, other):
+        torn.entries[0] = words
+        for mine in (own, own ^ difference):
+            for theirs in (opp, opp ^ difference):
+                assert torn.probe(mine, theirs) == 0
+
+
+def test_one_bit_of_the_data_moves_many_squares():
+    """What a torn entry seems to belong to is so far from any position nearby that no search comes there."""
+    for data in (0, 0x0102_4040_8003_7FFD, 2**64 - 1):
+        for bit in range(64):
+            moved = int(core._scrambled(np.uint64(data))) ^ int(core._scrambled(np.uint64(data ^ 1 << bit)))
+            assert moved.bit_count() >= 8, bit
+
+
+# --- keeping and giving way -----------------------------------------------------------------------
+
+
+def test_bounds_of_equal_depth_are_narrowed_and_moves_are_remembered():
+    bucket = OneBucket()
+    bucket.store(1, 2, -10, 20, 11, 8)
+    bucket.store(1, 2, -30, 6, NO_MOVE, 8)
+    assert unpacked(bucket.probe(1, 2))[:5] == (-10, 6, 11, NO_MOVE, 8)
+    bucket.store(1, 2, 0, 30, 13, 8)
+    assert unpacked(bucket.probe(1, 2))[:5] == (0, 6, 13, 11, 8)
+
+
+def test_contradicting_bounds_do_not_cross():
+    """Estimates of one depth may differ between searches; an entry with lower > upper would answer every question wrongly."""
+    bucket = OneBucket()
+    bucket.store(1, 2, -32_000, 6, NO_MOVE, 8)
+    bucket.store(1, 2, 10, 32_000, 13, 8)
+    assert unpacked(bucket.probe(1, 2))[:2] == (10, 32_000)
+    bucket.store(1, 2, -32_000, 6, NO_MOVE, 8)
+    assert unpacked(bucket.probe(1, 2))[:2] == (-32_000, 6)
+
+
+def test_a_deeper_result_replaces_and_a_shallower_one_does_not():
+    bucket = OneBucket()
+    bucket.store(1, 2, -10, 10, 11, 8)
+    bucket.store(1, 2, 40, 50, 12, 9)
+    assert unpacked(bucket.probe(1, 2))[:5] == (40, 50, 12, 11, 9)
+    bucket.store(1, 2, 0, 1, 13, 7)
+    assert unpacked(bucket.probe(1, 2))[:5] == (40, 50, 12, 11, 9)
+
+
+def test_in_a_new_generation_a_shallower_result_replaces():
+    bucket = OneBucket()
+    bucket.store(1, 2, -10, 10, 11, 8, generation=1)
+    bucket.store(1, 2, 0, 1, 13, 7, generation=2)
+    assert unpacked(bucket.probe(1, 2)) == (0, 1, 13, 11, 7, 2)
+
+
+def test_three_entries_are_kept_by_depth_and_the_fourth_takes_the_rest():
+    bucket = OneBucket()
+    for own, depth in ((1, 20), (2, 15), (3, 10)):
+        bucket.store(own, 0, depth=depth, generation=1)
+    bucket.store(4, 0, depth=5, generation=1)  # shallower than all three: to the fourth place
+    bucket.store(5, 0, depth=4, generation=1)  # again, though shallower than what lies there
+    assert [bucket.holds(own) for own in range(1, 6)] == [True, True, True, False, True]
+    bucket.store(6, 0, depth=12, generation=1)  # deeper than the shallowest of the three
+    assert [bucket.holds(own) for own in range(1, 7)] == [True, True, False, False, True, True]
+
+
+def test_entries_of_earlier_generations_give_way_first_however_deep():
+    bucket = OneBucket()
+    for own, depth, generation in ((1, 60, 6), (2, 3, 7), (3, 4, 7), (4, 2, 7)):
+        bucket.store(own, 0, depth=depth, generation=generation)
+    assert [bucket.holds(own) for own in range(1, 5)] == [True, True, True, True]
+    bucket.store(5, 0, depth=1, generation=7)
+    assert [bucket.holds(own) for own in range(1, 6)] == [False, True, True, True, True]
+
+
+# --- the memory -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("megabytes", [0.001, 1, 1.5, 64, 100, 1024, 4096])
+def test_tables_from_small_to_four_gibibytes(megabytes):
+    """At most the size asked for and more than half of it less one bucket; the far end is as good as the near one."""
+    table = Table(megabytes)
+    assert megabytes / 2 - 0.0002 < table.megabytes <= megabytes
+    assert table.megabytes == (table.bucket_mask + 1) * 96 / 2**20
+    stored = np.arange(1, 301 if megabytes > 100 else 4001, dtype=np.uint64)  # every page touched is memory taken
+    found, highest = _store_and_probe(table.address, table.bucket_mask, stored)
+    if megabytes < 1:
+        assert found == WAYS * (table.bucket_mask + 1)
+        assert table.fill() == 1
+    else:
+        assert found > 0.99 * stored.size
+        assert highest * 8 > 0.95 * table.megabytes * 2**20
+
+
+@njit
+def _store_and_probe(address, bucket_mask, stored):
+    """Store a position for each number, then count those found with their own data; and the highest word used."""
+    highest = 0
+    for own in stored:
+        bucket = core.bucket_of(own, ~own, bucket_mask)
+        core.store(address, bucket, own, ~own, np.int64(own), 32000, 1, 5, 1)
+        highest = max(highest, bucket)
+    found = 0
+    for own in stored:
+        data = core.probe(address, core.bucket_of(own, ~own, bucket_mask), own, ~own)
+        if data:
+            found += core.lower_of(data) == np.int64(own)
+    return found, highest
+
+
+@pytest.mark.parametrize("megabytes", [0, -1, 0.0001, float("nan"), float("inf"), 2**21, "64", None, True])
+def test_bad_sizes_are_named(megabytes):
+    with pytest.raises(ReversiError, match="MiB: expected a number from 0.001 to"):
+        Table(megabytes)
+
+
+def test_clear_forgets_everything_and_generations_are_counted_round():
+    table = Table(0.001)
+    works = np.zeros(2, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    for _ in range(257):
+        table.new_search()
+    table.attach(works, "notes")
+    assert (works["generation"] == 1).all()
+    assert (works["table"] == table.address).all()
+    core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
+    assert table.fill() > 0
+    table.clear()
+    assert (table.fill(), table.generation) == (0, 0)
+
+
+def test_a_table_holds_one_kind_of_values_at_a_time():
+    """Scores of one game, or estimates, taken for those of another would be wrong results without a sign of it."""
+    table = Table(0.001)
+    works = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    table.attach(works, "apples")
+    table.attach(works, "apples")
+    with pytest.raises(ReversiError, match="table with apples: expected one with pears, or a cleared one"):
+        table.attach(works, "pears")
+    table.clear()
+    table.attach(works, "pears")

@@ -75,7 +75,9 @@ def _solve_file(file: str, variant: str, threads: int, table: float, all_moves: 
 
 
 def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> dict[str, Any]:
-    solution = solver.solve(position)
+    from play.commands.interruptible import interruptible
+
+    solution = interruptible(lambda: solver.solve(position), solver.stop)
     result = {
         "line": line,
         "score": solution.score,
@@ -86,7 +88,8 @@ def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> di
         "empties": position.empties,
     }
     if all_moves:
-        result["moves"] = [{"move": move, "score": score} for move, score in solver.solve_all_moves(position).items()]
+        scores = interruptible(lambda: solver.solve_all_moves(position), solver.stop)
+        result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]
     return result
 
 

@@ -22,7 +22,6 @@ def analyse(
 ) -> None:
     """Search a position: best move, value in discs for the side to move, expected line."""
     from play.commands.inputs import typed_position
-    from play.commands.interruptible import interruptible
     from reversi_env import ReversiError
     from search.agents import SearchAgent, make, parse_spec
 
@@ -33,8 +32,7 @@ def analyse(
     player = make(agent, time=time, depth=depth, threads=threads)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
-    engine = player.prepare(position.rules)
-    found = interruptible(lambda: player.search(position, multi_pv=multi_pv), engine.stop)
+    found = player.search(position, multi_pv=multi_pv)
     result: dict[str, Any] = {
         "move": found.move,
         "value": found.value,

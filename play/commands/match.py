@@ -41,8 +41,7 @@ def match(
     players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         task = progress.add_task(f"{agent_a} – {agent_b}", total=games)
         result = play_match(
             players[0],

@@ -75,9 +75,7 @@ def _solve_file(file: str, variant: str, threads: int, table: float, all_moves: 
 
 
 def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> dict[str, Any]:
-    from play.commands.interruptible import interruptible
-
-    solution = interruptible(lambda: solver.solve(position), solver.stop)
+    solution = solver.solve(position)
     result = {
         "line": line,
         "score": solution.score,
@@ -88,8 +86,7 @@ def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> di
         "empties": position.empties,
     }
     if all_moves:
-        scores = interruptible(lambda: solver.solve_all_moves(position), solver.stop)
-        result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]
+        result["moves"] = [{"move": move, "score": score} for move, score in solver.solve_all_moves(position).items()]
     return result
 
 

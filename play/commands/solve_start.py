@@ -51,7 +51,6 @@ class _Job:
         self.solver = Solver(rules, threads=threads, table=self.table)
         self.solution: Any = None
         self.failure: BaseException | None = None
-        self.done = threading.Event()  # not Thread.is_alive, which is wrong after Ctrl-C in Thread.join
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
         self.began = perf_counter()
@@ -61,13 +60,14 @@ class _Job:
             self._resume(checkpoint)
 
     def run(self, seconds_between: float) -> None:
-        """Solve, showing the bounds, until done or interrupted; what is known is saved in either case."""
+        """Solve, showing the bounds, until done or interrupted; interrupted, save and raise."""
         thread = threading.Thread(target=self._solve)
         thread.start()
         saved = perf_counter()
         try:
             with _status() as status:
-                while not self.done.wait(0.5):
+                while thread.is_alive():
+                    thread.join(0.5)
                     status(self._describe())
                     if self.checkpoint and perf_counter() - saved > seconds_between:
                         self._save()
@@ -75,10 +75,9 @@ class _Job:
         except KeyboardInterrupt:
             print("stopping, and saving what is known …", file=sys.stderr)
         finally:
-            while not self.done.is_set():  # asked again, should the solver not have begun yet
+            while thread.is_alive():  # asked again, should the solver not have begun yet
                 self.solver.stop()
-                self.done.wait(0.1)
-            thread.join()
+                thread.join(0.1)
             if self.checkpoint:
                 self._save()
         if self.failure is not None:
@@ -107,8 +106,6 @@ class _Job:
             self.solution = self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2)
         except BaseException as error:  # shown by the watching thread
             self.failure = error
-        finally:
-            self.done.set()
 
     def _seconds(self) -> float:
         return float(self.known["seconds"]) + perf_counter() - self.began
@@ -147,7 +144,7 @@ class _Job:
 
     def _resume(self, path: Path) -> None:
         try:
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
+            with np.load(path, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
             game = tuple(header[key] for key in ("format", "size", "variant"))
             known = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}

@@ -22,7 +22,7 @@ from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 #: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
-KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core")
+KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core", "train/core")
 _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 #: Source fingerprints of numba types whose meaning was registered from outside (an evaluator's record type): a kernel compiled

@@ -1,0 +1,130 @@
+"""Searching arrays of positions to a fixed depth over any evaluator, on all cores: what labels are made with."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import ReversiError, Rules
+from reversi_env.batch import checked_boards
+from reversi_env.errors import shown
+from search.core.batch_search import search_many
+from search.core.midgame import ENGINE, UNIT
+from search.evaluators import get
+from search.solver import NO_NODE_LIMIT, checked_threads
+from search.table import Table
+
+#: Positions that a thread takes at a time.
+CHUNK = 64
+#: Table of each thread, in MiB: small enough for the processor's cache.
+TABLE = 1.0
+DEEPEST = 60
+
+
+class HasRecord(Protocol):
+    """Anything that gives a compiled evaluator's data for a game: an `Evaluator`, or a network."""
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """An array of one record."""
+        ...
+
+
+def search_batch(
+    own: ArrayLike,
+    opp: ArrayLike,
+    evaluator: HasRecord | str,
+    rules: Rules | None = None,
+    depth: int = 4,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> NDArray[np.float32]:
+    """Values in discs for the side to move, of arrays of positions searched to *depth* plies.
+
+    A pass uses up no depth. A position whose game always ends within the depth gets its exact score, which the rules'
+    objective signs; depth 0 is the evaluator's own value. *progress* is called with the number of positions searched so
+    far; if it raises, or on Ctrl-C, the search ends. *threads* is by default the number of cores. The values depend on
+    the positions alone, not on their order or on the threads.
+
+    >>> own, opp = np.array([0x0000000810000000], np.uint64), np.array([0x0000001008000000], np.uint64)
+    >>> search_batch(own, opp, "discs", depth=2).tolist()
+    [0.0]
+    """
+    rules = rules or Rules()
+    own, opp = checked_boards(own, opp, rules)
+    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
+        raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
+    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
+    nets = (get(evaluator) if isinstance(evaluator, str) else evaluator).record(rules)
+    job = _Job(own, opp, nets, rules, int(depth))
+    done = 0
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for future in as_completed([pool.submit(job.run, rows) for rows in job.chunks()]):
+                done += future.result()
+                progress(done)
+        finally:
+            job.stop()
+            pool.shutdown(cancel_futures=True)
+    return (job.values / UNIT).astype(np.float32)
+
+
+class _Job:
+    """One call of `search_batch`: its positions, and a record and a table for each thread."""
+
+    def __init__(self, own: np.ndarray, opp: np.ndarray, nets: np.ndarray, rules: Rules, depth: int) -> None:
+        self.own, self.opp, self.nets, self.rules, self.depth = own, opp, nets, rules, depth
+        self.values = np.zeros(own.size, np.int64)
+        self.empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
+        self._local = threading.local()
+        self._all_works: list[np.ndarray] = []
+
+    def chunks(self) -> Iterator[np.ndarray]:
+        """Indices of positions with equally many empties each, as `search_many` wants them, most empties first."""
+        order = np.argsort(-self.empties, kind="stable")
+        borders = np.flatnonzero(np.diff(self.empties[order])) + 1
+        for group in np.split(order, borders):
+            for start in range(0, group.size, CHUNK):
+                yield group[start : start + CHUNK]
+
+    def run(self, rows: np.ndarray) -> int:
+        """Search the positions of *rows*; how many there are."""
+        works = self._works(int(self.empties[rows[0]]))
+        values = np.zeros(rows.size, np.int64)
+        search_many(works, self.nets, self.own[rows], self.opp[rows], self.depth, values)
+        self.values[rows] = values
+        return rows.size
+
+    def stop(self) -> None:
+        """Make the threads return as soon as they can; what they have not finished stays 0."""
+        for works in self._all_works:
+            works["stop"] = 1
+
+    def _works(self, empties: int) -> np.ndarray:
+        """The calling thread's record, with a table that knows of no roots with other empties."""
+        local = self._local
+        if not hasattr(local, "works"):
+            local.table, local.works, local.empties = Table(TABLE), _make_works(self.rules), empties
+            local.table.attach(local.works, "estimates")
+            self._all_works.append(local.works)
+        if local.empties != empties:
+            local.table.words()[:] = 0
+            local.empties = empties
+        return local.works
+
+
+def _make_works(rules: Rules) -> np.ndarray:
+    """The ENGINE record of one thread."""
+    works = np.zeros(1, ENGINE)
+    works["playable"] = rules.playable
+    works["squares"] = rules.square_count
+    works["sign"] = rules.sign
+    works["node_limit"] = NO_NODE_LIMIT
+    works["cut_slope"] = 1.0
+    return works

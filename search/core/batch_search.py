@@ -1,0 +1,41 @@
+"""Searching many positions to one depth, without a word of Python between them.
+
+Built on `midgame.negamax`, and with its conventions: values are UNITs for the side to move, a pass uses up no depth, a
+game that ends within the depth counts its exact score.
+
+**Why the values do not depend on the order of the positions**, though all of them use one table: every position of a
+call has the same number of empty squares. A position that is met *k* moves below any of them has *k* empty squares
+fewer, and is always searched to the same depth. So each bound that the table holds for a search to the full depth
+bounds the one true value of that depth, whichever root it was found under. (With roots of different empties, an entry
+left by a root further up would be deeper than asked for, and would be used all the same.) The caller must give a
+cleared table to positions with another number of empties.
+"""
+
+from __future__ import annotations
+
+from reversi_env.core.compiling import kernel
+from search.core.midgame import INFINITY, UNIT, negamax
+
+#: From so much depth on a shallower search first tells about where the value lies, and which moves are good.
+GUESS_DEPTH = 4
+#: How much shallower that one is: an even number of plies, since values of odd and even depths differ.
+GUESS_PLIES = 2
+#: Half the width of the first window around the guess.
+WINDOW = 4 * UNIT
+
+
+@kernel
+def search_many(works, nets, own, opp, depth, values):
+    """Write the value to *depth* plies of every position into *values*; return early, the rest unwritten, at a stop."""
+    work, net = works[0], nets[0]
+    for i in range(own.size):
+        low, high = -INFINITY, INFINITY
+        if depth >= GUESS_DEPTH:
+            guess = negamax(work, net, own[i], opp[i], low, high, depth - GUESS_PLIES)
+            low, high = guess - WINDOW, guess + WINDOW
+        value = negamax(work, net, own[i], opp[i], low, high, depth)
+        if value <= low or value >= high:  # outside the window: only a bound
+            value = negamax(work, net, own[i], opp[i], -INFINITY, INFINITY, depth)
+        if work.stop:
+            return
+        values[i] = value

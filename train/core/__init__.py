@@ -1,0 +1,1 @@
+"""Kernels of the training code: everything numba compiles here, and nothing else."""

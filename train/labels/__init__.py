@@ -1,0 +1,13 @@
+"""Labels for learning: positions sampled from noisy games, scored by the solver or by search, kept in Parquet files.
+
+Nothing here imports torch, and pyarrow only when files are read or written: positions can be sampled and labelled in
+memory without it.
+"""
+
+from __future__ import annotations
+
+from train.labels.labellers import ExactLabeller, Labeller, SearchLabeller
+from train.labels.options import LabelError, LabelOptions
+from train.labels.sampling import sample_positions
+
+__all__ = ["ExactLabeller", "LabelError", "LabelOptions", "Labeller", "SearchLabeller", "sample_positions"]

@@ -1,0 +1,134 @@
+"""`LabelOptions`: everything that decides what a data set of labels holds, and how its rows are laid out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.rules import Variant
+
+#: Learning notes, section 9: pure-random boards are worth having, but no more than a fifth of all.
+MOST_RANDOM = 0.2
+MOST_ROWS = 1 << 40
+
+
+class LabelError(ReversiError):
+    """Options that make no data set, or a folder that does not hold the data set that it should."""
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """What to sample and how to label it. Two equal options give the same bytes, on any number of threads.
+
+    * ``size``, ``variant``: the game.
+    * ``count``: positions in all, the same number for each number of empties (one more for some if it does not divide).
+    * ``empties``: lowest and highest number of empty squares, both included.
+    * ``seed``: which games are played.
+    * ``shard_rows``: positions a file; the work that an interruption can lose.
+    * ``labeller``: ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``. The latter solves exactly
+      what has at most ``exact=`` empties (by default six more than the depth) and searches the rest.
+    * ``player``: name of the evaluator whose one-ply choice the games follow when they are not random.
+    * ``noise``: probabilities of a random move; each side of each game draws one.
+    * ``random_share``: share of games that are random to the end, at most a fifth.
+    * ``block_rows``: positions that are sampled and deduplicated together, about 40 bytes of memory each. A data set of *k*
+      blocks plays *k* times as many games, see `train.labels.sampling`.
+    """
+
+    size: int = 8
+    variant: Variant = "normal"
+    count: int = 1_000_000
+    empties: tuple[int, int] = (10, 14)
+    seed: int = 0
+    shard_rows: int = 100_000
+    labeller: str = "exact"
+    player: str = "six-factor"
+    noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
+    random_share: float = 0.1
+    block_rows: int = 1 << 23
+
+    def __post_init__(self) -> None:
+        for name in ("empties", "noise"):  # lists, as JSON has them, are welcome
+            value = getattr(self, name)
+            object.__setattr__(self, name, tuple(value) if isinstance(value, (list, tuple)) else value)
+        rules = self.rules  # refuses a game that does not exist
+        for name, least, most in (
+            ("count", 1, MOST_ROWS),
+            ("seed", 0, (1 << 64) - 1),
+            ("shard_rows", 1, 1 << 30),
+            ("block_rows", 1, 1 << 30),
+        ):
+            _check_whole(name, getattr(self, name), least, most)
+        self._check_empties(rules)
+        self._check_noise()
+        from train.labels.labellers import labeller_plan  # they need options in turn
+        from train.labels.players import player_of
+
+        player_of(self.player)
+        labeller_plan(self.labeller)
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)
+
+    @property
+    def strata(self) -> int:
+        """How many numbers of empties there are."""
+        return self.empties[1] - self.empties[0] + 1
+
+    @property
+    def shards(self) -> int:
+        """How many files there will be."""
+        return -(-self.count // self.shard_rows)
+
+    @property
+    def shards_per_block(self) -> int:
+        """How many files are sampled together."""
+        return max(1, self.block_rows // self.shard_rows)
+
+    @property
+    def blocks(self) -> int:
+        """How many times games are played, each time for another part of the hash space."""
+        return -(-self.shards // self.shards_per_block)
+
+    def rows(self, shard: int) -> range:
+        """The row numbers, within the whole data set, of a shard. Row *k* has ``empties[0] + k % strata`` empties."""
+        return range(shard * self.shard_rows, min((shard + 1) * self.shard_rows, self.count))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    def _check_empties(self, rules: Rules) -> None:
+        most = rules.square_count - 5
+        pair = self.empties
+        if not (isinstance(pair, tuple) and len(pair) == 2 and all(_is_whole(n) for n in pair)):
+            raise LabelError(f"empties={shown(pair)}: expected two whole numbers, lowest and highest")
+        if not 1 <= pair[0] <= pair[1] <= most:
+            raise LabelError(
+                f"empties={pair[0]}-{pair[1]}: expected a range from 1 to {most} on the {self.size}x{self.size} board"
+            )
+
+    def _check_noise(self) -> None:
+        noises = self.noise if isinstance(self.noise, tuple) else ()
+        if not noises or not all(_is_number(p) and 0 <= p <= 1 for p in noises):
+            raise LabelError(f"noise={shown(self.noise)}: expected one or more probabilities from 0 to 1")
+        if not (_is_number(self.random_share) and 0 <= self.random_share <= MOST_RANDOM):
+            raise LabelError(f"random_share={shown(self.random_share)}: expected a number from 0 to {MOST_RANDOM}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    if not _is_whole(value) or not least <= value <= most:
+        raise LabelError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")

@@ -1,0 +1,145 @@
+"""Sampling: which positions a data set holds, decided by its options alone.
+
+**Rows.** Row *k* of the data set has ``low + k % strata`` empties, so that the whole and every shard are flat.
+
+**No duplicates, and no state between shards.** Symmetric images of a position share a key, a hash of the canonical
+form. The key space is cut into as many equal parts as there are blocks; a block (some shards, as many as fit in memory)
+keeps only positions of its own part and remembers the keys that it has. So no position can be in two blocks, and none
+can be twice in a block, and a block needs to know nothing of the others: shards can be made in any order, on any
+machine, after any interruption. All blocks watch the same games from number 0 on, and take the first positions, in the
+order of the games, that fill their rows. The price is that a data set of *k* blocks plays its games *k* times.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env.errors import shown
+from search.solver import checked_threads
+from train.core.sampling import keep_new, play_games
+from train.labels.options import LabelError, LabelOptions
+from train.labels.players import player_of
+
+Boards = NDArray[np.uint64]
+#: Games that a thread plays at a time.
+CHUNK = 1024
+#: Games between two looks at what is still missing.
+MOST_GAMES, FEWEST_GAMES = 1 << 17, 1 << 11
+#: A round is dry for some number of empties if fewer than one position in so many offered is new …
+DRY = 1000
+#: … and after so many dry rounds on end there are no more to be found.
+PATIENCE = 3
+
+
+def sample_positions(options: LabelOptions, shard: int, *, threads: int | None = None) -> tuple[Boards, Boards]:
+    """The boards (own, opp) of one shard, seen by the side to move. The block that it belongs to is kept for the next call."""
+    if isinstance(shard, bool) or not isinstance(shard, int) or not 0 <= shard < options.shards:
+        raise LabelError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
+    own, opp = _block(options, shard // options.shards_per_block, threads)
+    return cut_shard(options, shard, own, opp)
+
+
+def cut_shard(options: LabelOptions, shard: int, own: Boards, opp: Boards) -> tuple[Boards, Boards]:
+    """The shard's own rows of its block."""
+    rows, begin = options.rows(shard), block_rows(options, shard // options.shards_per_block).start
+    piece = slice(rows.start - begin, rows.stop - begin)
+    return own[piece].copy(), opp[piece].copy()
+
+
+def block_rows(options: LabelOptions, block: int) -> range:
+    """The row numbers, within the whole data set, of a block."""
+    first, after = block * options.shards_per_block, min((block + 1) * options.shards_per_block, options.shards)
+    return range(options.rows(first).start, options.rows(after - 1).stop)
+
+
+@lru_cache(maxsize=1)
+def _block(options: LabelOptions, block: int, threads: int | None) -> tuple[Boards, Boards]:
+    return sample_block(options, block, threads=threads)
+
+
+def sample_block(
+    options: LabelOptions,
+    block: int,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda kept: None,
+) -> tuple[Boards, Boards]:
+    """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far."""
+    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
+    sampling = _Sampling(options, block)
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            while not sampling.is_full():
+                sampling.play_round(pool)
+                progress(int(sampling.kept.sum()))
+        finally:
+            pool.shutdown(cancel_futures=True)
+    return sampling.own, sampling.opp
+
+
+class _Sampling:
+    """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
+
+    def __init__(self, options: LabelOptions, block: int) -> None:
+        self.options, self.block = options, block
+        rows = block_rows(options, block)
+        strata = np.arange(options.strata)
+        self.first_row = (strata - rows.start) % options.strata
+        self.quota = np.maximum(0, -((self.first_row - len(rows)) // options.strata))
+        self.own, self.opp = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
+        self.kept, self.found = np.zeros_like(self.quota), np.zeros_like(self.quota)
+        self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
+        self.dry_rounds = np.zeros_like(self.quota)
+        self.games = 0
+        rules = options.rules
+        self.nets = player_of(options.player).record(rules)
+        self.board = (*(np.uint64(b) for b in rules.start_boards), np.uint64(rules.playable), rules.sign)
+
+    def is_full(self) -> bool:
+        """Whether nothing is missing."""
+        return bool((self.kept == self.quota).all())
+
+    def play_round(self, pool: ThreadPoolExecutor) -> None:
+        """Play some games on all threads, then go through their positions in order."""
+        missing = int((self.quota - self.kept).max()) * self.options.strata * self.options.blocks
+        games = -(-min(MOST_GAMES, max(FEWEST_GAMES, missing)) // CHUNK) * CHUNK
+        own, opp, key = (np.empty(games, np.uint64) for _ in range(3))
+        wanted = self.kept < self.quota
+        noises = np.array(self.options.noise, np.float64)
+
+        def run(start: int) -> None:
+            rows = slice(start, start + CHUNK)
+            play_games(
+                *(self.nets, *self.board, self.options.empties[0], wanted, noises, self.options.random_share),
+                *(np.uint64(self.options.seed), np.uint64(self.games + start), own[rows], opp[rows], key[rows]),
+            )
+
+        for _ in pool.map(run, range(0, games, CHUNK)):
+            pass
+        kept_before, found_before = self.kept.copy(), self.found.copy()
+        keep_new(
+            *(own, opp, key, self.board[2], self.options.empties[0], self.block, self.options.blocks, self.seen),
+            *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
+        )
+        self.games += games
+        self._give_up_if_dry(self.kept - kept_before, self.found - found_before)
+
+    def _give_up_if_dry(self, new: np.ndarray, found: np.ndarray) -> None:
+        """Small boards and openings have few positions: say so rather than search for ever."""
+        dry = (new * DRY < np.maximum(found, 1)) & (self.kept < self.quota)
+        self.dry_rounds = np.where(dry, self.dry_rounds + 1, 0)
+        if self.dry_rounds.max() < PATIENCE:
+            return
+        worst = int(np.argmax(self.dry_rounds))
+        options = self.options
+        raise LabelError(
+            f"only {int(self.kept[worst])} of {int(self.quota[worst])} different positions with "
+            f"{options.empties[0] + worst} empties found in {self.games} games on the {options.size}x{options.size} "
+            f"board: expected a smaller count, or other empties than {options.empties[0]}-{options.empties[1]}"
+        )

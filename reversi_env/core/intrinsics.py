@@ -1,7 +1,8 @@
 """The few operations that numba cannot express well in Python: bit counts, and eight directions in SIMD lanes.
 
-Each intrinsic has a plain Python twin of the same meaning (`*_scalar`, or ``int.bit_count`` and friends), which is what
-CPUs without wide vectors compile, what a GPU compiles, and what the tests compare with.
+Each intrinsic has a plain Python twin of the same meaning (``*_scalar``, ``*_by_shifts``, or ``int.bit_count`` and
+friends): what CPUs without wide vectors compile, what a GPU compiles, and what the tests compare with. Everything above
+this file exists once for both targets, since numba compiles any `kernel` for the GPU when a GPU kernel calls it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.core.cpu import CPUContext
+from numba.extending import intrinsic, register_jitable
 
-from reversi_env.core.geometry import AXIS_MASKS, AXIS_STEPS, RAYS
+from reversi_env.core.geometry import AXIS_MASKS, AXIS_STEPS, INNER_COLUMNS, RAYS
 
 I64 = ir.IntType(64)
 I1 = ir.IntType(1)
@@ -53,30 +55,60 @@ def leading_zeros(typing_context: Any, board: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
+@register_jitable
+def _run_up(start, inside, step):
+    """The run of *inside* discs next to *start*, up to six long, towards higher squares."""
+    twice = step + step
+    run = inside & (start << step)
+    run |= inside & (run << step)
+    pairs = inside & (inside << step)
+    run |= pairs & (run << twice)
+    return run | (pairs & (run << twice))
+
+
+@register_jitable
+def _run_down(start, inside, step):
+    """`_run_up` towards lower squares."""
+    twice = step + step
+    run = inside & (start >> step)
+    run |= inside & (run >> step)
+    pairs = inside & (inside >> step)
+    run |= pairs & (run >> twice)
+    return run | (pairs & (run >> twice))
+
+
+@register_jitable
+def _axis_ends(own, inside, step):
+    """Squares just behind a run of *inside* discs next to an *own* disc, along one axis."""
+    return (_run_up(own, inside, step) << step) | (_run_down(own, inside, step) >> step)
+
+
+@register_jitable
+def _axis_closed(square, own, inside, step):
+    """The run of *inside* discs next to *square* along one axis, as far as an *own* disc closes it."""
+    up, down = _run_up(square, inside, step), _run_down(square, inside, step)
+    closed = up if (up << step) & own else np.uint64(0)
+    return closed | (down if (down >> step) & own else np.uint64(0))
+
+
 def run_ends_scalar(own: np.uint64, opp: np.uint64) -> np.uint64:
     """Squares just behind an unbroken run of *opp* discs that starts next to an *own* disc, over all eight directions."""
-    ends = np.uint64(0)
-    for axis in range(4):
-        step = AXIS_STEPS[axis]
-        twice = step + step
-        inside = opp & AXIS_MASKS[axis]
-        run = inside & (own << step)
-        run |= inside & (run << step)
-        pairs = inside & (inside << step)
-        run |= pairs & (run << twice)
-        run |= pairs & (run << twice)
-        ends |= run << step
-        run = inside & (own >> step)
-        run |= inside & (run >> step)
-        pairs = inside & (inside >> step)
-        run |= pairs & (run >> twice)
-        run |= pairs & (run >> twice)
-        ends |= run >> step
-    return ends
+    inner = opp & np.uint64(INNER_COLUMNS)
+    ends = _axis_ends(own, inner, np.uint64(1)) | _axis_ends(own, opp, np.uint64(8))
+    return ends | _axis_ends(own, inner, np.uint64(7)) | _axis_ends(own, inner, np.uint64(9))
+
+
+def outflanked_by_shifts(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
+    """The *opp* discs between square *sq* and an *own* disc: no table and no branch, which is what a GPU likes."""
+    square = np.uint64(1) << np.uint64(sq)
+    inner = opp & np.uint64(INNER_COLUMNS)
+    flipped = _axis_closed(square, own, inner, np.uint64(1)) | _axis_closed(square, own, opp, np.uint64(8))
+    flipped |= _axis_closed(square, own, inner, np.uint64(7))
+    return flipped | _axis_closed(square, own, inner, np.uint64(9))
 
 
 def outflanked_scalar(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
-    """The *opp* discs between square *sq* and an *own* disc, over all eight directions.
+    """`outflanked_by_shifts` by rays from a table, for a CPU without wide vectors.
 
     Upwards, adding one to a ray whose other squares are all set carries through the run of *opp* discs to the first
     square behind it. Downwards, that square is the highest one without an *opp* disc.
@@ -94,8 +126,15 @@ def outflanked_scalar(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
     return flipped
 
 
+def _is_gpu(context: Any) -> bool:
+    """Whether the code is for a GPU."""
+    return not isinstance(context, CPUContext)
+
+
 def _has_wide_vectors(context: Any) -> bool:
-    """Whether four 64-bit lanes with a shift count each are one register on the CPU that is compiled for (AVX2)."""
+    """Whether four 64-bit lanes with a shift count each are one register on the processor that is compiled for (AVX2)."""
+    if _is_gpu(context):
+        return False
     _, _, features = context.codegen().magic_tuple()
     return "+avx2" in features
 
@@ -157,7 +196,8 @@ def outflanked(typing_context: Any, sq: Any, own: Any, opp: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if not _has_wide_vectors(context):
-            return context.compile_internal(builder, outflanked_scalar, signature, args)
+            body = outflanked_by_shifts if _is_gpu(context) else outflanked_scalar
+            return context.compile_internal(builder, body, signature, args)
         lanes = _Lanes(builder, opp=args[2])
         square_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), args[0]))
         own_lanes = lanes.spread(args[1])

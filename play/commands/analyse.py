@@ -2,37 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
 
+if TYPE_CHECKING:
+    from reversi_env import Position
+    from search.agents import SearchAgent
+    from search.limits import SearchResult
+
+BOARD_HELP = "16, 36 or 64 characters X, O, -, row by row; or [b]start[/b]; or 4, 6, 8 for that board's start."
+
 
 def analyse(
-    board: Annotated[str, typer.Argument(help="16, 36 or 64 characters X, O, -, row by row; or [b]start[/b].")],
+    board: Annotated[str, typer.Argument(help=BOARD_HELP)],
     side: Annotated[str, typer.Argument(help="Side to move: X (black) or O (white).")] = "X",
     agent: Annotated[str, typer.Option("--agent", "-a", help="Evaluator to search with.")] = "six-factor",
-    time: Annotated[float | None, typer.Option("--time", help="Seconds; 1 if no limit is given.")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies.", min=1)] = None,
+    time: Annotated[float | None, typer.Option("--time", help="Seconds to think; 1 if no limit is given.")] = None,
+    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1)] = None,
     multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,
-    threads: Annotated[int, typer.Option("--threads", "-t", min=1)] = 1,
+    threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
     variant: VariantName = VariantOption.normal,
     as_json: Json = False,
 ) -> None:
-    """Search a position: best move, value in discs for the side to move, expected line."""
+    """Search a position: best move, value in discs for the side to move, expected line.
+
+    Example: reversi analyse start --depth 8 --multi-pv 4
+
+    Near the end of a game the value is exact, and says so. Ctrl-C ends the
+    search early and shows the best so far.
+    """
     from play.commands.inputs import typed_position
+    from play.commands.interruptible import INTERRUPTED
+
+    position = typed_position(board, side, variant.value)
+    player = _searcher(agent, time, depth, threads)
+    found, interrupted = _search(player, position, multi_pv)
+    if interrupted:
+        print("reversi: interrupted, this is the best so far", file=sys.stderr)
+    if as_json:
+        print_json(_as_dict(found, multi_pv))
+    else:
+        _print(position, found)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _searcher(agent: str, time: float | None, depth: int | None, threads: int) -> SearchAgent:
+    """The agent under the limits given: its own come first, and one second is what is left if there are none."""
     from reversi_env import ReversiError
     from search.agents import SearchAgent, make, parse_spec
 
-    position = typed_position(board, side, variant.value)
     _, options = parse_spec(agent)
     if time is None and depth is None and not options.keys() & {"time", "depth", "nodes", "level"}:
         time = 1.0
     player = make(agent, time=time, depth=depth, threads=threads)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
-    found = player.search(position, multi_pv=multi_pv)
+    return player
+
+
+def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[SearchResult, bool]:
+    """What the engine finds, and whether Ctrl-C cut it short."""
+    from time import perf_counter
+
+    from play.commands.interruptible import interruptible
+
+    engine = player.prepare(position.rules)  # here, where Ctrl-C can end a compilation
+    began = perf_counter()
+    return interruptible(
+        lambda: player.search(position, multi_pv=multi_pv),
+        engine.stop,
+        lambda: f"searching, {perf_counter() - began:.0f} s (Ctrl-C shows the best so far)",
+    )
+
+
+def _as_dict(found: SearchResult, multi_pv: int) -> dict[str, Any]:
+    """The result under the command line's stable keys; values in discs for the side to move."""
     result: dict[str, Any] = {
         "move": found.move,
         "value": found.value,
@@ -44,14 +93,17 @@ def analyse(
     }
     if multi_pv > 1:
         result["moves"] = [{"move": entry.move, "value": entry.value} for entry in found.moves]
-    if as_json:
-        print_json(result)
-        return
+    return result
+
+
+def _print(position: Position, found: SearchResult) -> None:
+    """The board, the verdict, the expected line and the moves asked for."""
     print(position)
     kind = "exact" if found.exact else f"depth {found.depth}"
     print(
         f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {found.nodes:,} nodes  {found.seconds:.2f} s"
     )
-    print(" ".join(found.pv))
+    if found.pv:
+        print(" ".join(found.pv))
     for entry in found.moves:
         print(f"    {entry.move}  {entry.value:+.2f}")

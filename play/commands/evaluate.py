@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -19,9 +18,12 @@ def evaluate(
 ) -> None:
     """Print the evaluator's value of every position in discs for the side to move, without any search.
 
-    A finished game has its score. Lines that cannot be read are reported with their number.
+    Example: reversi evaluate positions.obf --agent six-factor
+
+    A finished game has its score. Lines that cannot be read are reported
+    with their number.
     """
-    from play.commands.inputs import problems
+    from play.commands.inputs import problems, report_error
     from search.agents import SearchAgent, make
 
     player = make(agent)
@@ -31,7 +33,7 @@ def evaluate(
     for line, problem in problems(file, variant.value):
         if isinstance(problem, ReversiError):
             failures += 1
-            _report_error(line, problem, as_json)
+            report_error(line, problem, as_json)
             continue
         position = problem.position
         value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
@@ -41,10 +43,3 @@ def evaluate(
             print(f"line {line}: {value:+.2f}")
     if failures:
         raise typer.Exit(1)
-
-
-def _report_error(line: int, error: ReversiError, as_json: bool) -> None:
-    if as_json:
-        print_json({"line": line, "error": str(error)})
-    else:
-        print(f"line {line}: {error}", file=sys.stderr)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from play.commands.options import print_json
 from reversi_env.errors import ReversiError, shown
 
 if TYPE_CHECKING:
@@ -18,7 +19,18 @@ def read_lines(file: str) -> Iterator[str]:
     """The lines of a file, or of standard input for ``-`` as they come."""
     from reversi_env.notation.sources import text_lines
 
-    return text_lines(io.TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace") if file == "-" else file)
+    if file == "-":
+        if sys.stdin.isatty():
+            print("reading positions from the terminal, one a line; Ctrl-D ends", file=sys.stderr)
+        yield from text_lines(io.TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace"))
+        return
+    try:
+        yield from text_lines(file)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ReversiError(
+            f"file {shown(file)} cannot be read, {reason}: expected OBF positions, or - for standard input"
+        ) from None
 
 
 def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiError]]:
@@ -39,6 +51,14 @@ def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiEr
             )
         except ReversiError as error:
             yield number, error
+
+
+def report_error(line: int, error: ReversiError, as_json: bool) -> None:
+    """Say that a line could not be read: a JSON object among the results, or a message beside them."""
+    if as_json:
+        print_json({"line": line, "error": str(error)})
+    else:
+        print(f"line {line}: {error}", file=sys.stderr)
 
 
 def typed_position(board: str, side: str, variant: str) -> Position:

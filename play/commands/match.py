@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +12,8 @@ import typer
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
 
 if TYPE_CHECKING:
+    from reversi_env import Position, Rules
+    from search.agents import Agent
     from train.match import MatchResult
 
 
@@ -20,42 +24,107 @@ def match(
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
     openings: Annotated[int, typer.Option("--openings", "-k", help="Random plies before each game.", min=0)] = 6,
-    time: Annotated[float | None, typer.Option("--time", help="Seconds a move for searching agents.")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies for searching agents.", min=1)] = None,
+    time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for searching agents.")] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1)
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Play agent A against agent B, every opening from both sides.
 
-    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every evaluator by name (six-factor, …). Options
-    follow a colon, as in [b]six-factor:depth=6[/b]; --time and --depth hold for agents that leave them open.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    Example: reversi match six-factor:depth=6 greedy --games 50
 
+    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
+    evaluator by name: six-factor, four-attribute, cell-utility, ten-weight,
+    sixteen-weight, position-stability, mobility, discs. Options follow a
+    colon, as in [b]six-factor:depth=6,seed=1[/b]; --time and --depth hold for
+    searching agents that leave them open.
+
+    Ctrl-C ends the match early and shows the games played so far.
+    """
+    from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
     from search import agents
-    from train.match import play_match
 
     limits = {"time": time, "depth": depth}
     players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-        task = progress.add_task(f"{agent_a} – {agent_b}", total=games)
-        result = play_match(
-            players[0],
-            players[1],
-            games,
-            rules,
-            opening_plies=openings,
-            seed=seed,
-            on_game=lambda _: progress.advance(task),
-        )
-    if as_json:
+    result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, openings, seed)
+    if interrupted:
+        print(f"reversi: interrupted after {len(result.games)} of {games} games", file=sys.stderr)
+    if result.games and as_json:
         print_json(as_dict(agent_a, agent_b, result))
-    else:
+    elif result.games:
         print_table(agent_a, agent_b, rules, result)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+class _Ended(Exception):  # noqa: N818 - nothing is wrong
+    """The match was interrupted between two moves."""
+
+
+class _Stoppable:
+    """A player that thinks no more once it was told to stop, so that the match ends."""
+
+    def __init__(self, agent: Agent, rules: Rules) -> None:
+        self._agent, self._stopped = agent, False
+        prepare = getattr(agent, "prepare", None)
+        self._engine: Any = prepare(rules) if prepare else None  # compiles here, where Ctrl-C can end it
+
+    def choose(self, position: Position) -> int:
+        """The player's action."""
+        if self._stopped:
+            raise _Ended
+        return self._agent.choose(position)
+
+    def stop(self) -> None:
+        """Cut the present move short, and make no other."""
+        self._stopped = True
+        if hasattr(self._engine, "stop"):
+            self._engine.stop()
+
+
+def _play(
+    agents: list[Agent], title: str, games: int, rules: Rules, openings: int, seed: int
+) -> tuple[MatchResult, bool]:
+    """The games that were played to their end, with a progress bar, and whether Ctrl-C cut the match short."""
+    from play.commands.interruptible import interruptible
+    from train.match import MatchResult, play_match
+
+    players = player_a, player_b = [_Stoppable(agent, rules) for agent in agents]
+    played = MatchResult()
+
+    def on_game(result: MatchResult) -> None:
+        nonlocal played
+        played = result
+        advance()
+
+    def work() -> None:
+        with suppress(_Ended):
+            play_match(player_a, player_b, games, rules, opening_plies=openings, seed=seed, on_game=on_game)
+
+    def stop() -> None:
+        for player in players:
+            player.stop()
+
+    with _progress(title, games) as advance:
+        _, interrupted = interruptible(work, stop)
+    return played, interrupted
+
+
+@contextmanager
+def _progress(title: str, games: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, advanced by the function given; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(title, total=games)
+        yield lambda: progress.advance(task)
 
 
 def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, Size, VariantName, VariantOption, print_json
+from play.commands.options import Json, VariantName, VariantOption, print_json
 from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
+    from reversi_env import Position
     from search.solver import Solver
 
 
@@ -18,7 +19,7 @@ def solve(
     file: Annotated[str | None, typer.Argument(help="OBF problems, one a line; - for standard input.")] = None,
     all_moves: Annotated[bool, typer.Option("--all-moves", help="The exact score of every legal move.")] = False,
     start: Annotated[bool, typer.Option("--start", help="Solve the game from its start instead of a file.")] = False,
-    size: Size = 8,
+    size: Annotated[int, typer.Option("--size", "-n", help="With --start: board size, 4, 6 or 8.")] = 8,
     variant: VariantName = VariantOption.normal,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that share one table.", min=1)] = 1,
     table: Annotated[float, typer.Option("--table", help="Table size in MiB.", min=0.001)] = 256,
@@ -30,43 +31,52 @@ def solve(
 ) -> None:
     """Solve endgames exactly: score in discs for the side to move, empties to the winner.
 
-    Lines that cannot be read are reported with their number, and the rest is solved. With --start the whole game is
-    solved, which is a matter of milliseconds on 4x4 and of hours on 6x6: bounds, nodes and rate are shown, and
-    --checkpoint makes it resumable.
+    Examples: reversi solve problems.obf --all-moves
+
+              reversi solve --start --size 4
+
+    Lines that cannot be read are reported with their number, and the rest is
+    solved. Up to 20 empty squares are a matter of a second or less; three
+    more take about ten times as long.
+
+    With --start the whole game is solved: milliseconds on 4x4, hours on 6x6,
+    out of reach on 8x8. Bounds, nodes and rate are shown; with --checkpoint
+    the job can be interrupted, and goes on when it is started again.
     """
     if start == (file is not None):
         raise ReversiError("expected either a FILE of problems or --start")
     if start:
+        if all_moves:
+            raise ReversiError("--all-moves is for a FILE of problems: expected --start without it")
         from play.commands.solve_start import solve_from_start
 
         solve_from_start(size, variant.value, threads, table, checkpoint, minutes, as_json)
         return
-    failures = _solve_file(str(file), variant.value, threads, table, all_moves, as_json)
-    if failures:
+    if checkpoint is not None:
+        raise ReversiError("--checkpoint is for --start: expected a FILE without it")
+    if _solve_file(str(file), variant.value, threads, table, all_moves, as_json):
         raise typer.Exit(1)
 
 
 def _solve_file(file: str, variant: str, threads: int, table: float, all_moves: bool, as_json: bool) -> int:
     """Solve line by line; the number of lines that could not be read."""
-    from play.commands.inputs import problems
+    from play.commands.inputs import problems, report_error
     from search.solver import Solver
     from search.table import Table
 
-    solvers: dict[Any, Solver] = {}
+    solver: Solver | None = None
     shared, failures = Table(table), 0
     for line, problem in problems(file, variant):
         if isinstance(problem, ReversiError):
             failures += 1
-            if as_json:
-                print_json({"line": line, "error": str(problem)})
-            else:
-                print(f"line {line}: {problem}", file=sys.stderr)
+            report_error(line, problem, as_json)
             continue
-        rules = problem.position.rules
-        if rules not in solvers:
+        position = problem.position
+        if solver is None or solver.rules != position.rules:
             shared.clear()
-            solvers = {rules: Solver(rules, threads=threads, table=shared)}
-        result = _solve_line(solvers[rules], line, problem.position, all_moves)
+            solver = Solver(position.rules, threads=threads, table=shared)
+            solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        result = _solve_line(solver, line, position, all_moves)
         if as_json:
             print_json(result)
         else:
@@ -74,8 +84,24 @@ def _solve_file(file: str, variant: str, threads: int, table: float, all_moves: 
     return failures
 
 
-def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> dict[str, Any]:
-    solution = solver.solve(position)
+def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
+    """One problem's result under the command line's stable keys; Ctrl-C ends the command."""
+    from play.commands.interruptible import INTERRUPTED, interruptible
+
+    def look() -> str:
+        lower, upper, nodes = solver.bounds()
+        known = "" if all_moves else f", value in [{lower:+d}, {upper:+d}]"
+        return f"line {line}, {position.empties} empties{known}, {nodes / 1e6:,.0f} million nodes"
+
+    def work() -> tuple[Any, dict[str, int]]:
+        solution = solver.solve(position)
+        return solution, solver.solve_all_moves(position) if all_moves and solution.proven else {}
+
+    (solution, scores), interrupted = interruptible(work, solver.stop, look)
+    if interrupted:
+        known = f", value between {solution.lower:+d} and {solution.upper:+d}"
+        print(f"reversi: interrupted in line {line}{known}", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED)
     result = {
         "line": line,
         "score": solution.score,
@@ -86,7 +112,7 @@ def _solve_line(solver: Solver, line: int, position: Any, all_moves: bool) -> di
         "empties": position.empties,
     }
     if all_moves:
-        result["moves"] = [{"move": move, "score": score} for move, score in solver.solve_all_moves(position).items()]
+        result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]
     return result
 
 
@@ -94,7 +120,8 @@ def _print_line(result: dict[str, Any], known: int | None) -> None:
     verdict = "" if known is None else "  = file" if known == result["score"] else f"  (the file says {known:+d}!)"
     print(
         f"line {result['line']}: {result['score']:+d}{verdict}  {result['empties']} empties  {result['nodes']:,} nodes  "
-        f"{result['seconds']:.3f} s  {' '.join(result['pv'])}"
+        f"{result['seconds']:.3f} s  {' '.join(result['pv'])}".rstrip(),
+        flush=True,
     )
     for entry in result.get("moves", ()):
         print(f"    {entry['move']} {entry['score']:+d}")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from play.commands.interruptible import interruptible
 from play.commands.options import print_json
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
-from search.solver import Solver
+from search.solver import Solution, Solver
 from search.table import Table
 
 CHECKPOINT_FORMAT = "reversi-solve-1"
@@ -49,8 +49,7 @@ class _Job:
         self.rules, self.checkpoint = rules, checkpoint
         self.table = Table(megabytes)
         self.solver = Solver(rules, threads=threads, table=self.table)
-        self.solution: Any = None
-        self.failure: BaseException | None = None
+        self.solution: Solution | None = None
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
         self.began = perf_counter()
@@ -60,28 +59,23 @@ class _Job:
             self._resume(checkpoint)
 
     def run(self, seconds_between: float) -> None:
-        """Solve, showing the bounds, until done or interrupted; interrupted, save and raise."""
-        thread = threading.Thread(target=self._solve)
-        thread.start()
+        """Solve, showing the bounds, until done or interrupted; what is known is saved in either case."""
         saved = perf_counter()
-        try:
-            with _status() as status:
-                while thread.is_alive():
-                    thread.join(0.5)
-                    status(self._describe())
-                    if self.checkpoint and perf_counter() - saved > seconds_between:
-                        self._save()
-                        saved = perf_counter()
-        except KeyboardInterrupt:
-            print("stopping, and saving what is known …", file=sys.stderr)
-        finally:
-            while thread.is_alive():  # asked again, should the solver not have begun yet
-                self.solver.stop()
-                thread.join(0.1)
-            if self.checkpoint:
+
+        def look() -> str:
+            nonlocal saved
+            if self.checkpoint and perf_counter() - saved > seconds_between:
                 self._save()
-        if self.failure is not None:
-            raise self.failure
+                saved = perf_counter()
+            return self._describe()
+
+        self.solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        self.solution, interrupted = interruptible(self._solve, self.solver.stop, look)
+        if interrupted:
+            then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"
+            print(f"reversi: interrupted, this is what is known; {then}", file=sys.stderr)
+        if self.checkpoint:
+            self._save()
 
     def result(self) -> dict[str, Any]:
         """What is known, for black."""
@@ -95,17 +89,14 @@ class _Job:
             "proven": proven,
             "lower": lower,
             "upper": upper,
-            "pv": list(solution.pv) if proven else [],
+            "pv": list(solution.pv) if solution is not None and proven else [],
             "nodes": nodes,
             "seconds": self._seconds(),
         }
 
-    def _solve(self) -> None:
-        try:
-            window = (int(self.known["lower"]), int(self.known["upper"]))
-            self.solution = self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2)
-        except BaseException as error:  # shown by the watching thread
-            self.failure = error
+    def _solve(self) -> Solution:
+        window = (int(self.known["lower"]), int(self.known["upper"]))
+        return self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2)
 
     def _seconds(self) -> float:
         return float(self.known["seconds"]) + perf_counter() - self.began
@@ -144,7 +135,7 @@ class _Job:
 
     def _resume(self, path: Path) -> None:
         try:
-            with np.load(path, allow_pickle=False) as saved:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
             game = tuple(header[key] for key in ("format", "size", "variant"))
             known = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
@@ -162,17 +153,3 @@ class _Job:
         self.table.words()[:] = words
         self.table.generation = known["generation"]
         self.known = known | {"seconds": seconds}
-
-
-class _status:  # noqa: N801 - used as a context manager
-    """A line on standard error that is kept up to date on a terminal, and silent elsewhere."""
-
-    def __enter__(self) -> Any:
-        from rich.console import Console
-
-        self._status = Console(file=sys.stderr).status("solving …")
-        self._status.__enter__()
-        return self._status.update
-
-    def __exit__(self, *arguments: Any) -> None:
-        self._status.__exit__(*arguments)

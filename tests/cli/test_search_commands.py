@@ -1,135 +1,604 @@
-"""`reversi solve`, `evaluate`, `analyse`: the JSON contract, bad lines, bad boards, and a long job that survives being killed."""
+"""solve, evaluate, analyse, match as a contract: stable JSON keys, bad lines by number, one-line errors; resumable jobs."""
 
+import io
 import json
 import os
+import pty
+import re
+import select
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from play import cli
+from play.commands import interruptible as interrupting
+from play.commands.interruptible import INTERRUPTED, interruptible
+from play.commands.solve_start import CHECKPOINT_FORMAT
 from reversi_env import Position, Rules
+from reversi_env.notation import read_obf_line
+from search import evaluators
+from search.solver import solve_all_moves
+from search.table import Table
 
-#: FFO 20: six empties, +6 by h5.
-PROBLEM = "XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X; H5:+6; G6:-2; F6:-4; H6:-10;"
-SMALL = "XO-" + "-" * 13 + " X;"
+#: Seconds after which a process is taken to hang; everything is waited for, nothing is timed.
+PATIENCE = 300
+FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX"
+PROBLEMS = f"""% two boards and some trouble
 
-
-def reversi(*arguments, text=None):
-    command = [sys.executable, "-m", "play.cli", *arguments]
-    return subprocess.run(command, input=text, capture_output=True, text=True)
-
-
-def json_lines(*arguments, text=None):
-    result = reversi(*arguments, "--json", text=text)
-    return [json.loads(line) for line in result.stdout.splitlines()], result
-
-
-def test_solve_gives_an_object_a_line_and_goes_on_after_a_bad_one(tmp_path):
-    file = tmp_path / "problems.obf"
-    file.write_text(f"{PROBLEM}\n\ngarbage\n% a comment\n{SMALL}\n")
-    lines, result = json_lines("solve", str(file))
-    assert result.returncode == 1
-    assert [line["line"] for line in lines] == [1, 3, 5]
-    assert {"line", "score", "move", "nodes", "seconds"} <= lines[0].keys()
-    assert (lines[0]["score"], lines[0]["move"]) == (6, "h5")
-    assert lines[1].keys() == {"line", "error"}
-    assert (lines[2]["score"], lines[2]["move"]) == (16, "c1")
+{FOUR_EMPTIES} X;
+this is no board
+OX--OXX-OOX--XXX O; C1:+6; D1:-4; D2:-4; D3:-4;
+OX--OXX-OOX--XX? O;
+OX--OXX-OOX--XXX O; C1:+6; A1:+2;
+"""
 
 
-def test_solve_reads_standard_input_and_gives_every_move():
-    lines, result = json_lines("solve", "-", "--all-moves", "--threads", "2", text=PROBLEM)
-    assert result.returncode == 0
-    assert lines[0]["moves"] == [
-        {"move": "h5", "score": 6},
-        {"move": "g6", "score": -2},
-        {"move": "f6", "score": -4},
-        {"move": "h6", "score": -10},
-    ]
+@pytest.fixture
+def reversi(monkeypatch, capsys):
+    """Run the command line in this process: (exit status, standard output, standard error)."""
+
+    def run(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
 
 
-def test_evaluate():
-    lines, _ = json_lines("evaluate", "-", "--agent", "discs", text=f"{SMALL}\nnonsense\n")
-    assert lines[0] == {"line": 1, "value": 0.0}
-    assert lines[1]["line"] == 2
-    assert "error" in lines[1]
+@pytest.fixture
+def json_lines(reversi):
+    def run(*arguments, status=0, stdin=""):
+        code, out, _ = reversi(*arguments, "--json", stdin=stdin)
+        assert code == status
+        return [json.loads(line) for line in out.splitlines()]
+
+    return run
 
 
-def test_analyse():
-    result = json_lines("analyse", "start", "--depth", "5", "--multi-pv", "4")[0][0]
-    assert {"move", "value", "depth", "exact", "pv", "nodes", "seconds"} <= result.keys()
-    assert result["depth"] == 5
-    assert result["pv"][0] == result["move"]
-    assert {entry["move"] for entry in result["moves"]} == {"d3", "c4", "f5", "e6"}
-    board = Position.initial(Rules(6)).play("e4").to_text()
-    assert json_lines("analyse", board, "O", "--depth", "3")[0][0]["move"] in ("c5", "e3", "e5")
+@pytest.fixture
+def problem_file(tmp_path):
+    path = tmp_path / "problems.obf"
+    path.write_text(PROBLEMS)
+    return path
+
+
+# --- solve ----------------------------------------------------------------------------------------
+
+
+def test_solve_reports_bad_lines_by_number_and_solves_the_rest(json_lines, problem_file):
+    results = json_lines("solve", problem_file, "--table", 1, status=1)
+    assert [result["line"] for result in results] == [3, 4, 5, 6, 7]
+    assert ["error" in result for result in results] == [False, True, False, True, True]
+    for result in results:
+        if "error" in result:
+            assert result.keys() == {"line", "error"}
+        else:
+            assert {"line", "score", "move", "nodes", "seconds"} <= result.keys()
+    assert (results[2]["score"], results[2]["move"]) == (6, "c1")
+    assert "a1" in results[4]["error"]
+
+
+def test_solve_for_people(reversi, problem_file):
+    code, out, err = reversi("solve", problem_file, "--table", 1)
+    assert code == 1
+    assert out.splitlines()[1].startswith("line 5: +6  = file")
+    assert [line.split(":")[0] for line in err.splitlines()] == ["line 4", "line 6", "line 7"]
+
+
+def test_solve_without_bad_lines_succeeds_and_reads_standard_input(json_lines):
+    results = json_lines("solve", "-", "--table", 1, stdin="% nothing\n\nOX--OXX-OOX--XXX O;\r\n")
+    assert [(result["line"], result["score"]) for result in results] == [(3, 6)]
+    assert json_lines("solve", "-", stdin="") == []
+
+
+def test_solve_scores_every_move_on_request_and_in_both_games(json_lines):
+    for variant in ("normal", "reversed"):
+        position = Position.from_text(FOUR_EMPTIES, rules=Rules(8, variant))
+        [result] = json_lines(
+            "solve", "-", "--all-moves", "--variant", variant, "--table", 1, stdin=f"{FOUR_EMPTIES} X;"
+        )
+        assert {entry["move"]: entry["score"] for entry in result["moves"]} == solve_all_moves(position)
+        assert result["score"] == result["moves"][0]["score"]
+        assert position.play_all(result["pv"]).score(position.turn) == result["score"]
+
+
+def test_solve_mixes_sizes_in_one_file(json_lines):
+    lines = [f"{FOUR_EMPTIES} X;", "OX--OXX-OOX--XXX O;", f"{FOUR_EMPTIES} X;"]
+    results = json_lines("solve", "-", "--threads", 2, "--table", 1, stdin="\n".join(lines))
+    assert results[0]["score"] == results[2]["score"]
+    assert results[1]["score"] == 6
+
+
+def test_a_finished_game_has_a_score_and_no_move(json_lines):
+    [result] = json_lines("solve", "-", "--table", 1, stdin="XXXXXXXXXXXXXX-- O;")
+    assert (result["score"], result["move"], result["pv"]) == (-16, None, [])
+
+
+def test_the_files_verdict_is_not_that_of_the_other_game(reversi):
+    line = "OX--OXX-OOX--XXX O; C1:+6; D1:-4; D2:-4; D3:-4;"
+    assert "= file" in reversi("solve", "-", stdin=line)[1]
+    assert "file" not in reversi("solve", "-", "--variant", "reversed", stdin=line)[1]
 
 
 @pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
-def test_the_small_game_is_solved_from_the_start(variant, score):
-    result = json_lines("solve", "--start", "--size", "4", "--variant", variant)[0][0]
-    assert result["proven"]
-    assert (result["score"], result["lower"], result["upper"]) == (score, score, score)
+def test_solve_from_the_start(json_lines, reversi, variant, score):
+    [result] = json_lines("solve", "--start", "--size", 4, "--variant", variant, "--table", 1)
+    assert (result["score"], result["lower"], result["upper"], result["proven"]) == (score, score, score, True)
+    assert {"size", "variant", "pv", "nodes", "seconds"} <= result.keys()
+    assert Position.initial(Rules(4, variant)).play_all(result["pv"]).score() in (score, -score)
+    code, out, _ = reversi("solve", "--start", "--size", 4, "--variant", variant, "--table", 1)
+    assert code == 0
+    assert f"4x4 {variant}: {score:+d} for black" in out
 
 
-def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
-    checkpoint = tmp_path / "six.npz"
-    arguments = (
-        "solve",
-        "--start",
-        "--size",
-        "6",
-        "--table",
-        "4",
-        "--minutes",
-        "0.01",
-        "--checkpoint",
-        str(checkpoint),
-    )
-    nodes = 0
-    for _ in range(2):
-        job = subprocess.Popen([sys.executable, "-m", "play.cli", *arguments], stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not checkpoint.exists() or saved_nodes(checkpoint) <= nodes:  # it goes on from there, not from nothing
-            assert job.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        job.send_signal(signal.SIGKILL)
-        job.wait()
-        nodes = saved_nodes(checkpoint)
-    wrong_game = reversi(*arguments, "--variant", "reversed")
-    assert wrong_game.returncode == 2
-    assert "expected Rules(size=6, variant='reversed'" in wrong_game.stderr
-    with checkpoint.open("r+b") as stream:
-        stream.truncate(1000)
-    broken = reversi(*arguments)
-    assert broken.returncode == 2
-    assert "cannot be read" in broken.stderr
-    assert "Traceback" not in broken.stderr
+# --- checkpoints ----------------------------------------------------------------------------------
+
+
+#: The command line as a process of its own; a suite that runs in the background may have handed it a deaf SIGINT.
+REVERSI = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from play.cli import main; main()"
+
+
+def launch(*arguments, **options):
+    command = [sys.executable, "-c", REVERSI, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+
+
+def long_job(checkpoint):
+    """6x6 from the start, far beyond a test's time, saving itself every 0.6 s."""
+    options = ("--start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")
+    return launch("solve", *options, stderr=subprocess.PIPE)
 
 
 def saved_nodes(checkpoint):
+    if not checkpoint.exists():
+        return 0
     with np.load(checkpoint) as saved:
         return json.loads(str(saved["header"]))["nodes"]
+
+
+def wait_for_more_nodes(job, checkpoint, than):
+    deadline = time.monotonic() + PATIENCE
+    while saved_nodes(checkpoint) <= than:
+        assert job.poll() is None, job.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
+    """Killed without warning it loses what came after the last save, and only that."""
+    checkpoint, nodes = tmp_path / "six.npz", [0]
+    for _ in range(2):
+        job = long_job(checkpoint)
+        try:
+            wait_for_more_nodes(job, checkpoint, than=nodes[-1])
+        finally:
+            job.kill()
+            job.communicate()
+        nodes.append(saved_nodes(checkpoint))
+    assert nodes[2] > nodes[1] > 10_000
+    with np.load(checkpoint) as saved:
+        header = json.loads(str(saved["header"]))
+    assert -36 <= header["lower"] < header["upper"] <= 36
+    assert header["seconds"] > 0
+
+
+def test_an_interrupted_job_saves_says_what_it_knows_and_ends(tmp_path):
+    checkpoint = tmp_path / "six.npz"
+    job = long_job(checkpoint)
+    try:
+        wait_for_more_nodes(job, checkpoint, than=0)
+        before = saved_nodes(checkpoint)
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=PATIENCE)
+    finally:
+        job.kill()
+    assert job.returncode == 0, err
+    result = json.loads(out)
+    assert saved_nodes(checkpoint) == result["nodes"] >= before
+    assert (result["proven"], result["score"], result["pv"]) == (False, None, [])
+    assert -36 <= result["lower"] < result["upper"] <= 36
+    assert err == "reversi: interrupted, this is what is known; saving it; the same command goes on from there\n"
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_finished_job_is_finished_at_once_when_resumed(json_lines, tmp_path):
+    arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", tmp_path / "four.npz")
+    [first], [second] = json_lines(*arguments), json_lines(*arguments)
+    assert first["score"] == second["score"] == -10
+    assert second["pv"] == first["pv"]
+    assert first["nodes"] <= second["nodes"] < 1.1 * first["nodes"] + 1000
+
+
+def checkpoint_with(path, words=None, **changes):
+    header = {"format": CHECKPOINT_FORMAT, "size": 4, "variant": "normal", "lower": -16, "upper": 16}
+    header |= {"nodes": 5, "seconds": 1.0, "generation": 1} | changes
+    header = {key: value for key, value in header.items() if value is not None}
+    np.savez(path, header=np.array(json.dumps(header)), words=Table(1).words() if words is None else words)
+
+
+def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
+    path = tmp_path / "job.npz"
+    arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
+
+    def refusal():
+        code, out, err = reversi(*arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("reversi: ")
+        assert err.count("\n") == 1
+        return err
+
+    checkpoint_with(path)
+    assert reversi(*arguments)[0] == 0  # as it should be
+    for changes in ({"size": 6}, {"variant": "reversed"}, {"format": "something else"}):
+        checkpoint_with(path, **changes)
+        assert "expected Rules(size=4, variant='normal'" in refusal()
+    checkpoint_with(path, words=Table(2).words())
+    assert "expected the same --table" in refusal()
+    checkpoint_with(path, lower=20)
+    assert "window (20, 16): expected" in refusal()
+    for changes in ({"lower": "x"}, {"nodes": None}, {"generation": None}, {"size": None}):
+        checkpoint_with(path, **changes)
+        assert "cannot be read" in refusal()
+
+
+def test_a_damaged_checkpoint_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "job.npz"
+    checkpoint_with(path)
+    whole = path.read_bytes()
+    for data in (b"no checkpoint", whole[: len(whole) // 2]):
+        path.write_bytes(data)
+        command = [sys.executable, "-m", "play.cli", "solve", "--start", "--size", "4", "--table", "1"]
+        result = subprocess.run([*command, "--checkpoint", str(path)], capture_output=True, text=True)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "cannot be read" in result.stderr
+        assert result.stderr.count("\n") == 1
+        assert path.read_bytes() == data
+
+
+def test_a_checkpoint_in_no_folder_is_refused_before_the_work_begins(reversi, tmp_path):
+    code, _, err = reversi("solve", "--start", "--size", 4, "--checkpoint", tmp_path / "missing" / "job.npz")
+    assert code == 2
+    assert "expected a file in a folder that exists" in err
+
+
+# --- evaluate -------------------------------------------------------------------------------------
+
+
+def test_evaluate_gives_static_values(json_lines, reversi, problem_file):
+    results = json_lines("evaluate", problem_file, "--agent", "six-factor", status=1)
+    assert [sorted(result) for result in results][:3] == [["line", "value"], ["error", "line"], ["line", "value"]]
+    position = read_obf_line(f"{FOUR_EMPTIES} X;").position
+    assert results[0]["value"] == evaluators.get("six-factor").static_value(position)
+    code, out, err = reversi("evaluate", problem_file, "-a", "six-factor")
+    assert code == 1
+    assert out.startswith(f"line 3: {results[0]['value']:+.2f}\nline 5: ")
+    assert "line 4: " in err
+
+
+def test_evaluate_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
+    for variant, score in (("normal", 16), ("reversed", -16)):
+        lines = f"XXXXXXXXXXXXXX-- X;\n{FOUR_EMPTIES} X;"
+        finished, unfinished = json_lines("evaluate", "-", "--agent", "discs", "--variant", variant, stdin=lines)
+        assert finished["value"] == score
+        position = Position.from_text(FOUR_EMPTIES, rules=Rules(8, variant))
+        assert unfinished["value"] == position.rules.sign * position.disc_difference()
+
+
+# --- analyse --------------------------------------------------------------------------------------
+
+ANALYSIS = {"move", "value", "depth", "exact", "pv", "nodes", "seconds"}
+
+
+def test_analyse_searches_to_a_depth(json_lines, reversi):
+    [result] = json_lines("analyse", "start", "X", "--depth", 3)
+    assert result.keys() == ANALYSIS
+    assert (result["depth"], result["exact"], result["pv"][0]) == (3, False, result["move"])
+    assert result["move"] in Position.initial().legal_moves()
+    code, out, _ = reversi("analyse", "start", "X", "--depth", 3)
+    assert code == 0
+    assert "discs (depth 3)" in out
+
+
+def test_analyse_is_exact_near_the_end_and_lists_moves(json_lines, reversi):
+    position = Position.from_text(FOUR_EMPTIES)
+    values = solve_all_moves(position)
+    [result] = json_lines("analyse", FOUR_EMPTIES, "X", "--time", 2, "--multi-pv", 9)
+    assert result.keys() == ANALYSIS | {"moves"}
+    assert {entry["move"]: entry["value"] for entry in result["moves"]} == values
+    assert (result["value"], result["exact"]) == (max(values.values()), True)
+    _, out, _ = reversi("analyse", FOUR_EMPTIES, "X", "-m", 9)
+    assert "(exact)" in out
+    assert out.count("\n    ") == len(values)
+
+
+def test_analyse_takes_the_side_to_move_and_the_game_as_told(json_lines):
+    [white] = json_lines("analyse", "start", "O", "--depth", 1)
+    assert white["move"] in ("e3", "f4", "c5", "d6")
+    [small] = json_lines("analyse", "4", "--variant", "reversed")
+    assert (small["value"], small["exact"]) == (4, True)
+
+
+def test_a_board_may_begin_with_an_empty_corner(json_lines):
+    """Its first character is that of an option."""
+    position = Position.initial(Rules(6)).play("e4")
+    assert position.to_text().startswith("-")
+    [result] = json_lines("analyse", position.to_text(), "O", "--depth", 3)
+    assert result["move"] in position.legal_moves()
+
+
+def test_analyse_uses_the_limits_of_the_spec(json_lines):
+    """A second is what an analysis takes if nobody says anything; an agent's own depth says something."""
+    [result] = json_lines("analyse", "start", "--agent", "discs:depth=2")
+    assert (result["depth"], result["seconds"] < 0.9) == (2, True)
+    [by_clock] = json_lines("analyse", "start", "--agent", "discs", "--time", 0.3)
+    assert by_clock["depth"] > 2
+
+
+def test_analyse_of_a_finished_game(json_lines, reversi):
+    [result] = json_lines("analyse", "XXXXXXXXXXXXXX--")
+    assert (result["move"], result["value"], result["exact"], result["pv"]) == (None, 16, True, [])
+    assert "game over" in reversi("analyse", "XXXXXXXXXXXXXX--")[1]
+
+
+# --- match ----------------------------------------------------------------------------------------
+
+
+def test_match_between_searching_agents(json_lines):
+    arguments = ("match", "six-factor:table=0.1", "greedy", "--games", 6, "--size", 6, "--depth", 2, "--seed", 4)
+    [result], [again] = json_lines(*arguments), json_lines(*arguments)
+    assert result.keys() == {
+        *("a", "b", "games", "wins", "draws", "losses", "score", "score_low", "score_high", "discs_per_game"),
+        *("seconds_per_move_a", "seconds_per_move_b"),
+    }
+    assert (result["a"], result["b"], result["games"]) == ("six-factor:table=0.1", "greedy", 6)
+    assert result["wins"] + result["draws"] + result["losses"] == 6
+    timeless = [{key: value for key, value in r.items() if "seconds" not in key} for r in (result, again)]
+    assert timeless[0] == timeless[1]
+    assert result["score"] > 0.5
+
+
+# --- Ctrl-C ---------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A pseudo-terminal for a process's standard error: what came out of it so far."""
+
+    def __init__(self):
+        self.master, self.slave = pty.openpty()
+        self.text = ""
+
+    def read_until(self, pattern, job):
+        """Read until *pattern* was written, or to the end of *job* for None."""
+        deadline = time.monotonic() + PATIENCE
+        while pattern is None or not re.search(pattern, self.text):
+            assert time.monotonic() < deadline, self.text
+            ended = job.poll() is not None
+            if not self.read(0.05) and ended:
+                assert pattern is None, self.text
+                return
+
+    def read(self, seconds):
+        """Whether something comes within *seconds*; it has to be read, or the process waits for us."""
+        ready = bool(select.select([self.master], [], [], seconds)[0])
+        if ready:
+            self.text += os.read(self.master, 4096).decode(errors="replace")
+        return ready
+
+
+@contextmanager
+def job_on_a_terminal(*arguments, **options):
+    """A process whose standard error is a terminal; it is gone afterwards, come what may."""
+    terminal = Terminal()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    job = launch(*arguments, stderr=terminal.slave, env=environment, **options)
+    try:
+        yield job, terminal
+    finally:
+        job.kill()
+        job.communicate()
+        os.close(terminal.master)
+        os.close(terminal.slave)
+
+
+def interrupt(job, terminal, once):
+    """Wait until the terminal shows *once*, press Ctrl-C, wait for the end; the rest of standard output."""
+    terminal.read_until(once, job)
+    job.send_signal(signal.SIGINT)
+    terminal.read_until(None, job)
+    assert job.returncode == INTERRUPTED, terminal.text
+    assert "Traceback" not in terminal.text
+    return job.stdout.read()
+
+
+def test_ctrl_c_ends_a_solution_that_would_take_for_ever():
+    """Kernels do not look at signals; without help the process would go on until the problem is solved."""
+    arguments = ("solve", "-", "--json", "--table", 1, "--threads", 2)
+    with job_on_a_terminal(*arguments, stdin=subprocess.PIPE) as (job, terminal):
+        job.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
+        job.stdin.flush()
+        assert json.loads(job.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
+        assert interrupt(job, terminal, "line 2, 60 empties, value in .* million nodes") == ""
+        assert "reversi: interrupted in line 2, value between -64 and +64" in terminal.text
+
+
+def test_ctrl_c_ends_the_scores_of_all_moves_too():
+    with job_on_a_terminal("solve", "-", "--all-moves", "--table", 1, stdin=subprocess.PIPE) as (job, terminal):
+        job.stdin.write(f"{Position.initial().to_text()} X;\n")
+        job.stdin.flush()
+        assert interrupt(job, terminal, "line 1, 60 empties, .* million nodes") == ""
+
+
+def test_ctrl_c_ends_an_analysis_with_the_best_so_far():
+    with job_on_a_terminal("analyse", "start", "--depth", 40, "--json") as (job, terminal):
+        result = json.loads(interrupt(job, terminal, "searching, .* s"))
+    assert result.keys() == ANALYSIS
+    assert result["move"] in Position.initial().legal_moves()
+    assert 1 <= result["depth"] < 40
+    assert "reversi: interrupted, this is the best so far" in terminal.text
+
+
+def test_ctrl_c_ends_a_match_with_the_games_so_far():
+    with job_on_a_terminal("match", "greedy", "random", "--size", 4, "--games", 10**7, "--json") as (job, terminal):
+        result = json.loads(interrupt(job, terminal, r"[1-9]\d*/10000000"))
+    assert 1 <= result["games"] < 10**7
+    assert result["wins"] + result["draws"] + result["losses"] == result["games"]
+    assert f"reversi: interrupted after {result['games']} of 10000000 games" in terminal.text
+
+
+def test_ctrl_c_ends_a_match_in_the_middle_of_a_move():
+    with job_on_a_terminal("match", "six-factor:depth=40,table=1", "random", "--games", 2) as (job, terminal):
+        terminal.read_until("0/2", job)
+        wait_for_work(job, terminal)
+        assert interrupt(job, terminal, "0/2") == ""
+        assert "reversi: interrupted after 0 of 2 games" in terminal.text
+
+
+def test_ctrl_c_ends_a_count_that_would_take_for_ever():
+    with job_on_a_terminal("perft", "--depth", 30) as (job, terminal):
+        wait_for_work(job, terminal, seconds=3)  # a start takes less
+        assert interrupt(job, terminal, "") == ""
+
+
+def wait_for_work(job, terminal, seconds=1):
+    """Wait until the process has used *seconds* of processor time from now on: it is in the middle of something."""
+    if not Path(f"/proc/{job.pid}/stat").exists():
+        pytest.skip("needs /proc, to see that a process works")
+    until = processor_seconds(job) + seconds
+    deadline = time.monotonic() + PATIENCE
+    while processor_seconds(job) < until:
+        assert time.monotonic() < deadline
+        terminal.read(0.05)
+
+
+def processor_seconds(job):
+    user, system = Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def quick_looks(monkeypatch):
+    """`look` is called at once, and in the main thread, which is where Ctrl-C arrives."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals go to the main thread, and the tests do not run in it")
+    monkeypatch.setattr(interrupting, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(interrupting, "ASK_SECONDS", 0.001)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the handler was not put back"
+    signal.signal(signal.SIGINT, before)
+
+
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+    return "pressed"
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_work_that_nobody_interrupts_is_returned_or_raised():
+    assert interruptible(lambda: 7, lambda: None) == (7, False)
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0, lambda: None, lambda: "")
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_request_to_stop_is_repeated_until_it_is_heard():
+    """The first may come before the work has begun, which then forgets it."""
+    heard, requests = threading.Event(), []
+
+    def stop():
+        requests.append(len(requests))
+        if len(requests) == 3:
+            heard.set()
+
+    assert interruptible(lambda: heard.wait(PATIENCE), stop, press_ctrl_c) == (True, True)
+    assert len(requests) >= 3
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_second_ctrl_c_raises_and_a_failing_look_stops_the_work():
+    for look, error in (
+        (lambda: press_ctrl_c() + press_ctrl_c(), KeyboardInterrupt),
+        (lambda: 1 // 0, ZeroDivisionError),
+    ):
+        stopped = threading.Event()
+        with pytest.raises(error):
+            interruptible(lambda stopped=stopped: stopped.wait(PATIENCE), stopped.set, look)
+        assert stopped.is_set()
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_who_is_told_to_ignore_ctrl_c_does():
+    """As under nohup, or in a script's background."""
+    looks = []
+
+    def look():
+        looks.append(press_ctrl_c())
+        return ""
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = interruptible(
+            lambda: [time.sleep(0.001) for _ in iter(lambda: len(looks) < 3, False)], lambda: None, look
+        )
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert done[1] is False
+
+
+# --- bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("solve",), "expected either a FILE of problems or --start"),
-        (("solve", f"no{os.sep}such.obf"), "No such file"),
-        (("analyse", "XO"), "2 squares: expected 16, 36 or 64"),
-        (("analyse", "X" * 64, "Z"), "side 'Z': expected X"),
-        (("analyse", "start", "--agent", "greedy"), "does not search"),
-        (("analyse", "start", "--time", "-1"), "time"),
-        (("evaluate", "-", "--agent", "random"), "has no evaluation"),
-        (("match", "six-factor:depth=-1", "random"), "depth='-1'"),
+        (("solve", "-", "--start"), "expected either a FILE of problems or --start"),
+        (("solve", "no-such-file.obf"), "no-such-file.obf"),
+        (("solve", "."), "irectory"),
+        (("solve", "-", "--threads", "5000"), "threads=5000: expected"),
+        (("solve", "-", "--table", "9999999999"), "MiB: expected a number"),
+        (("solve", "--start", "--size", "5"), "size 5 is not supported"),
+        (("evaluate", "-", "--agent", "random"), "has no evaluation: expected an evaluator such as six-factor"),
+        (("evaluate", "-", "--agent", "six-facto"), "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
+        (("evaluate", "missing.obf", "--agent", "discs"), "missing.obf"),
+        (("analyse", "XO"), "board 'XO' has 2 squares: expected 16, 36 or 64"),
+        (("analyse", "XXXXOOOO--??----"), "'?' at square c3"),
+        (("analyse", "start", "green"), "side 'green': expected X (black) or O (white)"),
+        (("analyse", "start", "X", "--time", "-1"), "time=-1.0: expected seconds above 0"),
+        (("analyse", "start", "X", "--agent", "greedy"), "does not search: expected an evaluator such as six-factor"),
+        (("analyse", "start", "X", "--agent", "six-factor:depth=-1"), "depth='-1'"),
+        (("analyse", "start", "X", "--agent", "six-factor:time=abc"), "time='abc'"),
+        (("match", "six-facto", "random"), "agent 'six-facto' is unknown"),
+        (("match", "six-factor:time=abc", "random"), "time='abc'"),
+        (("match", "random", "random", "--games", "3"), "3 games: expected an even number"),
     ],
 )
-def test_bad_input_is_one_clear_line(arguments, message):
-    result = reversi(*arguments, text="")
-    assert result.returncode == 2
-    assert message in result.stderr
-    assert "Traceback" not in result.stderr
+def test_bad_input_is_one_clear_line(reversi, arguments, message):
+    code, out, err = reversi(*arguments, stdin=f"{FOUR_EMPTIES} X;")
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.strip().startswith("reversi: ")
+    assert err.strip().count("\n") == 0
+
+
+def test_a_fresh_process_keeps_the_contract_too():
+    """Once from outside: nothing but JSON on standard output, problems through a pipe."""
+    result = subprocess.run(
+        [sys.executable, "-m", "play.cli", "solve", "-", "--json", "--table", "1"],
+        input=PROBLEMS,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [3, 4, 5, 6, 7]
+    assert result.stderr == ""

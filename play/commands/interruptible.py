@@ -1,0 +1,110 @@
+"""Ctrl-C and a status line for long work in kernels.
+
+Kernels do not look at signals. They run in a thread of their own, and the main thread watches: it shows how far they are
+and, at Ctrl-C, tells them to stop. No exception is thrown into the middle of anything, so that what is known by then can
+still be printed and saved.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from typing import TypeVar
+
+#: Exit status of a command that was interrupted before it had done all that was asked: 128 + SIGINT, as shells have it.
+INTERRUPTED = 130
+#: Seconds between two looks at the work, and between two requests to stop.
+LOOK_SECONDS, ASK_SECONDS = 0.5, 0.05
+
+Result = TypeVar("Result")
+
+
+def interruptible(
+    work: Callable[[], Result], stop: Callable[[], None], look: Callable[[], str] | None = None
+) -> tuple[Result, bool]:
+    """Run *work* in a thread; what it returns, and whether Ctrl-C cut it short. What it raises is raised here.
+
+    *stop* makes the work return early, and is called until it does: the first request may come before the work has begun.
+    *look* is called about twice a second, and its text shown where standard error is a terminal. A second Ctrl-C raises
+    KeyboardInterrupt.
+    """
+    future: Future[Result] = Future()
+    threading.Thread(target=_run, args=(work, future), daemon=True).start()
+    with _noted_interrupt(stop) as interrupted, _status_line(look) as show:
+        try:
+            while not wait([future], ASK_SECONDS if interrupted() else LOOK_SECONDS).done:
+                if interrupted():
+                    stop()
+                else:
+                    show()
+        finally:  # a look that failed, or a second Ctrl-C
+            while not future.done():
+                stop()
+                wait([future], ASK_SECONDS)
+        return future.result(), interrupted()
+
+
+def abandonable(work: Callable[[], Result]) -> Result:
+    """Run *work* in a thread that Ctrl-C leaves behind: for kernels without a stop, which end with the process."""
+    future: Future[Result] = Future()
+    threading.Thread(target=_run, args=(work, future), daemon=True).start()
+    wait([future])
+    return future.result()
+
+
+def _run(work: Callable[[], Result], future: Future[Result]) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+@contextmanager
+def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C call *stop* and be noted; gives the function that tells whether there was one.
+
+    Signals belong to the main thread, and who started us with SIGINT ignored (nohup, a shell's &) wants it so.
+    """
+    noted = threading.Event()
+
+    def note(*_: object) -> None:
+        if noted.is_set():
+            raise KeyboardInterrupt
+        noted.set()
+        stop()
+
+    in_charge = threading.current_thread() is threading.main_thread()
+    if not in_charge or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+        yield noted.is_set
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield noted.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _status_line(look: Callable[[], str] | None) -> Iterator[Callable[[], object]]:
+    """A line on standard error with *look*'s text, brought up to date by the function given; only *look* elsewhere."""
+    if look is None:
+        yield lambda: None
+    elif not sys.stderr.isatty():
+        yield look
+    else:
+        from rich.console import Console
+
+        status = Console(file=sys.stderr).status("")
+
+        def show() -> None:
+            status.update(look())
+            status.start()  # shown only now: short work needs no line
+
+        try:
+            yield show
+        finally:
+            status.stop()

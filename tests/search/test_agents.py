@@ -1,91 +1,233 @@
-"""Agents by spec: the grammar, what each name plays, and how bad specs are answered."""
+"""Agents: the grammar of their specs, legal moves in every game, and the same spec as an environment's opponent."""
+
+import copy
+import pickle
 
 import gymnasium
 import numpy as np
 import pytest
 
 import reversi_env  # noqa: F401 - registers the ids
-from reversi_env import Position, Rules, batch
-from search import agents
+from reversi_env import Position, ReversiError, Rules, batch
+from search import agents, evaluators
 from search.agents import AgentSpecError, make
 from search.solver import solve_all_moves
+from tests.search.brute_force import GAMES, endgames, game_name, positions
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+
+#: One of every kind, with shallow searches and small tables …
+KINDS = (
+    *("random", "greedy", "greedy-invincible:exact=8,table=0.1", "exact:exact=8,table=0.1"),
+    *("double-alpha:depth=2,table=0.1", "six-factor:depth=2,table=0.1"),
+)
+#: … and everyone else: each evaluator is a kernel to compile, hence slow.
+OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in evaluators.names() if name != "six-factor")
 
 
-def positions(rules, count, plies, seed=1):
-    own, opp = batch.random_positions(count, plies, rules, seed=seed)
-    return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+def positions_of_all_stages(rules, count=3):
+    """From the start to near the end, and one where the side to move must pass."""
+    longest = rules.square_count - 6
+    own, opp = batch.random_positions(count, np.linspace(0, longest, count).astype(int), rules, seed=3)
+    must_pass = [position for position in positions(*endgames(rules, 300, 6), rules) if position.must_pass()]
+    found = [*positions(own, opp, rules), must_pass[0]]
+    return [position for position in found if not position.is_over()]
 
 
-def test_all_promised_names_are_there():
-    promised = {"random", "greedy", "greedy-invincible", "double-alpha", "exact"}
-    promised |= {"position-stability", "six-factor", "four-attribute", "cell-utility", "ten-weight", "sixteen-weight"}
-    assert promised | {"discs", "mobility"} <= set(agents.names())
+def choices(spec, count=12):
+    """The moves of a fresh agent in a few fixed positions, one after the other."""
+    own, opp = batch.random_positions(count, 8, seed=1)
+    agent = make(spec)
+    return [agent.choose(position) for position in positions(own, opp, Rules())]
 
 
-@pytest.mark.parametrize("name", ["random", "greedy", "greedy-invincible", "exact", "six-factor", "double-alpha"])
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_every_kind_of_agent_plays_legal_moves(name, variant):
-    agent = make(name)
-    for size, plies in ((4, 4), (6, 14), (8, 30)):
-        for position in positions(Rules(size, variant), 3, plies):
-            assert agent.choose(position) in position.legal_actions()
+# --- playing --------------------------------------------------------------------------------------
 
 
-def test_an_agent_that_must_pass_passes():
-    must_pass = Position.from_text("OX--" + "-" * 12)
-    for name in ("random", "greedy", "greedy-invincible", "exact", "six-factor:depth=2"):
-        assert make(name).choose(must_pass) == must_pass.rules.pass_action
+def test_the_promised_names_are_all_there():
+    promised = "random greedy greedy-invincible double-alpha exact "
+    promised += "position-stability six-factor four-attribute cell-utility ten-weight sixteen-weight discs mobility"
+    assert set(promised.split()) <= set(agents.names())
+    assert set(promised.split()) <= {spec.split(":")[0] for spec in KINDS + OTHERS}
 
 
-def test_the_same_seed_plays_the_same_moves():
-    played = [[make(f"random:seed={seed}").choose(p) for p in positions(Rules(), 30, 20)] for seed in (1, 1, 2)]
-    assert played[0] == played[1] != played[2]
+@every_game
+@pytest.mark.parametrize("specs", [KINDS, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["kinds", "others"])
+def test_everyone_plays_legal_moves_in_every_game(rules, specs):
+    stages = positions_of_all_stages(rules)
+    assert len(stages) >= 3
+    for spec in specs:
+        agent = make(spec)
+        for position in stages:
+            assert agent.choose(position) in position.legal_actions(), spec
 
 
-def test_a_level_is_a_depth():
-    position = positions(Rules(), 1, 20)[0]
-    assert make("six-factor:level=3").search(position).depth == 3
-    assert make("six-factor", depth=2).search(position).depth == 2
+def test_one_agent_plays_several_games_by_turns():
+    """Its tables are one for each game: the same squares mean other things in another."""
+    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1"):
+        shared, alone = make(spec), {rules: make(spec) for rules in GAMES}
+        for rules in GAMES * 2:
+            for position in positions(*endgames(rules, 6, 8), rules):
+                if not position.is_over():
+                    assert shared.choose(position) == alone[rules].choose(position)
 
 
-def test_the_invincible_end_is_perfect():
-    agent = make("greedy-invincible:exact=8")
-    for position in positions(Rules(6), 10, 24):
+@pytest.mark.parametrize("rules", [GAMES[2], GAMES[5]], ids=game_name)
+def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules):
+    agent, greedy = make("greedy-invincible"), make("greedy")
+    gave_away = 0
+    for empties, count in ((6, 12), (9, 8), (12, 4)):
+        own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
+        found = [p for p in positions(own, opp, rules) if p.empties == empties and not p.is_over()]
+        for position in found[:count]:
+            values = solve_all_moves(position)
+            assert values[rules.name_of(agent.choose(position))] == max(values.values())
+            gave_away += max(values.values()) - values[rules.name_of(greedy.choose(position))]
+    assert gave_away > 10
+    for position in [p for p in positions_of_all_stages(rules) if p.empties > 12]:
+        after = [rules.sign * position.play(action).disc_difference() for action in position.legal_actions()]
+        assert rules.sign * position.play(agent.choose(position)).disc_difference() == min(after)
+
+
+def test_exact_is_perfect_from_where_it_is_told_and_random_before():
+    own, opp = batch.random_positions(12, 50, seed=7)
+    agent = make("exact:exact=10")
+    for position in positions(own, opp, Rules()):
         values = solve_all_moves(position)
         assert values[position.rules.name_of(agent.choose(position))] == max(values.values())
+    assert len({make(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
 
 
-@pytest.mark.parametrize("make_env", [gymnasium.make, lambda *a, **k: gymnasium.make_vec(*a, num_envs=3, **k)])
-def test_an_agent_is_an_environments_opponent_by_its_spec(make_env):
-    env = make_env("Reversi-v0", size=6, opponent="six-factor:depth=2", colour="white")
-    env.reset(seed=1)
-    rewards = np.zeros(1)
-    for _ in range(40):
-        *_, terminated, _, _ = result = env.step(env.unwrapped.sample_legal())
-        rewards = np.append(rewards, np.asarray(result[1]).ravel())
-        if np.ndim(terminated) == 0 and terminated:
-            break
-    assert rewards.min() == -1
+# --- options --------------------------------------------------------------------------------------
+
+
+def test_options_reach_the_search():
+    agent = make("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
+    limits = agent.limits
+    assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
+    engine = agent.prepare(Rules(4))
+    assert len(engine._works) == 2
+    assert 1.4 < engine.table.megabytes <= 3
+
+
+def test_double_alpha_is_the_search_of_its_report():
+    assert make("double-alpha").evaluator.name == "sixteen-weight"
+
+
+@pytest.mark.parametrize("level", [1, 2, 3, 4])
+def test_a_level_is_a_depth(level):
+    assert make(f"six-factor:level={level}").limits.depth == level
+    assert choices(f"six-factor:level={level}", 3) == choices(f"six-factor:depth={level}", 3)
+
+
+def test_without_a_limit_a_small_depth_is_searched():
+    assert make("six-factor").limits.depth == agents.DEFAULT_DEPTH
+    assert make("six-factor:time=0.5").limits.depth is None
+
+
+def test_defaults_hold_for_what_the_spec_leaves_open_and_the_agent_knows():
+    assert make("six-factor", depth=3, time=None).limits.depth == 3
+    assert make("six-factor:depth=2", depth=3).limits.depth == 2
+    assert make("six-factor:level=2", depth=3).limits.depth == 2
+    assert make("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
+
+
+def test_seeds_decide_the_lots():
+    for name in ("random", "greedy", "discs"):
+        specs = [f"{name}:seed={seed}{',depth=1' if name == 'discs' else ''}" for seed in (1, 1, 2, 3, 4)]
+        drawn = [choices(spec) for spec in specs]
+        assert drawn[0] == drawn[1]
+        assert any(other != drawn[0] for other in drawn[2:]), name
+
+
+# --- bad specs ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("six-facto", "did you mean 'six-factor'"),
-        ("", "is unknown"),
-        (None, "expected a text"),
-        ("six-factor:depth=-1", "depth='-1' of agent 'six-factor:depth=-1': expected a whole number"),
-        ("six-factor:depth=2.5", "expected a whole number"),
-        ("six-factor:time=abc", "time='abc'"),
+        ("six-facto", "agent 'six-facto' is unknown (did you mean 'six-factor'?): expected one of"),
+        ("six-facto:depth=4", "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
+        ("", "agent '' is unknown: expected one of"),
+        ("Random", "agent 'Random' is unknown (did you mean 'random'?)"),
+        (None, "agent None: expected a text such as 'six-factor:depth=4'"),
+        ("six-factor:depth=-1", "depth='-1' of agent 'six-factor:depth=-1': expected a whole number from 1 to 60"),
+        ("six-factor:depth=0", "expected a whole number from 1 to 60"),
+        ("six-factor:depth=2.5", "depth='2.5' of agent 'six-factor:depth=2.5': expected a whole number"),
+        ("six-factor:time=abc", "time='abc' of agent 'six-factor:time=abc': expected a number from 0.001"),
         ("six-factor:time=nan", "time='nan'"),
-        ("six-factor:time=0", "expected a number"),
-        ("six-factor:level=5", "expected a whole number"),
-        ("six-factor:dept=3", "did you mean 'depth'"),
-        ("six-factor:depth", "expected key=value"),
-        ("six-factor:depth=1,depth=2", "given twice"),
+        ("six-factor:time=-1", "time='-1'"),
+        ("six-factor:time=", "time=''"),
+        ("six-factor:level=5", "level='5' of agent 'six-factor:level=5': expected a whole number from 1 to 4"),
+        ("six-factor:seed=-1", "expected a whole number, 0 or more"),
+        ("six-factor:deep=4", "option 'deep=4' of agent 'six-factor:deep=4' is unknown (did you mean 'depth'?)"),
         ("greedy:depth=3", "option 'depth=3' of agent 'greedy:depth=3' is unknown"),
+        ("six-factor:depth", "option 'depth' of agent 'six-factor:depth': expected key=value"),
+        ("six-factor:depth=2,time", "option 'time' of agent 'six-factor:depth=2,time': expected key=value"),
+        ("six-factor:depth=2,depth=3", "option 'depth' of agent 'six-factor:depth=2,depth=3' is given twice"),
     ],
 )
 def test_bad_specs_are_named(spec, message):
-    with pytest.raises(AgentSpecError, match=message):
+    with pytest.raises(AgentSpecError) as error:
         make(spec)
+    assert message in str(error.value)
+    assert isinstance(error.value, ReversiError)
+
+
+# --- opponents in environments --------------------------------------------------------------------
+
+SPEC = "six-factor:depth=2,table=0.1"
+
+
+def after_the_reply(position, action, agent):
+    """The position when it is our turn again, or the game is over: *agent* replies, and passes where it must."""
+    ours, position = position.turn, position.play(action)
+    while not position.is_over() and position.turn != ours:
+        position = position.play("pass" if position.must_pass() else agent.choose(position))
+    return position
+
+
+@pytest.mark.parametrize("name", ["Reversi-v0", "ReversedReversi-v0"])
+def test_an_agent_by_its_spec_is_the_opponent(name):
+    env, agent = gymnasium.make(name, size=6, opponent=SPEC), make(SPEC)
+    moves = 0
+    for seed in range(3):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            before, action = env.unwrapped.position(), env.unwrapped.sample_legal()
+            _, _, over, _, _ = env.step(action)
+            if not over:
+                assert env.unwrapped.position() == after_the_reply(before, action, agent)
+                moves += 1
+    assert moves > 20
+
+
+def test_an_agent_by_its_spec_is_the_opponent_of_many_games_at_once():
+    envs, agent = gymnasium.make_vec("Reversi-v0", num_envs=5, size=6, opponent=SPEC), make(SPEC)
+    envs.reset(seed=3)
+    for _ in range(10):
+        before, actions = envs.unwrapped.positions(), envs.unwrapped.sample_legal()
+        _, _, over, _, _ = envs.step(actions)
+        now = envs.unwrapped.positions()
+        for game in np.flatnonzero(~over):
+            assert now[game] == after_the_reply(before[game], int(actions[game]), agent)
+    assert all(position.round > 10 for position in now)
+
+
+def test_a_bad_spec_is_a_bad_opponent():
+    with pytest.raises(ReversiError, match="agent 'six-facto' is unknown"):
+        gymnasium.make("Reversi-v0", opponent="six-facto:depth=2")
+
+
+@pytest.mark.parametrize("spec", [SPEC + ",seed=5", "greedy-invincible:exact=8,seed=5", "random:seed=5"])
+def test_agents_can_be_copied_and_pickled_without_their_tables(spec):
+    """Environments can, and hold their opponents; a table of 64 MiB in every copy would not do."""
+    agent, position = make(spec), positions_of_all_stages(Rules(6))[1]
+    agent.choose(position)
+    packed = pickle.dumps(agent)
+    assert len(packed) < 10_000
+    copies = [pickle.loads(packed), copy.deepcopy(agent)]
+    expected = [agent.choose(position) for _ in range(8)]
+    for twin in copies:
+        assert [twin.choose(position) for _ in range(8)] == expected

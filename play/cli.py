@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, evaluate, match, perft, solve
+from play.commands import analyse, bench, evaluate, label, match, perft, solve
 from reversi_env.errors import ReversiError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.command("match")(match.match)
 app.command("analyse", context_settings={"ignore_unknown_options": True})(analyse.analyse)
 app.command("solve")(solve.solve)
 app.command("evaluate")(evaluate.evaluate)
+app.command("label")(label.label)
 app.command("perft")(perft.perft)
 app.add_typer(bench.app, name="bench")
 

@@ -13,6 +13,8 @@ cleared table to positions with another number of empties.
 
 from __future__ import annotations
 
+import numpy as np
+
 from reversi_env.core.compiling import kernel
 from search.core.midgame import INFINITY, UNIT, negamax
 
@@ -28,14 +30,16 @@ WINDOW = 4 * UNIT
 def search_many(works, nets, own, opp, depth, values):
     """Write the value to *depth* plies of every position into *values*; return early, the rest unwritten, at a stop."""
     work, net = works[0], nets[0]
+    # a literal argument would give negamax a type of its own, which crashes the next process, from the cache
+    lowest, highest, shallow = np.int64(-INFINITY), np.int64(INFINITY), np.int64(depth - GUESS_PLIES)
     for i in range(own.size):
-        low, high = -INFINITY, INFINITY
+        low, high = lowest, highest
         if depth >= GUESS_DEPTH:
-            guess = negamax(work, net, own[i], opp[i], low, high, depth - GUESS_PLIES)
-            low, high = guess - WINDOW, guess + WINDOW
+            guess = negamax(work, net, own[i], opp[i], lowest, highest, shallow)
+            low, high = np.int64(guess - WINDOW), np.int64(guess + WINDOW)
         value = negamax(work, net, own[i], opp[i], low, high, depth)
         if value <= low or value >= high:  # outside the window: only a bound
-            value = negamax(work, net, own[i], opp[i], -INFINITY, INFINITY, depth)
+            value = negamax(work, net, own[i], opp[i], lowest, highest, depth)
         if work.stop:
             return
         values[i] = value

@@ -6,8 +6,26 @@ memory without it.
 
 from __future__ import annotations
 
+from train.labels.data import Labels
+from train.labels.generation import Step, generate, label_positions, read
 from train.labels.labellers import ExactLabeller, Labeller, SearchLabeller
 from train.labels.options import LabelError, LabelOptions
 from train.labels.sampling import sample_positions
+from train.labels.storage import Manifest, Shard, read_manifest
 
-__all__ = ["ExactLabeller", "LabelError", "LabelOptions", "Labeller", "SearchLabeller", "sample_positions"]
+__all__ = [
+    "ExactLabeller",
+    "LabelError",
+    "LabelOptions",
+    "Labeller",
+    "Labels",
+    "Manifest",
+    "SearchLabeller",
+    "Shard",
+    "Step",
+    "generate",
+    "label_positions",
+    "read",
+    "read_manifest",
+    "sample_positions",
+]

@@ -31,10 +31,17 @@ def _nobody(done: int) -> None:
 
 
 class Labeller(Protocol):
-    """Gives positions their scores. ``depth``: plies searched; None: to the end of the game."""
+    """Gives positions their scores."""
 
-    kind: Kind
-    depth: int | None
+    @property
+    def kind(self) -> Kind:
+        """What its scores are."""
+        ...
+
+    @property
+    def depth(self) -> int | None:
+        """Plies searched; None: to the end of the game."""
+        ...
 
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Scores in discs for the side to move under the variant's objective."""

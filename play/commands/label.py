@@ -1,0 +1,181 @@
+"""`reversi label`: training positions with their scores, in Parquet files that an interruption cannot spoil."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from reversi_env.errors import ReversiError, shown
+
+if TYPE_CHECKING:
+    from train.labels import LabelOptions, Manifest, Step
+
+#: Exit status after Ctrl-C: 128 + SIGINT, as shells have it.
+INTERRUPTED = 130
+
+
+def label(
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the data set; made if it is not there.")],
+    count: Annotated[int, typer.Option("--count", "-c", help="Positions in all.")],
+    empties: Annotated[str, typer.Option("--empties", "-e", help="Empty squares, as in 12 or 10-14.")] = "10-14",
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    labeller: Annotated[str, typer.Option("--labeller", "-l", help="exact, or an evaluator to search with.")] = "exact",
+    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.")] = None,
+    player: Annotated[str, typer.Option("--player", help="Evaluator that plays the games.")] = "six-factor",
+    seed: Seed = 0,
+    shard_rows: Annotated[int, typer.Option("--shard-rows", help="Positions a file.")] = 100_000,
+    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu, or cuda to solve on a GPU.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Sample positions without duplicates, label them with scores, and write them to Parquet files.
+
+    Example: reversi label labels/10-14 --count 1000000 --empties 10-14
+
+    Positions come from games with a random beginning and noisy play by --player;
+    every number of empties gets equally many, and no two are symmetric to each other.
+    Scores are discs for the side to move. With an evaluator as --labeller, as in
+    [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved.
+
+    Run the same command again to go on after Ctrl-C, or after a crash: the files
+    come out the same. OUT/manifest.json lists them with their SHA-256.
+    """
+    from train.labels import LabelOptions, generate
+
+    options = LabelOptions(
+        size=size,
+        variant=variant.value,
+        count=count,
+        empties=_range(empties),
+        seed=seed,
+        shard_rows=shard_rows,
+        labeller=_with_depth(labeller, depth),
+        player=player,
+    )
+    folder = Path(out)
+    finished = _rows_done(folder, options)
+    began = perf_counter()
+    try:
+        with _progress_bar(options, finished) as progress:
+            manifest = generate(options, folder, device=device, threads=threads, progress=progress)
+    except KeyboardInterrupt:
+        print(f"stopped at {_rows_done(folder)} of {count} positions; the same command goes on", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    result = _as_dict(out, manifest, finished, perf_counter() - began)
+    if as_json:
+        print_json(result)
+    else:
+        _print_table(options, result)
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, dash, high = text.partition("-")
+    try:
+        return int(low), int(high if dash else low)
+    except ValueError:
+        raise ReversiError(f"--empties {shown(text)}: expected a number or a range, as in 12 or 10-14") from None
+
+
+def _with_depth(labeller: str, depth: int | None) -> str:
+    """The labeller's spec with the depth that it leaves open."""
+    if depth is None:
+        return labeller
+    if labeller == "exact":
+        raise ReversiError(f"--depth {depth} with --labeller exact: expected an evaluator to search with")
+    name, _, options = labeller.partition(":")
+    if any(option.startswith("depth=") for option in options.split(",")):
+        raise ReversiError(f"--depth {depth} with --labeller {shown(labeller)}: expected the depth in one place")
+    return f"{name}:{','.join(filter(None, (f'depth={depth}', options)))}"
+
+
+def _rows_done(folder: Path, options: LabelOptions | None = None) -> int:
+    """Positions that the folder has already; said on standard error if the options are given and there are any."""
+    from train.labels import read_manifest
+    from train.labels.storage import MANIFEST
+
+    if not (folder / MANIFEST).exists():
+        return 0
+    manifest = read_manifest(folder)
+    if options is not None and manifest.rows and manifest.options == options:
+        done, shards = len(manifest.shards), options.shards
+        what = "complete already" if manifest.complete else "going on from there"
+        print(f"{folder}: {done} of {shards} shards, {manifest.rows:,} positions; {what}", file=sys.stderr)
+    return manifest.rows
+
+
+@contextmanager
+def _progress_bar(options: LabelOptions, finished: int) -> Iterator[Callable[[Step], None]]:
+    """A bar on standard error with the rate and the time left: one for the sampling of a block, one for the labels."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks = {
+            "sampling": bar.add_task("sampling", rate="", visible=False),
+            "labelling": bar.add_task("labelling", total=options.count, completed=finished, rate="", visible=False),
+        }
+
+        def show(step: Step) -> None:
+            task = bar.tasks[tasks[step.stage]]
+            rate = f"{task.speed:,.0f}/s" if task.speed else ""
+            other = "labelling" if step.stage == "sampling" else "sampling"
+            bar.update(tasks[other], visible=False)
+            bar.update(task.id, completed=step.done, total=step.total, rate=rate, visible=True)
+
+        yield show
+
+
+def _as_dict(out: str, manifest: Manifest, finished: int, seconds: float) -> dict[str, Any]:
+    """The result under the command line's stable keys."""
+    options = manifest.options
+    by_empties = [
+        {"empties": options.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, options.strata))}
+        for stratum in range(options.strata)
+    ]
+    return {
+        "folder": out,
+        "positions": manifest.rows,
+        "shards": len(manifest.shards),
+        "resumed_from": finished,
+        "seconds": seconds,
+        "positions_per_second": (manifest.rows - finished) / seconds,
+        "by_empties": by_empties,
+    }
+
+
+def _print_table(options: LabelOptions, result: dict[str, Any]) -> None:
+    """Positions by empties and how they were labelled, for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from train.labels.labellers import labeller_plan
+
+    plan = labeller_plan(options.labeller)
+    title = f"{options.size}x{options.size} {options.variant}, {result['positions']:,} positions in {result['folder']}"
+    print(title)
+    table = Table()
+    for heading in ("empties", "positions", "labels"):
+        table.add_column(heading, justify="right")
+    for row in result["by_empties"]:
+        kind = "exact" if row["empties"] <= max(plan.exact, plan.depth) else f"depth {plan.depth}"
+        table.add_row(str(row["empties"]), f"{row['positions']:,}", kind)
+    Console().print(table)
+    new = result["positions"] - result["resumed_from"]
+    if new:
+        print(f"{new:,} in {result['seconds']:.1f} s: {result['positions_per_second']:,.0f} positions/s")

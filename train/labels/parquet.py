@@ -1,0 +1,72 @@
+"""Shards as Parquet files. The only module here that needs pyarrow, which it imports when it is first used.
+
+Columns: own, opp (uint64), score (float32), empties (uint8), kind (dictionary of strings, "exact" or "search"), depth
+(uint8), variant (dictionary of strings), size (uint8).
+"""
+
+from __future__ import annotations
+
+import io
+from typing import Any, get_args
+
+import numpy as np
+
+from reversi_env import Rules
+from reversi_env.rules import Variant
+from train.labels.data import Labels
+from train.labels.labellers import Kind
+from train.labels.options import LabelError
+
+KINDS, VARIANTS = get_args(Kind), get_args(Variant)
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    except ImportError:
+        raise LabelError("label files need pyarrow, which is not installed: expected `pip install pyarrow`") from None
+    return pyarrow, pyarrow.parquet
+
+
+def to_bytes(labels: Labels) -> bytes:
+    """The file of a shard. Equal labels give equal bytes, from the same version of pyarrow."""
+    pyarrow, parquet = _pyarrow()
+    rows = len(labels)
+
+    def words(indices: np.ndarray, names: tuple[str, ...]) -> Any:
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices.astype(np.int8)), list(names))
+
+    columns = {
+        "own": labels.own,
+        "opp": labels.opp,
+        "score": labels.score,
+        "empties": labels.empties,
+        "kind": words(np.where(labels.exact, KINDS.index("exact"), KINDS.index("search")), KINDS),
+        "depth": labels.depth,
+        "variant": words(np.full(rows, VARIANTS.index(labels.rules.variant)), VARIANTS),
+        "size": np.full(rows, labels.rules.size, np.uint8),
+    }
+    stream = io.BytesIO()
+    # boards hardly repeat: a dictionary of them would only be tried and thrown away
+    few = [name for name in columns if name not in ("own", "opp")]
+    parquet.write_table(pyarrow.table(columns), stream, compression="zstd", use_dictionary=few)
+    return stream.getvalue()
+
+
+def from_bytes(data: bytes, rules: Rules, name: str) -> Labels:
+    """The labels of a shard's file, called *name* where it cannot be read or is of another game than *rules*."""
+    pyarrow, parquet = _pyarrow()
+    try:
+        table = parquet.read_table(pyarrow.BufferReader(data))
+        game = [table[column].unique().to_pylist() for column in ("size", "variant")]
+        exact = pyarrow.compute.equal(table["kind"].cast(pyarrow.string()), "exact")
+        own, opp, score, empties, depth = (
+            table[column].to_numpy() for column in ("own", "opp", "score", "empties", "depth")
+        )
+    except (pyarrow.ArrowException, KeyError, ValueError) as error:
+        raise LabelError(f"{name} cannot be read ({error}): expected a shard of labels") from None
+    if game != [[rules.size], [rules.variant]]:
+        raise LabelError(f"{name} is of size {game[0]} and variant {game[1]}: expected {rules}")
+    return Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)

@@ -1,0 +1,225 @@
+"""The folder of a data set: shards, a manifest, and what an interruption may leave behind.
+
+A shard comes into being in four steps: it is written whole to a hidden file beside its place (``.….part``) and flushed to
+the disk; its hash goes into the manifest, which is replaced in the same way; it is renamed to its place. A process
+killed at any moment therefore leaves finished shards, perhaps one that only needs to be renamed, and perhaps a part that
+the next run overwrites. There are no times or names of machines in any file, so that a data set made in one go and one made
+in ten are the same to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reversi_env.errors import ReversiError, shown
+from train.labels.labellers import labeller_plan
+from train.labels.options import LabelError, LabelOptions
+from train.labels.players import player_of, weights_sha256
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one folder there
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = "reversi-labels-1"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One file of a data set: its name, its rows, and the hash of its bytes."""
+
+    file: str
+    rows: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds: the options, the shards that are done, and hashes of the weights of the evaluators used."""
+
+    options: LabelOptions
+    shards: tuple[Shard, ...] = ()
+    evaluators: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Rows of all shards that are done."""
+        return sum(shard.rows for shard in self.shards)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all shards are done."""
+        return len(self.shards) == self.options.shards
+
+    def to_json(self) -> str:
+        """The text of ``manifest.json``."""
+        content = {
+            "format": FORMAT,
+            "options": self.options.as_dict(),
+            "evaluators": dict(self.evaluators),
+            "rows": self.rows,
+            "complete": self.complete,
+            "shards": [vars(shard) for shard in self.shards],
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+
+def file_of(shard: int) -> str:
+    """The name of a shard's file."""
+    return f"shard-{shard:05d}.parquet"
+
+
+def new_manifest(options: LabelOptions) -> Manifest:
+    """The manifest of a data set of which nothing is done yet."""
+    names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
+    return Manifest(options, (), tuple((name, weights_sha256(player_of(name))) for name in sorted(map(str, names))))
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a folder, or a `LabelError` that says what is wrong with it."""
+    path = folder / MANIFEST
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] != FORMAT:
+            raise LabelError(f"format {shown(content['format'])}")
+        shards = tuple(Shard(str(s["file"]), int(s["rows"]), str(s["sha256"])) for s in content["shards"])
+        evaluators = tuple((str(name), str(sha256)) for name, sha256 in content["evaluators"].items())
+        return Manifest(LabelOptions(**content["options"]), shards, evaluators)
+    except FileNotFoundError:
+        raise LabelError(
+            f"{shown(str(folder))} has no {MANIFEST}: expected a folder that `reversi label` made"
+        ) from None
+    except (ReversiError, LookupError, TypeError, ValueError, AttributeError) as error:
+        raise LabelError(
+            f"{shown(str(path))} cannot be read ({error}): expected a manifest of the format {FORMAT}"
+        ) from None
+
+
+def open_folder(folder: Path, options: LabelOptions) -> Manifest:
+    """The manifest to go on with: the folder's own if it was made with the same options, a new one in a new folder."""
+    fresh = new_manifest(options)
+    if not (folder / MANIFEST).exists():
+        if any(folder.glob("*.parquet")):
+            raise LabelError(f"{shown(str(folder))} has Parquet files but no {MANIFEST}: expected an empty folder")
+        _replace(folder / MANIFEST, fresh.to_json().encode())
+        return fresh
+    known = read_manifest(folder)
+    there, here = known.options.as_dict(), options.as_dict()
+    for name in here:
+        if there[name] != here[name]:
+            raise LabelError(
+                f"{shown(str(folder))} was begun with {name}={shown(there[name])}: expected the same, "
+                f"not {shown(here[name])}, or another folder"
+            )
+    if known.evaluators != fresh.evaluators:
+        changed = sorted(name for name, _ in {*known.evaluators} ^ {*fresh.evaluators})
+        raise LabelError(
+            f"{shown(str(folder))} was begun with other weights of {', '.join(dict.fromkeys(changed))}: "
+            f"expected the same, or another folder"
+        )
+    return known
+
+
+def is_done(folder: Path, manifest: Manifest, shard: int) -> bool:
+    """Whether a shard is in its place, its bytes as the manifest has them; damaged ones raise. Finishes a rename."""
+    if shard >= len(manifest.shards):
+        return False
+    known, path = manifest.shards[shard], folder / file_of(shard)
+    if path.exists():
+        checked_bytes(folder, known)
+        return True
+    part = _part(path)
+    if part.exists() and hashlib.sha256(part.read_bytes()).hexdigest() == known.sha256:
+        part.replace(path)
+        return True
+    return False
+
+
+def checked_bytes(folder: Path, shard: Shard, *, verify: bool = True) -> bytes:
+    """A shard's bytes; a `LabelError` with its name if it is missing or, with *verify*, not as it was written."""
+    path = folder / shard.file
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise LabelError(f"{shown(str(path))} is missing: expected it; run the same `reversi label` again") from None
+    if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
+        raise LabelError(
+            f"{shown(str(path))} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
+            f"written; delete it and run the same `reversi label` again"
+        )
+    return data
+
+
+def add_shard(folder: Path, manifest: Manifest, shard: int, data: bytes) -> Manifest:
+    """Put a shard into the folder; the manifest that knows it."""
+    path = folder / file_of(shard)
+    entry = Shard(path.name, len(manifest.options.rows(shard)), hashlib.sha256(data).hexdigest())
+    _write_part(path, data)
+    known = manifest.shards
+    if entry not in known[shard : shard + 1]:
+        manifest = replace(manifest, shards=(*known[:shard], entry, *known[shard + 1 :]))
+        _replace(folder / MANIFEST, manifest.to_json().encode())
+    _rename_part(path)
+    return manifest
+
+
+@contextmanager
+def only_writer(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and keep other processes from writing there; the lock ends with the process."""
+    if folder.exists() and not folder.is_dir():
+        raise LabelError(f"{shown(str(folder))} is a file: expected a folder, or a name for a new one")
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabelError(
+                f"{shown(str(folder))} is being written by another process: expected it to end first, or another folder"
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _part(path: Path) -> Path:
+    return path.with_name(f".{path.name}.part")
+
+
+def _write_part(path: Path, data: bytes) -> None:
+    with _part(path).open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _rename_part(path: Path) -> None:
+    os.replace(_part(path), path)  # noqa: PTH105 - the tests let it fail, as a crash would
+    _sync_folder(path.parent)
+
+
+def _replace(path: Path, data: bytes) -> None:
+    _write_part(path, data)
+    _rename_part(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush the renames of a folder to the disk."""
+    if os.name != "posix":
+        return
+    descriptor: Any = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.core.compiling import kernel
-from reversi_env.core.intrinsics import outflanked, popcount, run_ends
+from reversi_env.core.intrinsics import outflanked, popcount, run_ends, trailing_zeros
 
 NO_SQUARE = np.uint64(0)
 ONE = np.uint64(1)
@@ -22,6 +22,18 @@ PASS_SQUARE = 64
 def bit_of(sq):
     """Board with only square *sq* set; empty for a pass."""
     return NO_SQUARE if sq == PASS_SQUARE else ONE << np.uint64(sq)
+
+
+@kernel
+def count(board):
+    """Number of squares set: `popcount` for callers outside compiled code, a simulated GPU kernel among them."""
+    return popcount(board)
+
+
+@kernel
+def first_square(board):
+    """The lowest square of a board that is not empty: `trailing_zeros` for the same callers."""
+    return trailing_zeros(board)
 
 
 @kernel

@@ -77,9 +77,6 @@ SOLVER = np.dtype(
     align=True,
 )
 
-QUADRANTS = np.array(
-    [0x0000_0000_0F0F_0F0F, 0x0000_0000_F0F0_F0F0, 0x0F0F_0F0F_0000_0000, 0xF0F0_F0F0_0000_0000], np.uint64
-)
 QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
 NEIGHBOURS = np.array(
     [
@@ -214,12 +211,15 @@ def last_four(work, own, opp, a, b, c, d, alpha, passed):
 
 @kernel
 def odd_squares(empties):
-    """The squares of the quadrants that have an odd number of empty squares."""
-    odd = NO_SQUARE
-    for quadrant in QUADRANTS:
-        if popcount(empties & quadrant) & 1:
-            odd |= quadrant
-    return odd
+    """The squares of the quadrants that have an odd number of empty squares.
+
+    Folding leaves each quadrant's parity in its lowest bit; the product spreads it over the quadrant again.
+    """
+    parity = empties ^ (empties >> np.uint64(1))
+    parity ^= parity >> np.uint64(2)
+    parity ^= parity >> np.uint64(8)
+    parity ^= parity >> np.uint64(16)
+    return (parity & np.uint64(0x0000_0011_0000_0011)) * np.uint64(0x0F0F_0F0F)
 
 
 @kernel

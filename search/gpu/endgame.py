@@ -1,0 +1,287 @@
+"""The endgame solver as one GPU kernel: a thread a position, no recursion, every thread in step.
+
+The threads of a warp share one instruction stream, so that what counts is not how little work a node takes but how
+alike the nodes' work is. Each turn of the kernel's loop therefore does the same two heavy things whatever the thread is
+about: turn the discs of one move, and find the replies. A thread that is *sorting* notes how many replies there are, a
+thread that is *searching* goes down to them, a thread that must *pass* does both with no disc; only light bookkeeping
+differs. A thread whose position is solved draws the next one from a common ticket counter, so that long positions hold
+nobody up.
+
+The search is principal-variation search (fail-soft) with windows (alpha, beta) in discs for the side to move. From
+`SORT_EMPTIES` empties on, moves are sorted once a node so that the opponent gets the fewest replies; nearer to the end,
+squares in quadrants with an odd number of empties come first. The stack lies in shared memory, `STACK_BYTES` a level:
+not the boards but the discs turned on the way down, from which the boards are restored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.core.bitboard import NO_SQUARE, ONE, count, final_score, first_square, flips, legal_moves
+from reversi_env.core.symmetry import position_hash
+from reversi_env.gpu.driver import cuda
+from search.core.endgame import odd_squares
+
+#: Threads of a block; their stacks must fit into 48 KiB of shared memory.
+BLOCK = 128
+#: Most empties of a position: a move is kept as the number, four bits, of its square among the position's empties.
+MOST_EMPTIES = 16
+LEVELS = MOST_EMPTIES + 1
+#: From so many empties on, moves are sorted by the number of replies.
+SORT_EMPTIES = 7
+#: Up to so many empties parity counts in a move's rank.
+PARITY_EMPTIES = 9
+#: From so many empties on, bounds are kept in the table that all threads share.
+TABLE_EMPTIES = 8
+#: Worse than every score.
+WORST = -127
+#: Stands for the score of a position that was given up.
+UNSOLVED = -128
+
+#: Flags beside the square that led down from a level: the window was a null window, and a pass had come before.
+PROBED, PASSED, SQUARE_BITS = 64, 128, 63
+
+_i32, _u8, _i8, _u64 = np.int32, np.uint8, np.int8, np.uint64
+
+
+@cuda.jit(device=True)
+def _insert(keys, order, listed, key, number):
+    """Two lists of sixteen four-bit numbers, sorted by key, with one more move in its place."""
+    at = _u64(0)
+    end = _u64(4 * listed)
+    while at < end and ((keys >> at) & _u64(15)) <= key:
+        at += _u64(4)
+    low = (ONE << at) - ONE
+    keys = (keys & low) | (key << at) | ((keys & ~low) << _u64(4))
+    order = (order & low) | (number << at) | ((order & ~low) << _u64(4))
+    return keys, order
+
+
+@cuda.jit(device=True)
+def _key(bit, replies, corners, odd, level):
+    """How late a move comes, 0 to 15: few replies first, those in corners count twice; near the end, odd quadrants first."""
+    key = count(replies) + count(replies & corners)
+    if level <= PARITY_EMPTIES:
+        key += key + (1 if (bit & odd) == NO_SQUARE else 0)
+    return _u64(min(key, 15))
+
+
+@cuda.jit(device=True)
+def _last_square(own, opp, replies, playable, squares):
+    """Final score for the side to move, whose legal moves are *replies*, with one empty square left."""
+    sq = first_square(playable & ~(own | opp))
+    mover, other = (own, opp) if replies != NO_SQUARE else (opp, own)
+    turned = _i32(count(flips(sq, mover, other)))
+    ahead = _i32(2) * _i32(count(mover)) - squares + _i32(1)  # of the one who may move there, as the discs lie
+    if turned > 0:
+        ahead += _i32(2) * turned + _i32(1)
+    else:
+        ahead += _i32(1) if ahead > 0 else _i32(-1)  # nobody can: the winner gets the square
+    return ahead if replies != NO_SQUARE else -ahead
+
+
+@cuda.jit(device=True)
+def _slot(own, opp, table):
+    """Where a position's bounds lie in the table."""
+    return (position_hash(own, opp) >> _u64(8)) & _u64(table.shape[0] - 1)
+
+
+@cuda.jit(device=True)
+def _signature(own, opp):
+    """Tells a position from those that share its slot: two of a kind in one slot are 2**-64 likely."""
+    return (own * _u64(0x9E37_79B9_7F4A_7C15)) ^ (opp * _u64(0xC2B2_AE3D_27D4_EB4F))
+
+
+@cuda.jit
+def solve_positions(
+    own_boards, opp_boards, guesses, half_width, playable, sign, corners, turn_limit, table, scores, ticket, turns
+):
+    """Exact scores of all positions, in discs for the side to move, ``sign`` times the final score.
+
+    The first window is ``guesses[i] +- half_width``; a score outside it takes a second search. *corners*: squares whose
+    availability counts for two replies (none in the reversed game). A position that takes more than *turn_limit* turns
+    of the loop is given up and left UNSOLVED: a few long ones would keep the whole card waiting. ``ticket[0]`` must be
+    0; ``turns[0]`` counts the turns of all threads.
+    """
+    stack_turned = cuda.shared.array((LEVELS, BLOCK), np.uint64)
+    stack_moves = cuda.shared.array((LEVELS, BLOCK), np.uint64)
+    stack_square = cuda.shared.array((LEVELS, BLOCK), np.uint8)
+    stack_left = cuda.shared.array((LEVELS, BLOCK), np.uint8)
+    stack_alpha = cuda.shared.array((LEVELS, BLOCK), np.int8)
+    stack_beta = cuda.shared.array((LEVELS, BLOCK), np.int8)
+    stack_best = cuda.shared.array((LEVELS, BLOCK), np.int8)
+    square_of = cuda.shared.array((MOST_EMPTIES, BLOCK), np.uint8)
+    t = cuda.threadIdx.x
+    squares = _i32(count(playable))
+    most = squares + _i32(1)
+    turns_taken = np.int64(0)
+    deadline = np.int64(0)  # of the position, in turns taken
+
+    position = np.int64(-1)  # of this thread; below zero: it needs a new one
+    again = False  # the score lay outside the window: once more with another
+    root_empties = NO_SQUARE
+    own = opp = NO_SQUARE  # the node: boards of the side to move and of the other
+    level = root = _i32(0)  # empties of the node, and of the position
+    first = last = _i32(0)  # the position's window
+    alpha = beta = best = _i32(0)
+    moves = NO_SQUARE  # moves left: squares, or where they are sorted a list of four-bit numbers …
+    left = _i32(0)  # … of this length
+    unsorted = keys = NO_SQUARE  # moves that have no key yet; keys of those in the list
+    passing = passed = False  # the side to move must pass; it has
+    retry = _i32(-1)  # square to be searched again with an open window
+
+    while True:
+        if position < 0:
+            position = cuda.atomic.add(ticket, 0, 1)
+            if position >= own_boards.size:
+                break
+            own, opp = own_boards[position], opp_boards[position]
+            root_empties = playable & ~(own | opp)
+            level = root = _i32(count(root_empties))
+            rest = root_empties
+            for number in range(root):
+                square_of[number, t] = _u8(first_square(rest))
+                rest &= rest - ONE
+            guess = _i32(guesses[position])
+            first, last = max(guess - half_width, -most), min(guess + half_width, most)
+            again, deadline = True, turns_taken + turn_limit
+        if again:
+            again = False
+            alpha, beta = first, last
+            legal = _u64(legal_moves(own, opp, playable))
+            best, moves, left, unsorted, keys = _i32(WORST), legal, _i32(0), NO_SQUARE, NO_SQUARE
+            passing, passed, retry = legal == NO_SQUARE, False, _i32(-1)
+            if level >= SORT_EMPTIES:
+                unsorted, moves = legal, NO_SQUARE
+        turns_taken += 1
+        if turns_taken > deadline:
+            scores[position] = _i8(UNSOLVED)
+            position = np.int64(-1)
+            continue
+
+        # --- choose what this turn is about
+        sorting = unsorted != NO_SQUARE
+        odd = _u64(odd_squares(playable & ~(own | opp)))
+        probing = False
+        sq = _i32(0)
+        if sorting:
+            sq = _i32(first_square(unsorted))
+            unsorted &= unsorted - ONE
+        elif retry >= 0:
+            sq = retry
+            retry = _i32(-1)
+        elif not passing:
+            if level >= SORT_EMPTIES:
+                sq = _i32(square_of[_i32(moves & _u64(15)), t])
+                moves >>= _u64(4)
+                left -= _i32(1)
+            else:
+                preferred = moves & odd
+                sq = _i32(first_square(preferred if preferred != NO_SQUARE else moves))
+                moves &= ~(ONE << _u64(sq))
+            probing = best > WORST and beta - alpha > 1
+
+        # --- the heavy part, the same for all
+        bit = NO_SQUARE if passing else ONE << _u64(sq)
+        turned = NO_SQUARE if passing else _u64(flips(sq, own, opp))
+        child_own, child_opp = opp ^ turned, own ^ turned ^ bit
+        replies = _u64(legal_moves(child_own, child_opp, playable))
+
+        # --- what follows from it
+        returning = False  # the node's value is known: `best`
+        go_down = False
+        child_alpha = child_beta = _i32(0)
+        value, has_value = _i32(0), False  # of the move just made, for the side that made it
+        if sorting:
+            number = _u64(count(root_empties & (bit - ONE)))
+            keys, moves = _insert(keys, moves, left, _key(bit, replies, corners, odd, level), number)
+            left += _i32(1)
+        elif passing and replies == NO_SQUARE:
+            best, returning = _i32(sign * final_score(own, opp, playable)), True
+        elif passing:
+            own, opp = child_own, child_opp
+            alpha, beta = -beta, -alpha
+            passing, passed = False, True
+            moves, left, keys = replies, _i32(0), NO_SQUARE
+            if level >= SORT_EMPTIES:
+                unsorted, moves = replies, NO_SQUARE
+        elif level == 1:
+            value, has_value = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True
+        elif level == 2:
+            value, has_value = -_i32(sign) * _last_square(child_own, child_opp, replies, playable, squares), True
+        else:  # go down, unless the table knows better
+            go_down = True
+            child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha
+            if level > TABLE_EMPTIES and replies != NO_SQUARE:
+                slot = _slot(child_own, child_opp, table)
+                bounds = table[slot, 1]
+                if table[slot, 0] ^ bounds == _signature(child_own, child_opp):
+                    lower, upper = _i32(bounds & _u64(255)) - _i32(128), _i32((bounds >> _u64(8)) & _u64(255)) - _i32(128)
+                    if lower >= child_beta or lower == upper:
+                        value, has_value = -lower, True
+                    elif upper <= child_alpha:
+                        value, has_value = -upper, True
+        if go_down and not has_value:
+            stack_turned[level, t] = turned
+            stack_moves[level, t] = moves
+            stack_left[level, t] = _u8(left)
+            stack_square[level, t] = _u8(sq | (PROBED if probing else 0) | (PASSED if passed else 0))
+            stack_alpha[level, t], stack_beta[level, t], stack_best[level, t] = _i8(alpha), _i8(beta), _i8(best)
+            own, opp = child_own, child_opp
+            alpha, beta = child_alpha, child_beta
+            level -= _i32(1)
+            best, left, keys = _i32(WORST), _i32(0), NO_SQUARE
+            passing, passed = replies == NO_SQUARE, False
+            moves, unsorted = replies, NO_SQUARE
+            if level >= SORT_EMPTIES:
+                unsorted, moves = replies, NO_SQUARE
+
+        # --- values go up as far as they decide
+        while has_value or returning:
+            if has_value and probing and alpha < value < beta:
+                has_value = False
+                alpha, retry = value - _i32(1), sq
+            elif has_value:
+                has_value = False
+                best = max(best, value)
+                alpha = max(alpha, value)
+                exhausted = left == 0 if level >= SORT_EMPTIES else moves == NO_SQUARE
+                returning = alpha >= beta or exhausted
+            if returning:
+                returning = False
+                value = best
+                if passed:
+                    value = -value
+                    own, opp = opp, own
+                if level == root:
+                    again = True
+                    if value <= first and first > -most:
+                        first, last = -most, value + _i32(1)
+                    elif value >= last and last < most:
+                        first, last = value - _i32(1), most
+                    else:
+                        scores[position] = _i8(value)
+                        position = np.int64(-1)
+                else:
+                    level += _i32(1)
+                    flagged = _i32(stack_square[level, t])
+                    sq = flagged & SQUARE_BITS
+                    turned, bit = stack_turned[level, t], ONE << _u64(sq)
+                    own, opp = opp ^ turned ^ bit, own ^ turned
+                    moves, left = stack_moves[level, t], _i32(stack_left[level, t])
+                    alpha, beta = _i32(stack_alpha[level, t]), _i32(stack_beta[level, t])
+                    best, passed = _i32(stack_best[level, t]), (flagged & PASSED) != 0
+                    passing, unsorted = False, NO_SQUARE
+                    probing = (flagged & PROBED) != 0
+                    if level > TABLE_EMPTIES:
+                        child_own, child_opp = opp ^ turned, own ^ turned ^ bit
+                        floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window it was asked with
+                        lower = value if value > floor else _i32(-127)
+                        upper = value if value < ceiling else _i32(127)
+                        bounds = _u64(lower + _i32(128)) | (_u64(upper + _i32(128)) << _u64(8))
+                        slot = _slot(child_own, child_opp, table)
+                        table[slot, 0] = _signature(child_own, child_opp) ^ bounds
+                        table[slot, 1] = bounds
+                    value = -value
+                    has_value = True
+    cuda.atomic.add(turns, 0, turns_taken)

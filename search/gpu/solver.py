@@ -1,0 +1,131 @@
+"""Exact scores of many positions on a GPU; the few that would hold the card up are solved by the CPU meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import numpy as np
+import torch
+
+from reversi_env import ReversiError, Rules
+from reversi_env.batch import checked_boards
+from reversi_env.gpu.batch import usable_device
+from reversi_env.gpu.driver import SIMULATED, shared_array
+from search.gpu import endgame
+from search.solver import make_works, solve_batch
+
+#: Positions of one launch. Many more than the card has threads, so that few threads are idle when the last ones are solved.
+LAUNCH_POSITIONS = 1 << 20
+#: Entries of 16 bytes of the card's table.
+TABLE_ENTRIES = 1 << 24
+#: Turns of the kernel's loop after which a position with twelve empties is left to the CPU, and their growth with each
+#: more: six times the mean measured on random positions.
+TURNS_AT_TWELVE, TURNS_GROWTH = 250_000, 2.85
+#: Blocks on one multiprocessor: what their shared memory allows.
+BLOCKS_ON_A_MULTIPROCESSOR = 4
+
+
+def solve_batch_cuda(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules | None = None,
+    *,
+    guesses: np.ndarray | None = None,
+    half_width: int | None = None,
+    device: str = "cuda",
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> np.ndarray:
+    """Exact scores (int8, side to move) of arrays of positions with at most 16 empties: `solve_batch` on a GPU.
+
+    *guesses* (int8, discs) with *half_width* narrow the first window around each position's expected score; a wrong
+    guess costs time, never truth. *threads* of the CPU take over the positions that are too long for the card.
+    *progress* is called with the number of positions solved so far.
+    """
+    rules = rules or Rules()
+    own, opp = checked_boards(own, opp, rules)
+    empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
+    if own.size and empties.max() > endgame.MOST_EMPTIES:
+        row = int(np.argmax(empties))
+        raise ReversiError(
+            f"position {row} has {empties[row]} empties: expected at most {endgame.MOST_EMPTIES} on a GPU"
+        )
+    if (guesses is None) != (half_width is None):
+        raise ReversiError("guesses and half_width: expected both or none")
+    guesses = np.zeros(own.size, np.int8) if guesses is None else np.ascontiguousarray(guesses, np.int8)
+    job = _Job(rules, usable_device(torch.device(device)), 2 * rules.square_count if half_width is None else half_width)
+    return _solve_all(job, own, opp, guesses, empties, threads, progress)
+
+
+def _solve_all(
+    job: _Job,
+    own: np.ndarray,
+    opp: np.ndarray,
+    guesses: np.ndarray,
+    empties: np.ndarray,
+    threads: int | None,
+    progress: Callable[[int], None],
+) -> np.ndarray:
+    """The launches one after the other, and beside them the CPU at what they have given up."""
+    scores = np.zeros(own.size, np.int8)
+    left_over: list[tuple[np.ndarray, Future[np.ndarray]]] = []
+    done = 0
+    with ThreadPoolExecutor(1) as cpu:
+        for rows in _launches(empties):
+            scores[rows] = job.launch(own[rows], opp[rows], guesses[rows], int(empties[rows].max()))
+            unsolved = rows[scores[rows] == endgame.UNSOLVED]
+            if unsolved.size:
+                future = cpu.submit(solve_batch, own[unsolved], opp[unsolved], job.rules, threads=threads)
+                left_over.append((unsolved, future))
+            done += rows.size - unsolved.size
+            progress(done)
+        for unsolved, future in left_over:
+            scores[unsolved] = future.result()
+            done += unsolved.size
+            progress(done)
+    return scores
+
+
+def _launches(empties: np.ndarray) -> Iterator[np.ndarray]:
+    """Row numbers for each launch: positions of like length together, the longest first."""
+    order = np.argsort(-empties, kind="stable")
+    for start in range(0, order.size, LAUNCH_POSITIONS):
+        yield order[start : start + LAUNCH_POSITIONS]
+
+
+class _Job:
+    """What all launches of a call have in common: the game, the card and its table of bounds."""
+
+    def __init__(self, rules: Rules, device: torch.device, half_width: int) -> None:
+        self.rules, self.device = rules, device
+        self.half_width = np.int32(half_width)
+        entries = 1 << 10 if SIMULATED else TABLE_ENTRIES
+        self.table = torch.zeros((entries, 2), dtype=torch.int64, device=device)
+        work = make_works(rules, 1)[0]
+        self.corners = np.uint64(work["corners"] if work["corner_reply"] else 0)
+        self.grid = (1, 4) if SIMULATED else (self._blocks(), endgame.BLOCK)
+
+    def launch(self, own: np.ndarray, opp: np.ndarray, guesses: np.ndarray, most_empties: int) -> np.ndarray:
+        """Scores of positions, or UNSOLVED."""
+        boards = [torch.from_numpy(array.view(np.int64)).to(self.device) for array in (own, opp)]
+        on_card = torch.from_numpy(guesses).to(self.device)
+        scores = torch.zeros(own.size, dtype=torch.int8, device=self.device)
+        counters = torch.zeros((2, 1), dtype=torch.int64, device=self.device)
+        limit = int(TURNS_AT_TWELVE * TURNS_GROWTH ** max(most_empties - 12, 0))
+        endgame.solve_positions[self.grid](
+            *(shared_array(board, np.uint64) for board in boards),
+            shared_array(on_card),
+            self.half_width,
+            np.uint64(self.rules.playable),
+            np.int64(self.rules.sign),
+            self.corners,
+            np.int64(limit),
+            shared_array(self.table, np.uint64),
+            shared_array(scores),
+            *(shared_array(counter) for counter in counters),
+        )
+        return scores.cpu().numpy()
+
+    def _blocks(self) -> int:
+        return BLOCKS_ON_A_MULTIPROCESSOR * torch.cuda.get_device_properties(self.device).multi_processor_count

@@ -17,9 +17,6 @@ from reversi_env.errors import ReversiError, shown
 if TYPE_CHECKING:
     from train.labels import LabelOptions, Manifest, Step
 
-#: Exit status after Ctrl-C: 128 + SIGINT, as shells have it.
-INTERRUPTED = 130
-
 
 def label(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the data set; made if it is not there.")],
@@ -48,6 +45,7 @@ def label(
     Run the same command again to go on after Ctrl-C, or after a crash: the files
     come out the same. OUT/manifest.json lists them with their SHA-256.
     """
+    from play.commands.interruptible import INTERRUPTED
     from train.labels import LabelOptions, generate
 
     options = LabelOptions(

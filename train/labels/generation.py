@@ -45,6 +45,7 @@ def generate(
     *device* ``cuda`` solves on a GPU. *threads* is by default the number of cores.
     """
     path = Path(folder)
+    parquet.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)
     with storage.only_writer(path):

@@ -20,7 +20,8 @@ from train.labels.options import LabelError
 KINDS, VARIANTS = get_args(Kind), get_args(Variant)
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def require_pyarrow() -> tuple[Any, Any]:
+    """The modules pyarrow and pyarrow.parquet, or a `LabelError` where they are not installed."""
     try:
         import pyarrow
         import pyarrow.compute
@@ -32,7 +33,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 def to_bytes(labels: Labels) -> bytes:
     """The file of a shard. Equal labels give equal bytes, from the same version of pyarrow."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = require_pyarrow()
     rows = len(labels)
 
     def words(indices: np.ndarray, names: tuple[str, ...]) -> Any:
@@ -57,7 +58,7 @@ def to_bytes(labels: Labels) -> bytes:
 
 def from_bytes(data: bytes, rules: Rules, name: str) -> Labels:
     """The labels of a shard's file, called *name* where it cannot be read or is of another game than *rules*."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = require_pyarrow()
     try:
         table = parquet.read_table(pyarrow.BufferReader(data))
         game = [table[column].unique().to_pylist() for column in ("size", "variant")]

@@ -94,12 +94,10 @@ def read_manifest(folder: Path) -> Manifest:
         evaluators = tuple((str(name), str(sha256)) for name, sha256 in content["evaluators"].items())
         return Manifest(LabelOptions(**content["options"]), shards, evaluators)
     except FileNotFoundError:
-        raise LabelError(
-            f"{shown(str(folder))} has no {MANIFEST}: expected a folder that `reversi label` made"
-        ) from None
+        raise LabelError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made") from None
     except (ReversiError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise LabelError(
-            f"{shown(str(path))} cannot be read ({error}): expected a manifest of the format {FORMAT}"
+            f"{str(path)!r} cannot be read ({error}): expected a manifest of the format {FORMAT}"
         ) from None
 
 
@@ -108,7 +106,7 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     fresh = new_manifest(options)
     if not (folder / MANIFEST).exists():
         if any(folder.glob("*.parquet")):
-            raise LabelError(f"{shown(str(folder))} has Parquet files but no {MANIFEST}: expected an empty folder")
+            raise LabelError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")
         _replace(folder / MANIFEST, fresh.to_json().encode())
         return fresh
     known = read_manifest(folder)
@@ -116,13 +114,13 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     for name in here:
         if there[name] != here[name]:
             raise LabelError(
-                f"{shown(str(folder))} was begun with {name}={shown(there[name])}: expected the same, "
+                f"{str(folder)!r} was begun with {name}={shown(there[name])}: expected the same, "
                 f"not {shown(here[name])}, or another folder"
             )
     if known.evaluators != fresh.evaluators:
         changed = sorted(name for name, _ in {*known.evaluators} ^ {*fresh.evaluators})
         raise LabelError(
-            f"{shown(str(folder))} was begun with other weights of {', '.join(dict.fromkeys(changed))}: "
+            f"{str(folder)!r} was begun with other weights of {', '.join(dict.fromkeys(changed))}: "
             f"expected the same, or another folder"
         )
     return known
@@ -149,10 +147,10 @@ def checked_bytes(folder: Path, shard: Shard, *, verify: bool = True) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise LabelError(f"{shown(str(path))} is missing: expected it; run the same `reversi label` again") from None
+        raise LabelError(f"{str(path)!r} is missing: expected it; run the same `reversi label` again") from None
     if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
         raise LabelError(
-            f"{shown(str(path))} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
+            f"{str(path)!r} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
             f"written; delete it and run the same `reversi label` again"
         )
     return data
@@ -175,7 +173,7 @@ def add_shard(folder: Path, manifest: Manifest, shard: int, data: bytes) -> Mani
 def only_writer(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes from writing there; the lock ends with the process."""
     if folder.exists() and not folder.is_dir():
-        raise LabelError(f"{shown(str(folder))} is a file: expected a folder, or a name for a new one")
+        raise LabelError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
     folder.mkdir(parents=True, exist_ok=True)
     if fcntl is None:
         yield
@@ -186,7 +184,7 @@ def only_writer(folder: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LabelError(
-                f"{shown(str(folder))} is being written by another process: expected it to end first, or another folder"
+                f"{str(folder)!r} is being written by another process: expected it to end first, or another folder"
             ) from None
         yield
     finally:

@@ -1,0 +1,169 @@
+"""`reversi label`: killed at any moment it goes on where it was; its output, and its one-line errors."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from play import cli
+from train.labels import LabelOptions, generate, read
+
+JOB = LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600)
+COMMAND = (*("--size", 6, "--count", 1200, "--empties", "9-11", "--shard-rows", 30),)
+KILLED = """
+import sys
+from train.labels import LabelOptions, generate
+generate(LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600), sys.argv[1])
+"""
+
+
+@pytest.fixture
+def reversi(monkeypatch, capsys):
+    """Run the command line in this process: (exit status, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def shards(folder):
+    return len(list(folder.glob("shard-*.parquet")))
+
+
+def start(folder):
+    return subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stderr=subprocess.PIPE, text=True)
+
+
+def wait_for_shards(job, folder, more_than):
+    deadline = time.monotonic() + 300
+    while shards(folder) <= more_than and job.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def kill_and_resume(folder, kills, seed):
+    """Kill the job *kills* times, at random moments after it has made some progress; the shards there after each."""
+    moments, counts = random.Random(seed), [0]
+    for _ in range(kills):
+        job = start(folder)
+        try:
+            wait_for_shards(job, folder, more_than=counts[-1])
+            time.sleep(moments.uniform(0, 0.05))
+        finally:
+            job.kill()
+            _, errors = job.communicate()
+        assert job.returncode == -signal.SIGKILL, errors
+        counts.append(shards(folder))
+    return counts
+
+
+def check_kills(tmp_path, kills):
+    generate(JOB, tmp_path / "whole")
+    killed = tmp_path / "killed"
+    counts = kill_and_resume(killed, kills, seed=kills)
+    assert counts == sorted(set(counts))  # each run went on from the one before
+    assert 0 < counts[-1] < JOB.shards
+    generate(JOB, killed)
+    assert files(killed) == files(tmp_path / "whole")
+
+
+def test_killed_twice_and_resumed_the_files_are_the_same(tmp_path):
+    check_kills(tmp_path, 2)
+
+
+@pytest.mark.slow
+def test_killed_at_many_moments_and_resumed_the_files_are_the_same(tmp_path):
+    check_kills(tmp_path, 8)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path, reversi):
+    folder = tmp_path / "out"
+    command = [sys.executable, "-m", "play.cli", "label", str(folder), *map(str, COMMAND)]
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for_shards(job, folder, more_than=0)
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert (job.returncode, out) == (130, "")
+    assert err.startswith("stopped at ")
+    assert err.endswith(" of 1200 positions; the same command goes on\n")
+    code, out, err = reversi("label", folder, *COMMAND)
+    assert code == 0
+    assert "of 40 shards" in err
+    assert "going on from there" in err
+    assert "1,200 positions in" in out
+    assert len(read(folder)) == 1200
+
+
+def test_json(reversi, tmp_path):
+    arguments = ("label", tmp_path / "out", "--count", 50, "-e", 6, "--size", 4, "-v", "reversed", "--json")
+    code, out, err = reversi(*arguments)
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert result.keys() == {
+        *("folder", "positions", "shards", "resumed_from", "seconds", "positions_per_second", "by_empties")
+    }
+    assert (result["positions"], result["by_empties"]) == (50, [{"empties": 6, "positions": 50}])
+    code, out, err = reversi(*arguments)
+    assert (code, json.loads(out)["resumed_from"]) == (0, 50)
+    assert "complete already" in err
+    assert read(tmp_path / "out").rules.variant == "reversed"
+
+
+def test_a_table_for_people(reversi, tmp_path):
+    arguments = ("label", tmp_path / "out", "--count", 31, "-e", "10-12", "-l", "six-factor:exact=10", "--depth", 2)
+    code, out, _ = reversi(*arguments)
+    assert code == 0
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
+    assert rows == [["10", "11", "exact"], ["11", "10", "depth 2"], ["12", "10", "depth 2"]]
+    assert "positions/s" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--empties", "ten"), "--empties 'ten': expected a number or a range, as in 12 or 10-14"),
+        (("--empties", "14-10"), "empties=14-10: expected a range from 1 to 59"),
+        (("--count", "0"), "count=0: expected a whole number from 1"),
+        (("--size", "5"), "size 5 is not supported"),
+        (("--depth", "4"), "--depth 4 with --labeller exact: expected an evaluator to search with"),
+        (("--labeller", "discs:depth=2", "--depth", "4"), "expected the depth in one place"),
+        (("--labeller", "six-facto"), "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
+        (("--labeller", "discs", "--depth", "99"), "depth='99' of labeller 'discs:depth=99': expected"),
+        (("--player", "nobody"), "evaluator 'nobody' is unknown"),
+        (("--device", "tpu"), "device 'tpu': expected one of cpu, cuda"),
+        (("--shard-rows", "0"), "shard_rows=0: expected"),
+    ],
+)
+def test_bad_input_is_one_clear_line(reversi, tmp_path, arguments, message):
+    code, out, err = reversi("label", tmp_path / "out", "--count", 10, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("reversi: ")
+    assert err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_options_in_the_same_folder(reversi, tmp_path):
+    assert reversi("label", tmp_path, "--count", 10, "--size", 4, "-e", 5)[0] == 0
+    code, out, err = reversi("label", tmp_path, "--count", 10, "--size", 4, "-e", 5, "--seed", 9)
+    assert (code, out) == (2, "")
+    assert "was begun with seed=0: expected the same, not 9, or another folder" in err
+    assert err.count("\n") == 1

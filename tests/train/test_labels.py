@@ -1,0 +1,287 @@
+"""Data sets on disk: right labels, files that nothing can spoil unnoticed, and that come out the same after any crash."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, Rules
+from search.batch import search_batch
+from search.solver import solve, solve_batch
+from search.table import Table
+from tests.train.games import canonical_rows
+from train.labels import (
+    LabelError,
+    LabelOptions,
+    Labels,
+    generate,
+    label_positions,
+    read,
+    read_manifest,
+    sample_positions,
+    storage,
+)
+
+SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """SMALL, made in one go on one thread."""
+    folder = tmp_path_factory.mktemp("labels") / "new" / "folder"
+    manifest = generate(SMALL, folder, threads=1)
+    assert manifest == read_manifest(folder)
+    assert manifest.complete
+    return folder
+
+
+# --- what is in it --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
+def test_exact_labels_are_those_of_the_solver(rules, tmp_path):
+    options = LabelOptions(size=rules.size, variant=rules.variant, count=60, empties=(5, 9), shard_rows=25)
+    generate(options, tmp_path)
+    labels = read(tmp_path)
+    assert (len(labels), labels.rules) == (60, rules)
+    table = Table(1)
+    for row in range(60):
+        position = Position(rules, int(labels.own[row]), int(labels.opp[row]))
+        assert labels.score[row] == solve(position, table=table).score
+        assert labels.empties[row] == labels.depth[row] == position.empties
+    assert labels.exact.all()
+    assert len(set(canonical_rows(labels.own, labels.opp))) == 60
+    assert np.bincount(labels.empties)[5:].tolist() == [12] * 5
+
+
+def test_a_search_labels_what_is_beyond_the_solver(tmp_path):
+    options = LabelOptions(count=80, empties=(9, 16), labeller="six-factor:depth=2,exact=10", variant="reversed")
+    generate(options, tmp_path)
+    labels = read(tmp_path)
+    assert (labels.exact == (labels.empties <= 10)).all()
+    assert (labels.depth == np.where(labels.exact, labels.empties, 2)).all()
+    solved, searched = labels.select(labels.exact), labels.select(~labels.exact)
+    assert (solved.score == solve_batch(solved.own, solved.opp, options.rules)).all()
+    assert (searched.score == search_batch(searched.own, searched.opp, "six-factor", options.rules, 2)).all()
+    assert len(solved) + len(searched) == 80
+
+
+def test_the_columns_are_those_promised(made):
+    import pyarrow.parquet as parquet
+
+    table = parquet.read_table(made / "shard-00000.parquet")
+    types = {field.name: str(field.type) for field in table.schema}
+    words = "dictionary<values=string, indices=int8, ordered=0>"
+    numbers = {
+        "own": "uint64",
+        "opp": "uint64",
+        "score": "float",
+        "empties": "uint8",
+        "depth": "uint8",
+        "size": "uint8",
+    }
+    assert types == numbers | {"kind": words, "variant": words}
+    assert list(types) == ["own", "opp", "score", "empties", "kind", "depth", "variant", "size"]
+    row = table.slice(0, 1).to_pylist()[0]
+    assert (row["kind"], row["variant"], row["size"], row["empties"]) == ("exact", "normal", 4, 4)
+
+
+def test_the_manifest_says_what_is_there(made):
+    content = json.loads((made / "manifest.json").read_text())
+    assert content["format"] == "reversi-labels-1"
+    assert LabelOptions(**content["options"]) == SMALL
+    assert [shard["rows"] for shard in content["shards"]] == [40, 40, 20]
+    assert (content["rows"], content["complete"]) == (100, True)
+    assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
+
+
+# --- the same files every time --------------------------------------------------------------------
+
+
+def test_threads_do_not_matter(made, tmp_path):
+    generate(SMALL, tmp_path, threads=2)
+    assert files(tmp_path) == files(made)
+
+
+class Crash(BaseException):
+    """The power fails."""
+
+
+class CrashingDisk:
+    """Lets the flush or rename number *at* fail."""
+
+    def __init__(self, monkeypatch, at):
+        self.calls, self.at = 0, at
+        for name in ("fsync", "replace"):
+            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
+
+    def watched(self, real):
+        def function(*arguments):
+            self.calls += 1
+            if self.calls == self.at:
+                raise Crash
+            return real(*arguments)
+
+        return function
+
+
+def labelled_rows(folder):
+    """Make SMALL in *folder*; how far it was whenever it labelled something."""
+    rows = []
+    generate(SMALL, folder, threads=1, progress=lambda step: rows.append(step.done) if step.stage == "labelling" else 0)
+    return rows
+
+
+def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        disk = CrashingDisk(patch, at=0)
+        generate(SMALL, tmp_path / "whole", threads=1)
+    assert disk.calls > 15
+    for step in range(1, disk.calls + 1):
+        folder = tmp_path / str(step)
+        with monkeypatch.context() as patch:
+            CrashingDisk(patch, at=step)
+            with pytest.raises(Crash):
+                generate(SMALL, folder, threads=1)
+        done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
+        assert all(rows > done for rows in labelled_rows(folder))  # nothing that the manifest has is made again
+        assert files(folder) == files(made)
+
+
+def test_half_a_shard_is_made_again(made, tmp_path, monkeypatch):
+    real = storage._write_part
+
+    def crashing(path, data):
+        if path.name == "shard-00001.parquet":
+            storage._part(path).write_bytes(data[: len(data) // 2])
+            raise Crash
+        real(path, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "_write_part", crashing)
+        with pytest.raises(Crash):
+            generate(SMALL, tmp_path)
+    assert len(read_manifest(tmp_path).shards) == 1
+    with pytest.raises(LabelError, match="has 1 of 3 shards: expected all"):
+        read(tmp_path)
+    assert len(read(tmp_path, partial=True)) == 40
+    generate(SMALL, tmp_path)
+    assert files(tmp_path) == files(made)
+
+
+# --- trouble --------------------------------------------------------------------------------------
+
+
+def copy(made, folder):
+    folder.mkdir(exist_ok=True)
+    for name, data in files(made).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
+    for name in ("shard-00000.parquet", "shard-00002.parquet"):
+        folder = copy(made, tmp_path / name)
+        data = bytearray((folder / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (folder / name).write_bytes(data)
+        for use in (lambda f=folder: read(f), lambda f=folder: generate(SMALL, f)):
+            with pytest.raises(LabelError, match=f"{name}' is damaged, its SHA-256 .* expected"):
+                use()
+        (folder / name).unlink()
+        with pytest.raises(LabelError, match=f"{name}' is missing"):
+            read(folder)
+        generate(SMALL, folder)
+        assert files(folder) == files(made)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("seed", 1), ("count", 101), ("empties", (4, 7)), ("variant", "reversed"), ("labeller", "six-factor:depth=2")],
+)
+def test_other_options_in_the_same_folder_are_refused(made, name, value):
+    before = files(made)
+    with pytest.raises(LabelError, match=f"was begun with {name}=.*: expected the same, not .*, or another folder"):
+        generate(replace(SMALL, **{name: value}), made)
+    assert files(made) == before
+
+
+def test_other_weights_under_the_same_name_are_refused(made, tmp_path):
+    folder = copy(made, tmp_path)
+    content = json.loads((folder / "manifest.json").read_text())
+    content["evaluators"]["six-factor"] = "0" * 64
+    (folder / "manifest.json").write_text(json.dumps(content))
+    with pytest.raises(LabelError, match="was begun with other weights of six-factor: expected"):
+        generate(SMALL, folder)
+
+
+def test_folders_that_hold_something_else(made, tmp_path):
+    with pytest.raises(LabelError, match=r"has no manifest.json: expected a folder that `reversi label` made"):
+        read(tmp_path / "nothing")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LabelError, match="is a file: expected a folder"):
+        generate(SMALL, tmp_path / "file")
+    for text in ("no JSON", "[]", '{"format": "reversi-labels-9"}', '{"format": "reversi-labels-1"}'):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(LabelError, match=r"manifest.json' cannot be read .*: expected a manifest of the format"):
+            read(tmp_path)
+    folder = copy(made, tmp_path / "no manifest")
+    (folder / "manifest.json").unlink()
+    with pytest.raises(LabelError, match="has Parquet files but no manifest.json: expected an empty folder"):
+        generate(SMALL, folder)
+
+
+def test_two_writers_of_one_folder(tmp_path):
+    with storage.only_writer(tmp_path), pytest.raises(LabelError, match="is being written by another process"):
+        generate(SMALL, tmp_path)
+    generate(SMALL, tmp_path)
+
+
+def test_devices(tmp_path):
+    with pytest.raises(LabelError, match="device 'tpu': expected one of cpu, cuda"):
+        generate(SMALL, tmp_path, device="tpu")
+
+
+# --- in memory ------------------------------------------------------------------------------------
+
+
+def test_labels_are_selected_and_joined(made):
+    labels = read(made)
+    few = labels.select([5, 3])
+    assert few.score.tolist() == [labels.score[5], labels.score[3]]
+    again = Labels.concatenate([labels.select(labels.empties == 4), labels.select(labels.empties != 4)])
+    assert sorted(canonical_rows(again.own, again.opp)) == sorted(canonical_rows(labels.own, labels.opp))
+    with pytest.raises(LabelError, match="expected one part or more"):
+        Labels.concatenate([])
+    with pytest.raises(LabelError, match="labels of different games"):
+        Labels.concatenate([few, replace(few, rules=Rules(6))])
+    with pytest.raises(LabelError, match="expected as many in all"):
+        replace(few, score=few.score[:1])
+
+
+def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
+    """And a second process runs the kernels from the cache, which has crashed before."""
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from train.labels import *\n"
+        "options = LabelOptions(count=40, empties=(9, 12), labeller='six-factor:depth=4,exact=10')\n"
+        "own, opp = sample_positions(options, 0)\n"
+        "print(label_positions(own, opp, options).score.tolist())\n"
+        "print(sorted({'torch', 'rich', 'typer', 'sb3_contrib'} & set(sys.modules)))\n"
+        "try: generate(options, 'never-made')\n"
+        "except LabelError as error: print(error)\n"
+    )
+    options = LabelOptions(count=40, empties=(9, 12), labeller="six-factor:depth=4,exact=10")
+    labels = label_positions(*sample_positions(options, 0), options)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    scores, heavy, error = result.stdout.splitlines()
+    assert (json.loads(scores), heavy) == (labels.score.tolist(), "[]")
+    assert "pyarrow, which is not installed: expected" in error

@@ -1,0 +1,124 @@
+"""Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Rules, batch
+from search.evaluators import get
+from tests.train.games import canonical_rows, play_game
+from train.core.sampling import play_games
+from train.labels import LabelError, LabelOptions, sample_positions
+from train.labels.sampling import sample_block
+
+GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
+IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000}
+
+
+def options_for(rules, **changes):
+    return LabelOptions(size=rules.size, variant=rules.variant, **changes)
+
+
+def whole(options, **how):
+    boards = [sample_positions(options, shard, **how) for shard in range(options.shards)]
+    return [np.concatenate(side) for side in zip(*boards, strict=True)]
+
+
+@pytest.mark.parametrize("rules", GAMES, ids=str)
+def test_games_follow_the_plain_twin(rules):
+    """Move for move: the same random beginning, noise, greedy choice and lots; wrong signs would show at once."""
+    options = options_for(rules, empties=(2, 20), seed=2**63 + 5)
+    evaluator = get("six-factor")
+    own, opp, key = (np.zeros(20, np.uint64) for _ in range(3))
+    play_games(
+        *(evaluator.record(rules), *(np.uint64(b) for b in rules.start_boards), np.uint64(rules.playable), rules.sign),
+        *(2, np.ones(19, np.bool_), np.array(options.noise), options.random_share, np.uint64(options.seed)),
+        *(np.uint64(10), own, opp, key),
+    )
+    reached = 0
+    for i in range(20):
+        position, prefix, moves = play_game(options, evaluator, 10 + i)
+        assert (int(own[i]), int(opp[i])) == ((0, 0) if position is None else (position.own, position.opp))
+        assert (key[i] == 0) == (position is None)
+        if position is not None:
+            assert moves > prefix  # no position of the random beginning
+            reached += 1
+    assert reached > 12
+
+
+@pytest.mark.parametrize("rules", [*GAMES, Rules(4)], ids=str)
+def test_a_data_set_is_flat_and_has_no_symmetric_duplicates(rules):
+    """Over shards and over blocks, which know nothing of each other."""
+    small = {"count": 90, "empties": (5, 7), "shard_rows": 20, "block_rows": 40}
+    options = options_for(rules, **(small if rules.size == 4 else IN_BLOCKS))
+    assert options.blocks > 2
+    own, opp = whole(options)
+    assert len(own) == options.count
+    assert len(set(canonical_rows(own, opp))) == options.count
+    empties = rules.square_count - np.bitwise_count(own | opp)
+    assert (empties == options.empties[0] + np.arange(options.count) % options.strata).all()
+    batch.checked_boards(own, opp, rules)
+    assert not batch.is_over(own, opp, rules).any()
+
+
+def test_neither_threads_nor_the_order_of_the_shards_matter():
+    options = LabelOptions(**IN_BLOCKS)
+    own, opp = whole(options, threads=1)
+    for block in reversed(range(options.blocks)):
+        rows = slice(block * 800, min(block * 800 + 800, options.count))
+        block_own, block_opp = sample_block(options, block, threads=2)
+        assert (block_own == own[rows]).all()
+        assert (block_opp == opp[rows]).all()
+    one_own, one_opp = sample_positions(options, 5)
+    assert (one_own == own[2000:2400]).all()
+    assert (one_opp == opp[2000:2400]).all()
+
+
+def test_another_seed_gives_other_positions():
+    options = LabelOptions(count=500)
+    first, second = (canonical_rows(*sample_positions(replace(options, seed=seed), 0)) for seed in (0, 1))
+    assert len({*first} & {*second}) < 5
+
+
+def test_a_seed_is_not_another_seed_shifted():
+    """Else game 1 of seed 0 would be game 0 of seed 1, and a validation set would hold training positions."""
+    many = [canonical_rows(*sample_positions(LabelOptions(count=200, seed=seed), 0)) for seed in (3, 4)]
+    assert not {*many[0]} & {*many[1]}
+
+
+def test_too_many_positions_of_a_small_board_are_refused():
+    with pytest.raises(LabelError, match=r"only \d+ of 5000 different positions with 9 empties .* 4x4 board: expected"):
+        sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 5}, "size 5 is not supported"),
+        ({"variant": "other"}, "variant 'other' is unknown"),
+        ({"count": 0}, "count=0: expected a whole number from 1"),
+        ({"count": 2.5}, "count=2.5: expected"),
+        ({"seed": -1}, "seed=-1: expected"),
+        ({"shard_rows": 0}, "shard_rows=0: expected"),
+        ({"empties": (14, 10)}, "empties=14-10: expected a range from 1 to 59 on the 8x8 board"),
+        ({"size": 4, "empties": (5, 12)}, "empties=5-12: expected a range from 1 to 11 on the 4x4 board"),
+        ({"empties": 12}, "empties=12: expected two whole numbers"),
+        ({"noise": ()}, r"noise=\(\): expected one or more probabilities"),
+        ({"noise": (0.1, 2)}, "expected one or more probabilities from 0 to 1"),
+        ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),
+        ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
+        ({"labeller": "six-facto"}, "agent 'six-facto' is unknown"),
+        ({"labeller": "greedy"}, "evaluator 'greedy' is unknown"),
+        ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth or exact"),
+        ({"labeller": "discs:depth=0"}, "depth='0' of labeller 'discs:depth=0': expected a whole number from 1 to 60"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        LabelOptions(**changes)
+
+
+def test_a_shard_that_is_not_there():
+    with pytest.raises(LabelError, match="shard 3: expected a whole number from 0 to 2"):
+        sample_positions(LabelOptions(count=250, shard_rows=100), 3)

@@ -61,8 +61,8 @@ def search_batch(
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
         raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
     count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
-    nets = (get(evaluator) if isinstance(evaluator, str) else evaluator).record(rules)
-    job = _Job(own, opp, nets, rules, int(depth))
+    evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator  # kept: its record may point to its weights
+    job = _Job(own, opp, evaluator.record(rules), rules, int(depth))
     done = 0
     with ThreadPoolExecutor(count) as pool:
         try:

@@ -30,7 +30,9 @@ def label(
     seed: Seed = 0,
     shard_rows: Annotated[int, typer.Option("--shard-rows", help="Positions a file.")] = 100_000,
     threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
-    device: Annotated[str, typer.Option("--device", help="cpu, or cuda to solve on a GPU.")] = "cpu",
+    device: Annotated[
+        str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
+    ] = "cpu",
     as_json: Json = False,
 ) -> None:
     """Sample positions without duplicates, label them with scores, and write them to Parquet files.

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -245,7 +246,21 @@ def test_two_writers_of_one_folder(tmp_path):
     generate(SMALL, tmp_path)
 
 
-def test_devices(tmp_path):
+def test_devices(tmp_path, monkeypatch):
+    """A GPU solver is asked once before any sampling, and its scores are taken as they come."""
+    calls = []
+
+    def solve_batch_cuda(own, opp, rules, *, threads, progress):
+        calls.append(len(own))
+        return solve_batch(own, opp, rules, threads=threads, progress=progress)
+
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", SimpleNamespace(solve_batch_cuda=solve_batch_cuda))
+    generate(SMALL, tmp_path / "gpu", device="cuda")
+    assert calls == [1, 40, 40, 20]
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", None)
+    with pytest.raises(LabelError, match="device cuda cannot be used .*: expected a CUDA GPU"):
+        generate(SMALL, tmp_path / "none", device="cuda")
+    assert not (tmp_path / "none").exists()
     with pytest.raises(LabelError, match="device 'tpu': expected one of cpu, cuda"):
         generate(SMALL, tmp_path, device="tpu")
 

@@ -81,6 +81,16 @@ def test_another_seed_gives_other_positions():
     assert len({*first} & {*second}) < 5
 
 
+def test_a_player_without_a_name_plays_too():
+    options = LabelOptions(count=200)
+    stranger = get("six-factor").with_weights(mobility_weight=-500)
+    (named, _), (same, _), (other, _) = (
+        sample_positions(options, 0, player=player) for player in (None, get("six-factor"), stranger)
+    )
+    assert (named == same).all()
+    assert not (named == other).all()
+
+
 def test_a_seed_is_not_another_seed_shifted():
     """Else game 1 of seed 0 would be game 0 of seed 1, and a validation set would hold training positions."""
     many = [canonical_rows(*sample_positions(LabelOptions(count=200, seed=seed), 0)) for seed in (3, 4)]

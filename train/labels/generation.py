@@ -134,6 +134,7 @@ def _counter(
 
 
 def _try_device(options: LabelOptions, device: str) -> None:
-    """Label one position there, so that a device which does not work is heard of before minutes of sampling."""
-    one = replace(options, count=1, empties=(options.empties[0],) * 2, labeller="exact")
+    """Solve one of the longest positions there: a device that cannot is heard of before minutes of sampling."""
+    longest = min(options.empties[1], max(options.empties[0], labeller_plan(options.labeller).exact))
+    one = replace(options, count=1, empties=(longest, longest), labeller="exact")
     ExactLabeller(options.rules, device).label(*sample_positions(one, 0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from search import agents
-from search.batch import DEEPEST, search_batch
+from search.batch import DEEPEST, HasRecord, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import solve_batch
 from train.labels.options import LabelError
@@ -65,24 +65,24 @@ class ExactLabeller:
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Exact scores."""
         if self.device == "cuda":
-            return _solve_on_gpu(own, opp, self.rules, progress)
+            return _solve_on_gpu(own, opp, self.rules, self.threads, progress)
         return solve_batch(own, opp, self.rules, threads=self.threads, progress=progress).astype(np.float32)
 
 
 @dataclass(frozen=True)
 class SearchLabeller:
-    """Alpha-beta to a fixed depth over an evaluator, given by its name."""
+    """Alpha-beta to a fixed depth over an evaluator, given by its name or as it is: a network, for instance."""
 
     rules: Rules
-    evaluator: str
+    evaluator: HasRecord | str
     depth: int | None
     threads: int | None = None
     kind: Kind = "search"
 
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Values after *depth* plies; exact where the game ends within them."""
-        evaluator, depth = player_of(self.evaluator), self.depth or 0
-        return search_batch(own, opp, evaluator, self.rules, depth, threads=self.threads, progress=progress)
+        evaluator = player_of(self.evaluator) if isinstance(self.evaluator, str) else self.evaluator
+        return search_batch(own, opp, evaluator, self.rules, self.depth or 0, threads=self.threads, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def _number(spec: str, key: str, text: str) -> int:
     return int(text)
 
 
-def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, progress: Counter) -> Scores:
+def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, threads: int | None, progress: Counter) -> Scores:
     """The GPU solver's scores, or one clear error where there is no GPU to use."""
     try:
-        solver = importlib.import_module("search.gpu_solver")
-        return np.asarray(solver.solve_batch_cuda(own, opp, rules, progress=progress), np.float32)
+        solver = importlib.import_module("search.gpu.solver")  # needs torch
+        return np.asarray(solver.solve_batch_cuda(own, opp, rules, threads=threads, progress=progress), np.float32)
     except ReversiError:
         raise
     except Exception as error:  # numba's CUDA support fails in many ways, and late

@@ -14,6 +14,9 @@ def player_of(name: str) -> Evaluator:
 
 
 def weights_sha256(evaluator: Evaluator) -> str:
-    """What tells two evaluators of the same name apart: a hash of their weights."""
+    """What tells two evaluators of the same name apart: a hash of their weights.
+
+    Not of their record: a network's holds an address, which is another one in every process.
+    """
     text = f"{evaluator.name} {evaluator.written_for} {evaluator.scale} {sorted(evaluator.weights.items())}"
     return hashlib.sha256(text.encode()).hexdigest()

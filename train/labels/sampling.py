@@ -16,11 +16,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.errors import shown
+from search.batch import HasRecord
 from search.solver import checked_threads
 from train.core.sampling import keep_new, play_games
 from train.labels.options import LabelError, LabelOptions
@@ -37,11 +39,17 @@ DRY = 1000
 PATIENCE = 3
 
 
-def sample_positions(options: LabelOptions, shard: int, *, threads: int | None = None) -> tuple[Boards, Boards]:
-    """The boards (own, opp) of one shard, seen by the side to move. The block that it belongs to is kept for the next call."""
+def sample_positions(
+    options: LabelOptions, shard: int, *, threads: int | None = None, player: HasRecord | None = None
+) -> tuple[Boards, Boards]:
+    """The boards (own, opp) of one shard, seen by the side to move. The block that it belongs to is kept for the next call.
+
+    *player* plays the games instead of the options' own: a network that has no name yet.
+    """
     if isinstance(shard, bool) or not isinstance(shard, int) or not 0 <= shard < options.shards:
         raise LabelError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
-    own, opp = _block(options, shard // options.shards_per_block, threads)
+    by_identity: Any = player  # evaluators and networks are hashed so
+    own, opp = _block(options, shard // options.shards_per_block, threads, by_identity)
     return cut_shard(options, shard, own, opp)
 
 
@@ -59,8 +67,8 @@ def block_rows(options: LabelOptions, block: int) -> range:
 
 
 @lru_cache(maxsize=1)
-def _block(options: LabelOptions, block: int, threads: int | None) -> tuple[Boards, Boards]:
-    return sample_block(options, block, threads=threads)
+def _block(options: LabelOptions, block: int, threads: int | None, player: HasRecord | None) -> tuple[Boards, Boards]:
+    return sample_block(options, block, threads=threads, player=player)
 
 
 def sample_block(
@@ -68,11 +76,12 @@ def sample_block(
     block: int,
     *,
     threads: int | None = None,
+    player: HasRecord | None = None,
     progress: Callable[[int], None] = lambda kept: None,
 ) -> tuple[Boards, Boards]:
     """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far."""
     count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
-    sampling = _Sampling(options, block)
+    sampling = _Sampling(options, block, player or player_of(options.player))
     with ThreadPoolExecutor(count) as pool:
         try:
             while not sampling.is_full():
@@ -86,7 +95,7 @@ def sample_block(
 class _Sampling:
     """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
 
-    def __init__(self, options: LabelOptions, block: int) -> None:
+    def __init__(self, options: LabelOptions, block: int, player: HasRecord) -> None:
         self.options, self.block = options, block
         rows = block_rows(options, block)
         strata = np.arange(options.strata)
@@ -98,7 +107,8 @@ class _Sampling:
         self.dry_rounds = np.zeros_like(self.quota)
         self.games = 0
         rules = options.rules
-        self.nets = player_of(options.player).record(rules)
+        self.player = player  # whose record may hold the address of its weights
+        self.nets = player.record(rules)
         self.board = (*(np.uint64(b) for b in rules.start_boards), np.uint64(rules.playable), rules.sign)
 
     def is_full(self) -> bool:

@@ -53,8 +53,8 @@ def search_batch(
     the positions alone, not on their order or on the threads.
 
     >>> own, opp = np.array([0x0000000810000000], np.uint64), np.array([0x0000001008000000], np.uint64)
-    >>> search_batch(own, opp, "discs", depth=2).tolist()
-    [0.0]
+    >>> search_batch(own, opp, "six-factor", depth=4).tolist()
+    [-0.296875]
     """
     rules = rules or Rules()
     own, opp = checked_boards(own, opp, rules)

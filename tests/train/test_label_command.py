@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -88,6 +89,21 @@ def test_killed_twice_and_resumed_the_files_are_the_same(tmp_path):
 @pytest.mark.slow
 def test_killed_at_many_moments_and_resumed_the_files_are_the_same(tmp_path):
     check_kills(tmp_path, 8)
+
+
+@pytest.mark.slow
+def test_killed_blindly_from_its_very_start_on_it_still_ends_with_the_same_files(tmp_path):
+    """Not only while it labels: also while it starts, samples, or has just ended."""
+    generate(JOB, tmp_path / "whole")
+    moments, killed = random.Random(7), tmp_path / "killed"
+    for _ in range(12):
+        job = start(killed)
+        with suppress(subprocess.TimeoutExpired):
+            job.wait(moments.uniform(0.5, 4))
+        job.kill()
+        job.communicate()
+    generate(JOB, killed)
+    assert files(killed) == files(tmp_path / "whole")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, Rules
+from search import evaluators
 from search.batch import search_batch
 from search.solver import solve, solve_batch
 from search.table import Table
@@ -222,6 +223,19 @@ def test_other_weights_under_the_same_name_are_refused(made, tmp_path):
     (folder / "manifest.json").write_text(json.dumps(content))
     with pytest.raises(LabelError, match="was begun with other weights of six-factor: expected"):
         generate(SMALL, folder)
+
+
+def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
+    file = tmp_path / "net"
+    file.write_bytes(b"weights")
+    network = SimpleNamespace(record=evaluators.get("six-factor").record, file=lambda rules: file)
+    monkeypatch.setitem(evaluators._REGISTRY, "some-network", network)
+    options = replace(SMALL, player="some-network")
+    generate(options, tmp_path / "out")
+    generate(options, tmp_path / "out")
+    file.write_bytes(b"other weights")
+    with pytest.raises(LabelError, match="was begun with other weights of some-network"):
+        generate(options, tmp_path / "out")
 
 
 def test_folders_that_hold_something_else(made, tmp_path):

@@ -120,7 +120,7 @@ def test_too_many_positions_of_a_small_board_are_refused():
         ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
         ({"labeller": "six-facto"}, "agent 'six-facto' is unknown"),
         ({"labeller": "greedy"}, "evaluator 'greedy' is unknown"),
-        ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth or exact"),
+        ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth"),
         ({"labeller": "discs:depth=0"}, "depth='0' of labeller 'discs:depth=0': expected a whole number from 1 to 60"),
     ],
 )

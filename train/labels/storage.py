@@ -21,7 +21,7 @@ from typing import Any
 from reversi_env.errors import ReversiError, shown
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelError, LabelOptions
-from train.labels.players import player_of, weights_sha256
+from train.labels.players import weights_sha256
 
 try:
     import fcntl
@@ -80,7 +80,7 @@ def file_of(shard: int) -> str:
 def new_manifest(options: LabelOptions) -> Manifest:
     """The manifest of a data set of which nothing is done yet."""
     names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
-    return Manifest(options, (), tuple((name, weights_sha256(player_of(name))) for name in sorted(map(str, names))))
+    return Manifest(options, (), tuple((name, weights_sha256(name, options.rules)) for name in sorted(map(str, names))))
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -20,8 +20,11 @@ def best_of(run: Any, plies: int, repeats: int = 3) -> float:
     return best
 
 
-def pgx_rate() -> float:
-    """Pgx: a compiled scan with automatic reset and uniformly random legal actions; observation and mask are part of its state."""
+def pgx_rate(batches: tuple[tuple[int, int], ...] = ((256, 200), (4096, 20))) -> float:
+    """Pgx: a compiled scan with automatic reset and uniformly random legal actions; observation and mask are part of its state.
+
+    The best over the *batches*: games, and plies a run.
+    """
     import jax
     import jax.numpy as jnp
     import pgx
@@ -39,7 +42,7 @@ def pgx_rate() -> float:
         return (step(state, action, keys), key), None
 
     best = 0.0
-    for batch, plies in ((256, 200), (4096, 20)):
+    for batch, plies in batches:
         roll = jax.jit(lambda carry, plies=plies: jax.lax.scan(ply, carry, None, length=plies)[0])
         carry = (jax.vmap(game.init)(jax.random.split(jax.random.PRNGKey(0), batch)), jax.random.PRNGKey(1))
         best = max(best, best_of(lambda carry=carry, roll=roll: jax.block_until_ready(roll(carry)), batch * plies))
@@ -69,4 +72,4 @@ def openspiel_rate(plies: int = 5000) -> float:
 if __name__ == "__main__":
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    print(json.dumps({"pgx": pgx_rate, "openspiel": openspiel_rate}[sys.argv[1]]()))
+    print(json.dumps(pgx_rate() if sys.argv[1] == "pgx" else openspiel_rate()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -167,3 +167,71 @@ def search(as_json: Json = False) -> None:
         ),
     ]
     report("Search", result, rows, as_json)
+
+
+def _equality(compared: list[dict[str, Any]]) -> str:
+    """What came of comparing games with the CPU core."""
+    plies = sum(game["plies"] for game in compared)
+    wrong = [f"{game['variant']} {game['opponent'] or 'two players'}" for game in compared if not game["equal"]]
+    return f"{plies:,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal to the CPU core'}"
+
+
+@app.command("gpu")
+def gpu(
+    as_json: Json = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Measure the same class on the CPU kernels instead.")] = False,
+    plies: Annotated[
+        int, typer.Option(help="Plies to compare with the CPU core, for every size and variant.")
+    ] = 10_000_000,
+    batches: Annotated[str, typer.Option(help="Batch sizes, with commas; default by device.")] = "",
+) -> None:
+    """`TorchVectorEnv` on one GPU: plies a second against the memory's bandwidth, Pgx, equality with the CPU, a network's share."""
+    from play.bench import gpu as speed
+    from play.bench import machine
+
+    device = "cpu" if cpu else "cuda"
+    sizes = [int(text) for text in batches.split(",") if text] or list(speed.CPU_BATCHES if cpu else speed.GPU_BATCHES)
+    rates = {n: measure(f"random play, batch {n}", partial(speed.plies_per_second, device, n)) for n in sizes}
+    given = measure("given actions", partial(speed.plies_per_second, device, sizes[-1], given=True))
+    bandwidth = measure("copy bandwidth", partial(speed.copy_bandwidth, device))
+    policy = measure("a policy network plays", partial(speed.environment_share, device, 256 if cpu else 65_536))
+    pgx = measure("Pgx, where installed", partial(speed.pgx_rate, device))
+    compared = measure("equality with the CPU core", lambda: list(speed.equal_to_cpu(device, plies)))
+    best, each = max(rates.values()), speed.bytes_per_ply()
+    pgx_best = pgx["plies_per_second"] if isinstance(pgx, dict) else None
+    result = {
+        "device": speed.device_name(device),
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("torch", "numba", "numba-cuda", "numpy", "jax", "pgx"),
+        "plies_per_second": {str(n): rate for n, rate in rates.items()},
+        "given_actions_plies_per_second": given,
+        "bytes_per_ply": each,
+        "copy_bandwidth": bandwidth,
+        "bandwidth_share": best * each / bandwidth,
+        "pgx": pgx,
+        "pgx_ratio": best / pgx_best if pgx_best else None,
+        "policy": policy,
+        "equal": all(game["equal"] for game in compared),
+        "compared": compared,
+    }
+    rows = [
+        *((f"random play, batch {n:,}", f"{rate / 1e6:,.1f} million plies/s") for n, rate in rates.items()),
+        (f"given actions, batch {sizes[-1]:,}", f"{given / 1e6:,.1f} million plies/s"),
+        ("copy bandwidth (torch)", f"{bandwidth / 1e9:,.0f} GB/s"),
+        (f"{each} bytes a ply x best rate", f"{best * each / 1e9:,.0f} GB/s, {best * each / bandwidth:.0%} of it"),
+        (
+            "Pgx on the same device",
+            f"{pgx_best / 1e6:,.2f} million plies/s; {best / pgx_best:,.0f}x" if pgx_best else str(pgx),
+        ),
+        (
+            f"small CNN policy, batch {policy['batch']:,.0f}",
+            f"{policy['plies_per_second'] / 1e6:,.2f} million plies/s, {policy['share']:.1%} in the environment",
+        ),
+        *(
+            (f"random play on {side}x{side}", _equality([game for game in compared if game["size"] == side]))
+            for side in (8, 6, 4)
+        ),
+    ]
+    report(f"Environments on {result['device']}", result, rows, as_json)
+    if not result["equal"]:
+        raise typer.Exit(1)

@@ -17,7 +17,7 @@ from numba import prange
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips, legal_moves, play
 from reversi_env.core.compiling import both_builds, kernel
-from reversi_env.core.intrinsics import popcount, trailing_zeros
+from reversi_env.core.intrinsics import popcount, rounded_product, trailing_zeros
 from reversi_env.core.playout import next_random, random_square
 from reversi_env.core.symmetry import mix
 
@@ -85,7 +85,7 @@ CHUNK = 256
 
 
 @kernel
-def _draw(state, board):
+def draw_square(state, board):
     """A uniformly chosen square of *board*, from the episode's own generator."""
     word, state.random = next_random(state.random)
     return random_square(board, word)
@@ -120,7 +120,7 @@ def _greedy_square(state, game):
             best_gain, best = gain, NO_SQUARE
         if gain == best_gain:
             best |= bit_of(sq)
-    return _draw(state, best)
+    return draw_square(state, best)
 
 
 @kernel
@@ -132,7 +132,7 @@ def _built_in_opponent_moves(state, game):
         elif state.kind == GREEDY_OPPONENT:
             _advance(state, game, _greedy_square(state, game))
         else:
-            _advance(state, game, _draw(state, state.legal))
+            _advance(state, game, draw_square(state, state.legal))
 
 
 @kernel
@@ -168,7 +168,7 @@ def _random_start(state, game):
     while not state.over and (
         plies < game.opening_plies or (game.empties >= 0 and _empties(state, game) > game.empties)
     ):
-        _advance(state, game, PASS_SQUARE if state.legal == NO_SQUARE else _draw(state, state.legal))
+        _advance(state, game, PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal))
         plies += 1
 
 
@@ -178,7 +178,7 @@ def _empties(state, game):
 
 
 @kernel
-def _mobility_potential(state, game):
+def mobility_potential(state, game):
     """Potential of the agent's position for shaping: its share of both sides' moves, from -0.5 to 0.5; 0 when the game is over."""
     if state.over:
         return 0.0
@@ -224,15 +224,21 @@ def draw_start(state, game):
         if not state.over:
             break
     state.failed = state.over
-    state.potential = _mobility_potential(state, game)
+    state.potential = mobility_potential(state, game)
 
 
 @kernel
 def begin(state, game, pool):
     """Begin an episode: the agent's opponent and colour, then the start."""
+    _choose_opponent(state, pool)
+    begin_against(state, game)
+
+
+@kernel
+def begin_against(state, game):
+    """Begin an episode against the opponent that the state names."""
     state.illegal = 0
     state.episode += 1
-    _choose_opponent(state, pool)
     _choose_colour(state, game)
     draw_start(state, game)
 
@@ -286,14 +292,19 @@ def act(state, game, action):
 
     With an external opponent that has to move the reward is not known yet: `settle` tells it after the opponent's move.
     """
-    sq = square_of_action(action, game)
+    return act_on_square(state, game, square_of_action(action, game))
+
+
+@kernel
+def act_on_square(state, game, sq):
+    """`act` with the frame's square of the action (64: pass)."""
     mover = state.turn
     state.illegal = not is_legal(state, sq)
     if state.illegal:
         if game.illegal == ILLEGAL_LOSES:
             state.over, state.legal = 1, NO_SQUARE
             return -1.0 - (state.potential if game.reward == SHAPED_REWARD else 0.0)
-        sq = PASS_SQUARE if state.legal == NO_SQUARE else _draw(state, state.legal)
+        sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
     _advance(state, game, sq)
     if state.kind == NO_OPPONENT:
         return result_for(state, game, mover) if state.over else 0.0
@@ -309,8 +320,8 @@ def settle(state, game):
     reward = result_for(state, game, state.agent) if state.over else 0.0
     if game.reward == SHAPED_REWARD:
         before = state.potential
-        state.potential = _mobility_potential(state, game)
-        reward += game.discount * state.potential - before
+        state.potential = mobility_potential(state, game)
+        reward += rounded_product(game.discount, state.potential) - before
     return reward
 
 
@@ -486,5 +497,5 @@ def sample_all(states, games, out):
     """A random legal action for every environment, drawn from its own generator; the pass where nothing else is legal."""
     for i in prange(states.size):
         state = states[i]
-        sq = PASS_SQUARE if state.legal == NO_SQUARE else _draw(state, state.legal)
+        sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
         out[i] = action_of_square(sq, games[0])

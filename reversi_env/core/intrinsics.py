@@ -55,6 +55,23 @@ def leading_zeros(typing_context: Any, board: Any) -> Any:
     return types.uint64(types.uint64), codegen
 
 
+@intrinsic
+def rounded_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """The product of two float64, rounded before anything is added to it.
+
+    A GPU compiler would fuse the two, and the sum would differ from the CPU's in its last bit.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not _is_gpu(context):
+            return builder.fmul(*args)
+        double = ir.DoubleType()
+        product = ir.FunctionType(double, [double, double])
+        return builder.call(builder.module.declare_intrinsic("llvm.nvvm.mul.rn.d", fnty=product), args)
+
+    return types.float64(types.float64, types.float64), codegen
+
+
 @register_jitable
 def _run_up(start, inside, step):
     """The run of *inside* discs next to *start*, up to six long, towards higher squares."""

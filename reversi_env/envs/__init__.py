@@ -10,15 +10,17 @@ if TYPE_CHECKING:
     from reversi_env.envs.opponents import OpponentPool
     from reversi_env.envs.settings import SettingsError
     from reversi_env.envs.single import ReversiEnv
+    from reversi_env.envs.torch_vector import TorchVectorEnv
     from reversi_env.envs.vector import ReversiVectorEnv
 
-__all__ = ["OpponentPool", "ReversiEnv", "ReversiVectorEnv", "SettingsError"]
+__all__ = ["OpponentPool", "ReversiEnv", "ReversiVectorEnv", "SettingsError", "TorchVectorEnv"]
 
 _HOMES = {
     "OpponentPool": "opponents",
     "ReversiEnv": "single",
     "ReversiVectorEnv": "vector",
     "SettingsError": "settings",
+    "TorchVectorEnv": "torch_vector",
 }
 
 

@@ -1,0 +1,232 @@
+"""Steps that begin the next episode at once, for environments whose data live in tensors: the same functions on CPU and GPU.
+
+On the CPU an episode is a `STATE` record of `episodes`. On a GPU it is five 64-bit words in rows of their own, so that
+neighbouring threads read neighbouring memory: own, opp, legal, random, and the small fields packed into one (META).
+`load` and `words_of` convert; in between, both run `step_state`, that is `act_on_square` and `begin_against`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, final_score
+from reversi_env.core.compiling import both_builds, kernel
+from reversi_env.core.episodes import (
+    ILLEGAL_LOSES,
+    SHAPED_REWARD,
+    act_on_square,
+    begin_against,
+    draw_square,
+    mobility_potential,
+    square_of_action,
+)
+from reversi_env.core.symmetry import mix
+
+#: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
+OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
+WORDS = 7
+#: Rows of a batch's flags, a byte each: what a step tells beside the reward, and the last finished episode's score.
+TERMINATED, TO_MOVE, ILLEGAL, AGENT, FINAL_SCORE = range(5)
+FLAGS = 5
+#: What a reset does with an environment; added up.
+BEGIN, SEED = 1, 2
+
+# META, from the lowest bit: turn, agent, over, illegal, failed (a bit each), then last_square + 1 and the episode's number.
+_SQUARE_SHIFT, _SQUARE_MASK, _EPISODE_SHIFT = np.uint64(8), np.uint64(0xFF), np.uint64(32)
+
+
+@kernel
+def words_of(state):
+    """A state as words: own, opp, legal, random, meta. Opponent and potential are left out: `load` puts them back."""
+    meta = np.uint64(state.turn) | (np.uint64(state.agent) << ONE) | (np.uint64(state.over) << np.uint64(2))
+    meta |= (np.uint64(state.illegal) << np.uint64(3)) | (np.uint64(state.failed) << np.uint64(4))
+    meta |= np.uint64(np.int64(state.last_square) + 1) << _SQUARE_SHIFT
+    meta |= np.uint64(state.episode) << _EPISODE_SHIFT
+    return state.own, state.opp, state.legal, state.random, meta
+
+
+@kernel
+def load(state, game, kind, own, opp, legal, random, meta):
+    """Fill *state* from its words; *kind* is that of the only opponent. The potential follows from the boards."""
+    state.own, state.opp, state.legal, state.random = own, opp, legal, random
+    state.turn, state.agent = np.int8(meta & ONE), np.int8((meta >> ONE) & ONE)
+    state.over = np.int8((meta >> np.uint64(2)) & ONE)
+    state.illegal, state.failed = np.int8((meta >> np.uint64(3)) & ONE), np.int8((meta >> np.uint64(4)) & ONE)
+    state.last_square = np.int8(np.int64((meta >> _SQUARE_SHIFT) & _SQUARE_MASK) - 1)
+    state.episode, state.opponent, state.kind = np.int32(meta >> _EPISODE_SHIFT), np.int32(0), np.int8(kind)
+    state.potential = mobility_potential(state, game) if game.reward == SHAPED_REWARD else 0.0
+
+
+@kernel
+def set_game(game, playable, discount, squares, sign, reward, illegal, observation):
+    """Fill a `GAME` but for its start: with constants where a GPU kernel is compiled for one game."""
+    game.playable, game.discount, game.squares, game.sign = playable, discount, squares, sign
+    game.reward, game.illegal, game.observation = reward, illegal, observation
+
+
+@kernel
+def set_start(game, own, opp, turn, opening_plies, empties, colour):
+    """Fill the rest: what a reset may change."""
+    game.start_own, game.start_opp, game.start_turn = own, opp, turn
+    game.opening_plies, game.empties, game.colour = opening_plies, empties, colour
+
+
+@kernel
+def reset_state(state, game, kind, order, word):
+    """Carry out a reset's order: seed the generator with *word*, begin an episode, or both."""
+    if order & SEED:
+        state.random = mix(word)
+        state.episode = 0
+    if order & BEGIN:
+        state.opponent, state.kind = 0, kind
+        begin_against(state, game)
+
+
+@kernel
+def random_choice(state):
+    """A uniformly random legal square from the episode's own generator; 64 for the pass where nothing else is legal."""
+    return PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
+
+
+@kernel
+def chosen_square(state, game, action):
+    """The square of an action; for a number that is no action at all, one that is certainly illegal."""
+    if action < 0 or action > game.squares:
+        return 0 if state.legal == NO_SQUARE else PASS_SQUARE
+    return square_of_action(action, game)
+
+
+@kernel
+def _score_of(state, game, player):
+    """The finished episode's result for *player* in discs, empty squares to the winner; all squares for an illegal action."""
+    if state.illegal and game.illegal == ILLEGAL_LOSES:
+        return -game.squares
+    score = game.sign * final_score(state.own, state.opp, game.playable)
+    return score if player == state.turn else -score
+
+
+@kernel
+def step_state(state, game, sq):
+    """Play *sq* and, where that ends the episode, begin the next one.
+
+    Returns the reward, whether the episode has ended, whether *sq* was illegal, and the end: boards as the observation
+    would show them, and the score in discs of the player that acted (0 if there is no end).
+    """
+    if state.over:  # no start was found for this episode: look again
+        begin_against(state, game)
+        return 0.0, False, False, state.own, state.opp, 0
+    mover = state.turn
+    reward = act_on_square(state, game, sq)
+    own, opp, score, over, illegal = state.own, state.opp, 0, state.over != 0, state.illegal != 0
+    if over:
+        score = _score_of(state, game, mover)
+        begin_against(state, game)
+    return reward, over, illegal, own, opp, score
+
+
+# --- the CPU's loops ------------------------------------------------------------------------------
+
+
+@both_builds
+def reset_rows(states, games, kind, orders, seeds, rewards, flags):
+    """Reset the environments that have an order."""
+    for i in prange(states.size):
+        if orders[i] != 0:
+            reset_state(states[i], games[0], kind, orders[i], seeds[i])
+            rewards[i] = 0.0
+            flags[TERMINATED, i], flags[ILLEGAL, i] = 0, 0
+            flags[TO_MOVE, i], flags[AGENT, i] = states[i].turn, states[i].agent
+
+
+@both_builds
+def step_rows(states, games, at_random, actions, rewards, flags, finals):
+    """Step every environment, by its action or at random; *finals* are the rows of boards of finished episodes."""
+    for i in prange(states.size):
+        state = states[i]
+        sq = random_choice(state) if at_random else chosen_square(state, games[0], actions[i])
+        reward, over, illegal, own, opp, score = step_state(state, games[0], sq)
+        rewards[i] = reward
+        if over:
+            finals[i, 0], finals[i, 1], flags[FINAL_SCORE, i] = own, opp, score & 0xFF
+        flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
+        flags[TO_MOVE, i], flags[AGENT, i] = state.turn, state.agent
+
+
+@kernel
+def states_to_words(states, words):
+    """Every state as a column of words."""
+    for i in range(states.size):
+        own, opp, legal, random, meta = words_of(states[i])
+        words[OWN, i], words[OPP, i], words[LEGAL, i], words[RANDOM, i], words[META, i] = own, opp, legal, random, meta
+
+
+@kernel
+def words_to_states(words, games, kind, states):
+    """The reverse of `states_to_words`."""
+    for i in range(states.size):
+        own, opp, legal, random, meta = words[OWN, i], words[OPP, i], words[LEGAL, i], words[RANDOM, i], words[META, i]
+        load(states[i], games[0], kind, own, opp, legal, random, meta)
+
+
+# --- how a GPU writes observations: eight bytes at a time ----------------------------------------------
+
+
+@kernel
+def compact(board, squares):
+    """The squares of the board in the order of the actions, from the lowest bit: the frame without its rim."""
+    if squares == 64:
+        return board
+    size, margin = (6, 1) if squares == 36 else (4, 2)
+    row_mask = (ONE << np.uint64(size)) - ONE
+    packed = NO_SQUARE
+    for row in range(size):
+        line = (board >> np.uint64(8 * (row + margin) + margin)) & row_mask
+        packed |= line << np.uint64(size * row)
+    return packed
+
+
+@kernel
+def spread_to_bytes(bits):
+    """Eight bits as eight bytes of 0 or 1, the lowest first: the product puts seven of them where they belong."""
+    seven = ((bits & np.uint64(0x7F)) * np.uint64(0x0002_0408_1020_4081)) & np.uint64(0x0101_0101_0101_0101)
+    return seven | ((bits & np.uint64(0x80)) << np.uint64(49))
+
+
+@kernel
+def spread_to_halves(bits):
+    """Four bits as four float16 of 0.0 or 1.0 (0x3C00), the lowest first."""
+    lanes = ((bits & np.uint64(0xF)) * np.uint64(0x0000_2000_4000_8001)) & np.uint64(0x0001_0001_0001_0001)
+    return lanes * np.uint64(0x3C00)
+
+
+@kernel
+def plane_bytes(own, opp, squares, first):
+    """Eight bytes of an environment's uint8 planes from byte *first*; *own* and *opp* are compact."""
+    if first >= squares:
+        return spread_to_bytes(opp >> np.uint64(first - squares))
+    bits = own >> np.uint64(first)
+    if squares - first < 8:  # 6x6: the last squares of one plane and the first of the other
+        bits |= opp << np.uint64(squares - first)
+    return spread_to_bytes(bits)
+
+
+@kernel
+def plane_halves(own, opp, squares, first):
+    """Four numbers of an environment's float16 planes from number *first*; *own* and *opp* are compact."""
+    return spread_to_halves(own >> np.uint64(first) if first < squares else opp >> np.uint64(first - squares))
+
+
+@kernel
+def mask_bytes(legal, following, squares, first):
+    """Eight bytes of the masks from byte *first* of an environment's, going on with the *following* environment's.
+
+    A mask is a byte for every square and one for the pass, which is legal where no square is. Boards are compact.
+    """
+    bits = legal >> np.uint64(first) if first < squares else NO_SQUARE
+    left = squares - first
+    if left < 8:
+        bits |= np.uint64(legal == NO_SQUARE) << np.uint64(left)
+    if left < 7:
+        bits |= following << np.uint64(left + 1)
+    return spread_to_bytes(bits)

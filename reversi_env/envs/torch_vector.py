@@ -1,0 +1,301 @@
+"""The tensor environment: many games whose state, observations, masks and rewards are torch tensors on a GPU or on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from reversi_env.core import episodes, rollout
+from reversi_env.envs.opponents import BUILT_IN
+from reversi_env.envs.settings import (
+    RESET_OPTIONS,
+    Settings,
+    SettingsError,
+    checked_states,
+    no_start_found,
+    refuse_shaping_without_opponent,
+)
+from reversi_env.envs.torch_host import HostBatch
+from reversi_env.errors import shown
+
+if TYPE_CHECKING:
+    from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv
+    from reversi_env.gpu.batch import DeviceBatch
+
+Layout = Literal["planes", "half", "packed"]
+StepResult = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]
+
+
+class TorchVectorEnv:
+    """*num_envs* games as torch tensors, one kernel launch a step; on the CPU the same games bit for bit.
+
+    Environment *i* of ``reset(seed=s)`` plays the episodes of `ReversiEnv` with ``seed=s + i``, and of `ReversiVectorEnv`
+    with ``autoreset_mode="SAME_STEP"``: where a step ends an episode, the next one begins in the same step, and the
+    observation is already its first one.
+
+    **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU, and says so in one `GpuError` if
+    either is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
+    where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued on torch's current stream,
+    like any torch operation.
+
+    **Options.** ``opponent``: None (two-player mode: each action is for the side to move), ``"random"`` or ``"greedy"``.
+    ``size``, ``variant``, ``colour``, ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount`` and ``illegal``
+    are those of `ReversiEnv`; ``illegal="raise"`` is not among the choices, since nobody waits for the device to look. A
+    number that is no action counts as an illegal action.
+
+    **Tensors** (*N* environments, *S* the board's side, boards from the side to move or, with an opponent, the agent's):
+
+    =================== ===================== ==================================================================================
+    observations        uint8 (N, 2, S, S)    ``layout="planes"``: own discs, opponent's discs, as 0 and 1
+    observations        float16 (N, 2, S, S)  ``layout="half"``: the same, for the first layer of a network
+    observations        int64 (N, 2)          ``layout="packed"``: own and opponent's discs as bits of the 8x8 frame, a1 lowest;
+                                              these are the state itself, nothing is written
+    rewards             float32 (N,)          of the player that acted (two-player mode) or of the agent
+    terminated          bool (N,)             whether this step has ended an episode
+    truncated           bool (N,)             never
+    action_mask         bool (N, S*S+1)       in the infos, not for ``"packed"``: legal actions, the last one the pass, which is
+                                              legal where no square is
+    legal               int64 (N,)            in the infos: legal squares as bits of the frame, 0 where only the pass is legal
+    boards              int64 (N, 2)          in the infos: the packed boards, for every layout
+    to_move             uint8 (N,)            in the infos: 0 black, 1 white
+    agent               uint8 (N,)            in the infos, with an opponent: the agent's colour
+    illegal_action      bool (N,)             in the infos: whether this step's action was illegal
+    final_boards        int64 (N, 2)          in the infos: the last finished episode's end, valid where one has ended: `terminated`
+                                              marks those that this step has ended
+    final_score         int8 (N,)             in the infos: its result in discs for the player that acted, or for the agent
+    =================== ===================== ==================================================================================
+
+    All are **the environment's own memory, overwritten by the next step**: clone what you keep.
+
+    >>> import torch
+    >>> envs = TorchVectorEnv(256, device="cpu", size=6)
+    >>> observations, infos = envs.reset(seed=1)
+    >>> logits = torch.zeros(256, 37).masked_fill(~infos["action_mask"], -torch.inf)
+    >>> observations, rewards, terminated, truncated, infos = envs.step(logits.argmax(-1))
+    >>> observations.shape, observations.dtype
+    (torch.Size([256, 2, 6, 6]), torch.uint8)
+    >>> observations, *_ = envs.random_step()  # legal moves drawn by the environments themselves
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        opponent: str | None = None,
+        device: str | torch.device = "auto",
+        layout: Layout = "planes",
+        parallel: bool = False,
+        **settings: Any,
+    ) -> None:
+        if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
+            raise SettingsError(f"num_envs={shown(num_envs)}: expected a whole number of 1 or more")
+        if layout not in get_args(Layout):
+            raise SettingsError(f"layout={shown(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
+        self.num_envs, self.layout, self.opponent = int(num_envs), layout, opponent
+        self.settings = _checked_settings(settings)
+        self.rules = self.settings.rules
+        self._kind = _kind_of(opponent)
+        refuse_shaping_without_opponent(self.settings, int(opponent is not None))
+        self.device = _device(device)
+        self._batch = self._make_batch(parallel)
+        if self.device.type == "cuda":
+            self.device = self._batch.rewards.device
+        self._infos = self._named_tensors()
+        self._truncated = torch.zeros(self.num_envs, dtype=torch.bool, device=self._batch.rewards.device)
+        self._terminated = self._batch.flags[rollout.TERMINATED].view(torch.bool)
+        self._begun = False
+        entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        self._batch.reset(np.full(self.num_envs, rollout.SEED, np.uint8), entropy, self.settings.game())
+
+    # --- stepping ---------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+        """Begin an episode in every game; waits for the device.
+
+        *seed*: one number for all (environment *i* gets ``seed + i``) or one for each; None leaves the generators as they
+        are. *options*: ``reset_mask`` (booleans: only these games), and for these episodes other values of ``start``,
+        ``opening_plies``, ``empties`` and ``colour``.
+        """
+        settings = self.settings.with_options(options, RESET_OPTIONS)
+        which = self._reset_mask(options)
+        seeds, seeded = seed_words(seed, self.num_envs)
+        orders = np.where(which, rollout.BEGIN + rollout.SEED * seeded, 0).astype(np.uint8)
+        self._batch.reset(orders, seeds, settings.game())
+        if (self.get_state()["failed"][which] != 0).any():
+            self._begun = False
+            raise no_start_found(settings)
+        self._begun = True
+        return self.observations, self.infos
+
+    def step(self, actions: Any) -> StepResult:
+        """Play one action in every game: a tensor of integers on the environment's device, or anything torch makes one of."""
+        self._require_begun("step")
+        self._batch.step(self._checked(actions))
+        return self._result()
+
+    def random_step(self) -> StepResult:
+        """Play a uniformly random legal action in every game, drawn by its own generator inside the same launch."""
+        self._require_begun("random_step")
+        self._batch.step(None)
+        return self._result()
+
+    # --- tensors ----------------------------------------------------------------------------------
+
+    @property
+    def observations(self) -> torch.Tensor:
+        """The current observations, in the environment's layout."""
+        return self._batch.boards if self.layout == "packed" else self._batch.planes
+
+    @property
+    def infos(self) -> dict[str, torch.Tensor]:
+        """The tensors of the infos by name, in a dictionary of your own."""
+        return dict(self._infos)
+
+    @property
+    def boards(self) -> torch.Tensor:
+        """Own and opponent's discs, int64 (N, 2), bits of the 8x8 frame."""
+        return self._batch.boards
+
+    @property
+    def legal(self) -> torch.Tensor:
+        """Legal squares, int64 (N,), bits of the 8x8 frame; 0 where only the pass is legal."""
+        return self._batch.legal
+
+    # --- state ------------------------------------------------------------------------------------
+
+    def get_state(self) -> np.ndarray:
+        """Everything that decides how the episodes go on, as records on the CPU: those of `ReversiVectorEnv`."""
+        return self._batch.get_states()
+
+    def set_state(self, states: np.ndarray) -> None:
+        """Go on from states that `get_state` of this class, on any device, or of `ReversiVectorEnv` has given."""
+        pool = np.zeros(0 if self.opponent is None else 1, episodes.POOL)
+        pool["kind"] = self._kind
+        self._batch.set_states(checked_states(states, self.num_envs, self.settings, pool))
+        self._begun = True
+
+    def as_gymnasium(self, *, numpy: bool = True) -> TorchGymnasiumEnv:
+        """These games as a Gymnasium `VectorEnv`; with ``numpy=False`` it gives tensors where Gymnasium expects arrays."""
+        from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv
+
+        return TorchGymnasiumEnv(self, numpy=numpy)
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _make_batch(self, parallel: bool) -> HostBatch | DeviceBatch:
+        arguments = (self.num_envs, self.settings, self._kind, self.layout)
+        if self.device.type == "cpu":
+            return HostBatch(*arguments, parallel=parallel)
+        from reversi_env.gpu.batch import DeviceBatch, usable_device
+
+        return DeviceBatch(*arguments, device=usable_device(self.device))
+
+    def _named_tensors(self) -> dict[str, torch.Tensor]:
+        flags = self._batch.flags
+        named = {
+            "action_mask": self._batch.masks,
+            "legal": self._batch.legal,
+            "boards": self._batch.boards,
+            "to_move": flags[rollout.TO_MOVE],
+            "agent": flags[rollout.AGENT],
+            "illegal_action": flags[rollout.ILLEGAL].view(torch.bool),
+            "final_boards": self._batch.final_boards,
+            "final_score": flags[rollout.FINAL_SCORE].view(torch.int8),
+        }
+        if self.layout == "packed":
+            del named["action_mask"]
+        if self.opponent is None:
+            del named["agent"]
+        return named
+
+    def _result(self) -> StepResult:
+        return self.observations, self._batch.rewards, self._terminated, self._truncated, self.infos
+
+    def _require_begun(self, name: str) -> None:
+        if not self._begun:
+            raise ResetNeeded(f"no episode has begun: call reset() before {name}()")
+
+    def _checked(self, actions: Any) -> torch.Tensor:
+        try:
+            tensor = torch.as_tensor(actions, device=self._batch.rewards.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from error
+        fits = tensor.shape == (self.num_envs,) and not (
+            tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
+        )
+        if not fits:
+            raise InvalidAction(
+                f"actions of {tensor.dtype} and shape {tuple(tensor.shape)}: expected {self.num_envs} integers"
+            )
+        return tensor.to(torch.int64).contiguous()
+
+    def _reset_mask(self, options: Mapping[str, Any] | None) -> np.ndarray:
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        array = mask.cpu().numpy() if isinstance(mask, torch.Tensor) else np.asarray(mask)
+        if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
+            raise SettingsError(
+                f"reset_mask {shown(mask)}: expected {self.num_envs} booleans, at least one of them True"
+            )
+        if not self._begun and not array.all():
+            raise ResetNeeded("no episode has begun: reset all games before resetting some")
+        return array
+
+
+def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A seed for every game as 64 bits, and which of the games have one."""
+    every = np.ones(count, np.bool_)
+    if seed is None:
+        return np.zeros(count, np.uint64), ~every
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        if seed < 0:
+            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
+        with np.errstate(over="ignore"):
+            return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
+    seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed]
+    if len(seeds) != count:
+        raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
+    for word in seeds:
+        if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
+            raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
+    words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
+    return words, np.array([word is not None for word in seeds])
+
+
+def _checked_settings(settings: dict[str, Any]) -> Settings:
+    if "observation" in settings:
+        raise SettingsError("option 'observation' is unknown: expected layout='planes', 'half' or 'packed'")
+    checked = Settings.of(settings)
+    if checked.illegal == "raise":
+        raise SettingsError("illegal='raise': nothing waits for the device after a step, expected 'lose' or 'random'")
+    return checked
+
+
+def _kind_of(opponent: str | None) -> int:
+    if opponent is None:
+        return episodes.NO_OPPONENT
+    if not isinstance(opponent, str) or opponent not in BUILT_IN:
+        expected = ", ".join(map(repr, BUILT_IN))
+        raise SettingsError(
+            f"opponent={shown(opponent)}: expected None or one that plays inside the kernel: {expected}"
+        )
+    return BUILT_IN[opponent]
+
+
+def _device(device: str | torch.device) -> torch.device:
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise SettingsError(f"device={shown(device)}: expected 'auto', 'cuda' or 'cpu'") from error
+    if found.type not in ("cuda", "cpu"):
+        raise SettingsError(f"device={shown(device)}: expected 'auto', 'cuda' or 'cpu'")
+    return found

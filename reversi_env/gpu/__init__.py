@@ -1,0 +1,1 @@
+"""The kernels on a GPU. Nothing here is imported before somebody asks for ``device="cuda"``."""

@@ -3,7 +3,10 @@
 The project works without those files: FFO test positions and the WTHOR database.
 """
 
+import io
+import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +34,32 @@ def ffo_paths(external_data: Path) -> list[Path]:
     if not paths:
         pytest.skip(f"no ffo/*.obf in {external_data}")
     return paths
+
+
+@pytest.fixture
+def reversi(monkeypatch, capsys):
+    """Run the command line in this process: (exit status, standard output, standard error)."""
+
+    from play import cli
+
+    def run(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def json_lines(reversi):
+    """Run the command line with ``--json`` in this process: an object for each line of its standard output."""
+
+    def run(*arguments, status=0, stdin=""):
+        code, out, _ = reversi(*arguments, "--json", stdin=stdin)
+        assert code == status
+        return [json.loads(line) for line in out.splitlines()]
+
+    return run

@@ -7,49 +7,37 @@ import sys
 import pytest
 
 
-def reversi(*arguments):
-    return subprocess.run([sys.executable, "-m", "play.cli", *arguments], capture_output=True, text=True)
-
-
-def json_of(*arguments):
-    result = reversi(*arguments, "--json")
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.count("\n") == 1
-    return json.loads(result.stdout)
+def timeless(result):
+    return {key: value for key, value in result.items() if "seconds" not in key}
 
 
 def test_without_arguments_it_shows_what_can_be_done():
-    result = reversi()
+    """Once as a process of its own, started as a module."""
+    result = subprocess.run([sys.executable, "-m", "play.cli"], capture_output=True, text=True)
     for command in ("match", "perft", "bench"):
         assert command in result.stdout + result.stderr
 
 
-def test_perft():
-    result = json_of("perft", "--size", "6", "--depth", "7")
-    assert {key: result[key] for key in ("size", "depth", "leaves", "known")} == {
-        "size": 6,
-        "depth": 7,
-        "leaves": 47740,
-        "known": 47740,
-    }
+def test_perft(reversi, json_lines):
+    [result] = json_lines("perft", "--size", 6, "--depth", 7)
+    assert timeless(result) == {"size": 6, "depth": 7, "leaves": 47740, "known": 47740}
     assert result["seconds"] >= 0
-    assert "47,740  (equals the table)" in reversi("perft", "--size", "6", "--depth", "7").stdout
+    assert "47,740  (equals the table)" in reversi("perft", "--size", 6, "--depth", 7)[1]
 
 
-def test_match_is_paired_and_reproducible():
-    arguments = ("match", "greedy", "random", "--games", "20", "--size", "6", "--seed", "3")
-    first, second = json_of(*arguments), json_of(*arguments)
-    timeless = [{key: value for key, value in result.items() if "seconds" not in key} for result in (first, second)]
-    assert timeless[0] == timeless[1]
+def test_match_is_paired_and_reproducible(json_lines):
+    arguments = ("match", "greedy", "random", "--games", 20, "--size", 6, "--seed", 3)
+    [first], [second] = json_lines(*arguments), json_lines(*arguments)
+    assert timeless(first) == timeless(second)
     assert first["wins"] + first["draws"] + first["losses"] == first["games"] == 20
     assert first["score_low"] < first["score"] < first["score_high"]
     assert {"a", "b", "discs_per_game", "seconds_per_move_a", "seconds_per_move_b"} <= first.keys()
 
 
-def test_match_prints_a_table():
-    result = reversi("match", "random", "greedy", "--games", "4", "--size", "4", "--variant", "reversed")
-    assert result.returncode == 0
-    assert "4x4 reversed, 4 games" in result.stdout
+def test_match_prints_a_table(reversi):
+    code, out, err = reversi("match", "random", "greedy", "--games", 4, "--size", 4, "--variant", "reversed")
+    assert (code, err) == (0, "")
+    assert "4x4 reversed, 4 games" in out
 
 
 @pytest.mark.parametrize(
@@ -64,12 +52,11 @@ def test_match_prints_a_table():
         (("match", "greedy", "random", "--size", "4", "--openings", "40"), "no opening of 40 random plies"),
     ],
 )
-def test_bad_input_is_one_clear_line(arguments, message):
-    result = reversi(*arguments)
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert result.stderr.strip().count("\n") == 0
+def test_bad_input_is_one_clear_line(reversi, arguments, message):
+    code, out, err = reversi(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.strip().count("\n") == 0
 
 
 def test_bench_rules_measures_something(monkeypatch, capsys):

@@ -44,11 +44,11 @@ def batch(**options):
 @pytest.mark.parametrize("make", [single, batch])
 def test_maskable_ppo_learns(make, observation):
     env = make(observation=observation, colour="random")
-    steps = 2048 if make is single else 256
+    steps = 512 if make is single else 64
     model = MaskablePPO(POLICIES[observation], env, n_steps=steps, batch_size=256, n_epochs=2, seed=1, device="cpu")
     before = [parameter.detach().clone() for parameter in model.policy.parameters()]
-    model.learn(2048)
-    assert model.num_timesteps == 2048
+    model.learn(512)
+    assert model.num_timesteps == 512
     assert any(not torch.equal(old, new) for old, new in zip(before, model.policy.parameters(), strict=True))
     assert len(model.ep_info_buffer) > 50
     assert all(-1 <= episode["r"] <= 1 and 0 < episode["l"] <= 14 for episode in model.ep_info_buffer)
@@ -57,9 +57,9 @@ def test_maskable_ppo_learns(make, observation):
 @pytest.mark.parametrize("make", [single, batch])
 def test_ppo_learns_without_masks(make):
     """It plays illegal actions and loses by them: that is what the default policy for illegal actions is for."""
-    model = PPO("MlpPolicy", make(observation="flat"), n_steps=256, batch_size=256, n_epochs=2, seed=1, device="cpu")
-    model.learn(2048)
-    assert model.num_timesteps >= 2048
+    model = PPO("MlpPolicy", make(observation="flat"), n_steps=64, batch_size=64, n_epochs=2, seed=1, device="cpu")
+    model.learn(512)
+    assert model.num_timesteps >= 512
     assert model.ep_info_buffer[0]["r"] == -1
 
 
@@ -73,9 +73,9 @@ def test_dqn_learns(make):
         train_freq=8,
         seed=1,
     )
-    model.learn(2000)
-    assert model.num_timesteps >= 2000
-    assert model._n_updates > 20
+    model.learn(600)
+    assert model.num_timesteps >= 600
+    assert model._n_updates > 5
 
 
 def test_maskable_ppo_learns_through_a_wrapper():

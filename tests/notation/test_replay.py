@@ -62,7 +62,7 @@ def test_a_pass_is_understood_only_where_it_is_forced():
     assert replayed(start, [whites_move]) == [(start.own, start.opp, 0, True)]
 
 
-@pytest.mark.parametrize("dtype", [np.int16, np.int64])
+@pytest.mark.parametrize("dtype", [np.int64, pytest.param(np.int16, marks=pytest.mark.slow)])
 def test_wider_integers_hold_the_same_records(dtype):
     start = Position.initial()
     row = squares_of(start, random_moves(start, 3))

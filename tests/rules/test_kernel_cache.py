@@ -44,6 +44,8 @@ for module in pkgutil.iter_modules(reversi_env.core.__path__, "reversi_env.core.
                 misses.add(kernel.__name__)
 print(len(misses))
 """
+#: One small kernel.
+LEGAL_MOVES = "from reversi_env import Position; print(Position.initial().legal_moves())"
 PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
 
 
@@ -60,16 +62,30 @@ def run(code, folder=REPOSITORY, **environment):
     return result.stdout.splitlines()
 
 
-def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path):
-    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
+def test_every_kernel_works_from_the_cache_in_a_second_process():
+    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again.
+
+    In the cache that all tests share: an empty one is the business of the slow twin.
+    """
+    first, second = run(TOUCH_EVERYTHING), run(TOUCH_EVERYTHING)
+    assert first[0] == second[0]
+    assert int(second[1]) == 0
+
+
+@pytest.mark.slow
+def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
     first, second = (run(TOUCH_EVERYTHING, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[0] == second[0]
     assert int(first[1]) > 20
     assert int(second[1]) == 0
 
 
+@pytest.mark.slow
 def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
-    """Numba alone would go on running the old rules in `perft`, whose own file has not changed."""
+    """Numba alone would go on running the old rules in `perft`, whose own file has not changed.
+
+    The quick test of the same is one layer up, in tests/search: the edit has to reach the search as well.
+    """
     copy = shutil.copytree(
         REPOSITORY / "reversi_env", tmp_path / "reversi_env", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -92,7 +108,7 @@ def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
 @pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
 def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-c", PERFT]
+    command = [sys.executable, "-c", LEGAL_MOVES]
     announcements = []
     for _ in range(2):
         master, terminal = pty.openpty()

@@ -17,8 +17,8 @@ from search.solver import solve, solve_all_moves
 from tests.search.brute_force import GAMES, game_name
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
-#: Scaled; not antisymmetric; whole discs only. Each evaluator is a kernel to compile, so the others are slow tests.
-QUICK_EVALUATORS = ("six-factor", "four-attribute", "discs")
+#: Scaled; not antisymmetric. Each evaluator is a search to compile, which takes seconds: the others are slow tests.
+QUICK_EVALUATORS = ("six-factor", "four-attribute")
 EVALUATORS = [
     name if name in QUICK_EVALUATORS else pytest.param(name, marks=pytest.mark.slow) for name in evaluators.names()
 ]

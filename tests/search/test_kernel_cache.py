@@ -5,6 +5,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ for rules in (Rules(4), Rules(8, "reversed")):
         results += [solver.solve(position).score, solver.solve(position, wld=True).score, solver.solve(position).pv]
         results += [solver.solve(start, node_limit=2000).move]
     results += [solve_all_moves(position)]
-    for name in ("six-factor", "discs"):
+    for name in ("six-factor", "four-attribute"):
         for options in ({}, {"use_table": False}):
             engine = Engine(name, rules, megabytes=1, **options)
             found = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
@@ -51,6 +52,12 @@ FIRST_MOVE = """
 from reversi_env import Position
 from search.agents import make
 print(make("six-factor:depth=6").choose(Position.initial().play("f5")))
+"""
+LATER_START = """
+import sys
+from play.cli import main
+sys.argv = ["reversi", "analyse", "start", "--depth", "6"]
+main()
 """
 MOBILITY = """
 from reversi_env import Position
@@ -96,13 +103,25 @@ def test_the_first_start_compiles_in_a_while_and_the_second_is_quick(tmp_path):
     (move, first), (same_move, second) = (run(FIRST_MOVE, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert move == same_move
     assert first < 80
-    assert second < 4
+    assert second < 4  # once only; the best of several launches is the business of the next test
 
 
-def test_a_later_start_searches_at_once():
-    run(FIRST_MOVE)
-    _, seconds = run(FIRST_MOVE)
-    assert seconds < 4
+@pytest.mark.slow
+def test_a_later_start_of_the_command_takes_less_than_a_second_and_a_half():
+    """The requirement is a time: 1.5 s for `reversi analyse start --depth 6` once its kernels are compiled.
+
+    A busy machine makes the time on the wall longer by the turns of other processes, so the processor time of the
+    process, user and system, counts where it is the shorter one (it is the longer one where a library starts threads of
+    its own). Others can only make either longer: the best of five launches is what the command itself takes.
+    """
+    run(LATER_START)  # the kernels are compiled now, if they were not before
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        lines, processor_seconds = run(LATER_START)
+        taken.append(min(processor_seconds, time.perf_counter() - began))
+        assert "discs (depth 6)" in "".join(lines)
+    assert min(taken) < 1.5, taken
 
 
 def test_an_edit_of_the_rules_reaches_the_search(tmp_path):

@@ -70,6 +70,7 @@ class _Job:
             return self._describe()
 
         self.solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        self.began = perf_counter()
         self.solution, interrupted = interruptible(self._solve, self.solver.stop, look)
         if interrupted:
             then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"

@@ -529,7 +529,12 @@ def test_who_is_told_to_ignore_ctrl_c_does():
     [
         (("solve",), "expected either a FILE of problems or --start"),
         (("solve", "-", "--start"), "expected either a FILE of problems or --start"),
-        (("solve", "no-such-file.obf"), "no-such-file.obf"),
+        (("solve", "--start", "--all-moves"), "--all-moves is for a FILE of problems"),
+        (("solve", "-", "--checkpoint", "job.npz"), "--checkpoint is for --start"),
+        (
+            ("solve", "no-such-file.obf"),
+            "file 'no-such-file.obf' cannot be read, no such file or directory: expected OBF",
+        ),
         (("solve", "."), "irectory"),
         (("solve", "-", "--threads", "5000"), "threads=5000: expected"),
         (("solve", "-", "--table", "9999999999"), "MiB: expected a number"),

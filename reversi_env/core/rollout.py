@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import prange
 
-from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, final_score
+from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips
 from reversi_env.core.compiling import both_builds, kernel
 from reversi_env.core.episodes import (
     ILLEGAL_LOSES,
@@ -21,6 +21,7 @@ from reversi_env.core.episodes import (
     mobility_potential,
     square_of_action,
 )
+from reversi_env.core.intrinsics import popcount
 from reversi_env.core.symmetry import mix
 
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
@@ -125,6 +126,15 @@ def step_state(state, game, sq):
     return reward, over, illegal, own, opp, score
 
 
+@kernel
+def child_of(own, opp, legal, sq):
+    """After the move *sq*: the boards seen by the next side to move, and the discs turned; nothing of it if it is illegal."""
+    if (legal & bit_of(sq)) == NO_SQUARE:
+        return NO_SQUARE, NO_SQUARE, np.int64(0)
+    turned = flips(sq, own, opp)
+    return opp ^ turned, own | turned | bit_of(sq), popcount(turned)
+
+
 # --- the CPU's loops ------------------------------------------------------------------------------
 
 
@@ -151,6 +161,15 @@ def step_rows(states, games, at_random, actions, rewards, flags, finals):
             finals[i, 0], finals[i, 1], flags[FINAL_SCORE, i] = own, opp, score & 0xFF
         flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
         flags[TO_MOVE, i], flags[AGENT, i] = state.turn, state.agent
+
+
+@both_builds
+def expand_rows(states, squares, children, turned):
+    """`child_of` for every square of the board; *children* has a row of environments for own and one for opp."""
+    for i in prange(states.size):
+        for k in range(squares.size):
+            own, opp, count = child_of(states[i].own, states[i].opp, states[i].legal, np.int64(squares[k]))
+            children[0, i, k], children[1, i, k], turned[i, k] = own, opp, count
 
 
 @kernel

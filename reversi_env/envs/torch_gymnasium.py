@@ -68,8 +68,7 @@ class TorchGymnasiumEnv(VectorEnv):
 
     def _final_observations(self, infos: dict[str, torch.Tensor], ended: np.ndarray) -> np.ndarray:
         """Gymnasium's form: an array of objects, one observation for every episode that has ended."""
-        boards = infos["final_boards"].cpu().numpy().view(np.uint64) if self.numpy else None
-        assert boards is not None
+        boards = infos["final_boards"].cpu().contiguous().numpy().view(np.uint64)
         final = np.full(self.num_envs, None, dtype=object)
         for i in np.flatnonzero(ended):
             final[i] = self._observation_of(boards[i])
@@ -82,6 +81,11 @@ class TorchGymnasiumEnv(VectorEnv):
         planes = (boards[:, None] >> squares) & np.uint64(1)
         size = self.envs.rules.size
         return planes.reshape(2, size, size).astype(_DTYPES[self.envs.layout][1])
+
+
+def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymnasiumEnv:
+    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`."""
+    return TorchGymnasiumEnv(TorchVectorEnv(num_envs, **options), numpy=numpy)
 
 
 def _observation_space(envs: TorchVectorEnv) -> spaces.Box:

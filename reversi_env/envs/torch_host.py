@@ -48,6 +48,13 @@ class HostBatch:
         rollout.step_rows(self._states, self._game, actions is None, given, *written, parallel=self._parallel)
         self._observe()
 
+    def children(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
+        shape = (self._states.size, self._squares.size)
+        boards, turned = np.empty((2, *shape), np.uint64), np.empty(shape, np.int8)
+        rollout.expand_rows(self._states, self._squares, boards, turned, parallel=self._parallel)
+        return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(turned)
+
     def get_states(self) -> np.ndarray:
         """A copy of the `STATE` records."""
         return self._states.copy()

@@ -167,6 +167,14 @@ class TorchVectorEnv:
         """Legal squares, int64 (N,), bits of the 8x8 frame; 0 where only the pass is legal."""
         return self._batch.legal
 
+    def children(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """All positions one move further on, for players that look at them: new tensors, no step is made.
+
+        Boards, int64 (2, N, squares): own and opponent's discs seen by the *next* side to move; and how many discs the move
+        turns, int8 (N, squares). An illegal move has empty boards and turns none.
+        """
+        return self._batch.children()
+
     # --- state ------------------------------------------------------------------------------------
 
     def get_state(self) -> np.ndarray:

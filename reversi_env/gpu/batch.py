@@ -63,7 +63,6 @@ class DeviceBatch:
         self._no_actions = shared_array(zeros(1))
         constants = tuple(value.item() for value in self._game[0])
         self._kernels = kernels.kernels_for(constants, kind, code)
-        self._blocks = (count + kernels.BLOCK - 1) // kernels.BLOCK
         self._ready: dict[tuple[str, int], Any] = {}
         self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
@@ -82,6 +81,15 @@ class DeviceBatch:
         given, name = (self._no_actions, "random_step") if actions is None else (shared_array(actions), "step")
         self._launch(name, *self._state_arguments, given, *self._observation_arguments)
 
+    def children(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
+        shape = (self._count, int(self._game["squares"][0]))
+        boards = torch.empty((2, *shape), dtype=torch.int64, device=self._device)
+        turned = torch.empty(shape, dtype=torch.int8, device=self._device)
+        arguments = (self._state_arguments[0], shared_array(boards, np.uint64), shared_array(turned))
+        self._launch("expand", *arguments, threads=turned.numel())
+        return boards, turned
+
     def get_states(self) -> np.ndarray:
         """The states as `STATE` records on the CPU."""
         states = np.zeros(self._count, episodes.STATE)
@@ -99,11 +107,12 @@ class DeviceBatch:
         nothing = np.zeros(self._count, np.uint8)
         self.reset(nothing, nothing.astype(np.uint64), self._game)  # writes the observations
 
-    def _launch(self, name: str, *arguments: Any) -> None:
+    def _launch(self, name: str, *arguments: Any, threads: int = 0) -> None:
         handle = 0 if SIMULATED else torch.cuda.current_stream(self._device).cuda_stream
         ready = self._ready.get((name, handle))
         if ready is None:
-            ready = getattr(self._kernels, name)[self._blocks, kernels.BLOCK, stream_of(handle)]
+            blocks = ((threads or self._count) + kernels.BLOCK - 1) // kernels.BLOCK
+            ready = getattr(self._kernels, name)[blocks, kernels.BLOCK, stream_of(handle)]
             self._ready[name, handle] = ready
         if self._only_gpu:
             ready(*arguments)

@@ -33,8 +33,7 @@ def _keep_old_numpy_names() -> None:
 def _import_cuda() -> Any:
     if find_spec("numba_cuda") is None:
         raise GpuError(
-            "device='cuda': numba-cuda is not installed: expected pip install 'reversi-lab[cuda]' "
-            "(or numba-cuda[cu13], which brings NVIDIA's compiler libraries too); device='cpu' works without"
+            "device='cuda': numba-cuda is not installed: expected pip install 'reversi-lab[cuda]'; device='cpu' works without"
         )
     _keep_old_numpy_names()
     try:
@@ -46,6 +45,8 @@ def _import_cuda() -> Any:
 
 cuda = _import_cuda()
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))
+if SIMULATED:
+    import reversi_env.gpu.simulator  # noqa: F401  (repairs it)
 
 
 def require_gpu() -> None:

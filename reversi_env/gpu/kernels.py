@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reversi_env.core.episodes import GAME, STATE
+from reversi_env.core.episodes import GAME, STATE, square_of_action
 from reversi_env.core.rollout import (
     AGENT,
     FINAL_OPP,
@@ -29,6 +29,7 @@ from reversi_env.core.rollout import (
     RANDOM,
     TERMINATED,
     TO_MOVE,
+    child_of,
     chosen_square,
     compact,
     load,
@@ -45,7 +46,7 @@ from reversi_env.core.rollout import (
 from reversi_env.gpu.driver import SIMULATED, cuda
 
 #: Threads of a block, a multiple of 8. (A simulated thread is a Python thread: fewer of them are quicker.)
-BLOCK = 16 if SIMULATED else 128
+BLOCK = 8 if SIMULATED else 128
 #: Boards of a block in shared memory: own, opp, legal; one more, since a mask's last bytes ask for the next environment's.
 STAGED = (3, BLOCK + 1)
 PACKED, BYTES, HALVES = range(3)
@@ -54,11 +55,12 @@ uint64 = np.uint64
 
 
 class Kernels(NamedTuple):
-    """The kernels of one game, not yet launched. All write observations and masks."""
+    """The kernels of one game, not yet launched. The first three write observations and masks."""
 
     reset: Any
     step: Any
     random_step: Any
+    expand: Any
 
 
 def word_counts(squares: int, layout: int, count: int) -> tuple[int, int]:
@@ -203,6 +205,26 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
     return step
 
 
+def _expand_kernel(constants: tuple) -> Any:
+    """The boards after every legal move, and the discs turned: one thread a square."""
+    squares = constants[7]
+    make_game = _game_maker(constants)
+
+    @cuda.jit
+    def expand(words, children, turned):
+        at = cuda.grid(1)
+        i, action = at // squares, at % squares
+        if i < words.shape[1]:
+            games = cuda.local.array(1, GAME)
+            game = games[0]
+            make_game(game)
+            sq = square_of_action(action, game)
+            own, opp, count = child_of(words[OWN, i], words[OPP, i], words[LEGAL, i], sq)
+            children[0, i, action], children[1, i, action], turned[i, action] = own, opp, count
+
+    return expand
+
+
 @lru_cache(maxsize=64)
 def kernels_for(constants: tuple, kind: int, layout: int) -> Kernels:
     """The kernels of a game (the values of its `GAME` record), an opponent's kind (0: two-player mode) and a layout."""
@@ -210,4 +232,5 @@ def kernels_for(constants: tuple, kind: int, layout: int) -> Kernels:
         _reset_kernel(constants, kind, layout),
         _step_kernel(constants, kind, layout, at_random=False),
         _step_kernel(constants, kind, layout, at_random=True),
+        _expand_kernel(constants),
     )

@@ -6,11 +6,21 @@ from numba import njit
 
 from reversi_env import Rules
 from reversi_env.core import bitboard
-from reversi_env.core.intrinsics import outflanked, outflanked_scalar, run_ends, run_ends_scalar
+from reversi_env.core.intrinsics import outflanked, outflanked_by_shifts, outflanked_scalar, run_ends, run_ends_scalar
 from reversi_env.core.stability import stable_discs
 from tests import reference as slow
 
-MISMATCHES = ("none", "legal moves", "flips", "game over", "final score", "frontier", "scalar moves", "scalar flips")
+MISMATCHES = (
+    "none",
+    "legal moves",
+    "flips",
+    "game over",
+    "final score",
+    "frontier",
+    "scalar moves",
+    "scalar flips",
+    "flips by shifts",
+)
 
 # The twin is compiled here only so that a million positions take seconds; its source has no bit tricks.
 turned_by = njit(slow.turned_by)
@@ -32,6 +42,7 @@ frontier_squares = compile_twin("frontier_squares")
 to_boards = compile_twin("to_boards")
 scalar_moves = njit(run_ends_scalar)
 scalar_flips = njit(outflanked_scalar)
+shift_flips = njit(outflanked_by_shifts)
 
 
 @njit
@@ -63,6 +74,8 @@ def compare_position(board, playable):
                 return 2
             if scalar_flips(sq, own, opp) != outflanked(sq, own, opp):
                 return 7
+            if shift_flips(sq, own, opp) != turned:
+                return 8
     if bitboard.is_over(own, opp, playable) != slow_is_over(board):
         return 3
     if bitboard.final_score(own, opp, playable) != slow_final_score(board):

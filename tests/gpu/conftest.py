@@ -1,0 +1,16 @@
+"""Torch keeps to one thread here: several test processes share the cores, and its threads would wait for each other."""
+
+import os
+
+import pytest
+import torch
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+
+@pytest.fixture(autouse=True, scope="package")
+def _one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,86 @@
+"""Run in a process of its own by `test_simulated`: the GPU's kernels on numba's simulator, against the CPU's, step by step.
+
+``python -m tests.gpu.simulated_games SIZE VARIANT OPPONENT LAYOUT STEPS …`` prints how many episodes ended in each, and fails
+at the first difference. Needs ``NUMBA_ENABLE_CUDASIM=1``, which numba reads when it is imported.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import torch
+
+from reversi_env.envs.torch_vector import TorchVectorEnv
+from reversi_env.gpu.driver import SIMULATED
+
+#: Two blocks of the simulator's threads, the second one not full; the masks' bytes are no multiple of eight.
+COUNT = 11
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        if isinstance(one, dict):
+            assert one.keys() == other.keys()
+            for name in one:
+                assert one[name].dtype == other[name].dtype, name
+                assert torch.equal(one[name], other[name]), name
+        else:
+            assert one.dtype == other.dtype
+            assert one.shape == other.shape
+            assert torch.equal(one, other)
+
+
+def first_legal(envs):
+    """The first legal action of every game; for packed boards, which come without a mask, the first square."""
+    masks = envs.infos.get("action_mask", torch.zeros(COUNT, 1, dtype=torch.bool))
+    return masks.to(torch.uint8).argmax(-1)
+
+
+def play(size, variant, opponent, layout, steps, **options):
+    """Random steps, then given actions, some of them illegal or no actions at all; episodes that ended."""
+    options |= {"size": size, "variant": variant, "opponent": opponent, "layout": layout, "colour": "random"}
+    simulated, cpu = (TorchVectorEnv(COUNT, device=device, **options) for device in ("cuda", "cpu"))
+    ended = 0
+    assert_same(simulated.reset(seed=9), cpu.reset(seed=9))
+    generator = torch.Generator().manual_seed(1)
+    for step in range(steps):
+        if step % 4:
+            found, expected = simulated.random_step(), cpu.random_step()
+        else:
+            legal = (
+                infos["action_mask"].to(torch.uint8).argmax(-1)
+                if (infos := cpu.infos).get("action_mask") is not None
+                else 0
+            )
+            wild = torch.randint(-2, size * size + 4, (COUNT,), generator=generator)
+            actions = torch.where(torch.rand(COUNT, generator=generator) < 0.9, legal, wild)
+            found, expected = simulated.step(actions), cpu.step(actions)
+        assert_same(found, expected)
+        ended += int(expected[2].sum())
+    assert (simulated.get_state() == cpu.get_state()).all()
+    check_resets(simulated, cpu)
+    return ended
+
+
+def check_resets(simulated, cpu):
+    """Some games only, other starts, seeds of their own, and states carried from one device to the other."""
+    mask = torch.arange(COUNT) % 3 == 0
+    options = {"reset_mask": mask, "empties": 3, "colour": "white" if cpu.opponent else "black"}
+    assert_same(simulated.reset(options=options), cpu.reset(options=options))
+    seeds = [None if i % 2 else 2**63 + i for i in range(COUNT)]
+    assert_same(simulated.reset(seed=seeds), cpu.reset(seed=seeds))
+    cpu.random_step()
+    simulated.set_state(cpu.get_state())
+    assert (simulated.get_state() == cpu.get_state()).all()
+    assert_same(simulated.random_step()[:4], cpu.random_step()[:4])
+    assert_same(simulated.children(), cpu.children())
+
+
+if __name__ == "__main__":
+    assert SIMULATED
+    for text in sys.argv[1:]:
+        size, variant, opponent, layout, steps, *more = text.split(",")
+        extra = dict(pair.split("=") for pair in more)
+        extra = {name: float(value) if name == "discount" else value for name, value in extra.items()}
+        count = play(int(size), variant, None if opponent == "none" else opponent, layout, int(steps), **extra)
+        print(text, count, flush=True)

@@ -1,0 +1,47 @@
+"""`reversi bench gpu --cpu`: the benchmark itself, in small."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from play.bench import gpu
+from play.cli import app
+from reversi_env.envs import TorchVectorEnv
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_without_a_gpu(monkeypatch):
+    monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured here")
+    monkeypatch.setattr(gpu, "_steps_of_about_a_second", lambda step, device: 20)
+    done = CliRunner().invoke(app, ["bench", "gpu", "--cpu", "--json", "--plies", "3000", "--batches", "64,128"])
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["equal"]
+    assert len(result["compared"]) == 18
+    assert set(result["plies_per_second"]) == {"64", "128"}
+    assert min(result["plies_per_second"].values()) > 0
+    assert result["bytes_per_ply"] == 281
+    assert 0 < result["policy"]["share"] < 1
+    assert result["pgx_ratio"] is None
+
+
+def test_a_difference_anywhere_changes_the_hash(monkeypatch):
+    def hashed(**options):
+        return gpu.trace_hash(TorchVectorEnv(8, device="cpu", size=4, **options), 12)
+
+    assert hashed() == hashed()
+    assert len({hashed(), hashed(variant="reversed"), hashed(opponent="random"), hashed(reward="discs")}) == 4
+    step = TorchVectorEnv.random_step
+    calls = []
+
+    def forged(self):
+        result = step(self)
+        calls.append(1)
+        if len(calls) == 5:
+            result[4]["action_mask"][7, 16] ^= True
+        return result
+
+    honest = hashed()
+    monkeypatch.setattr(TorchVectorEnv, "random_step", forged)
+    assert hashed() != honest

@@ -1,0 +1,71 @@
+"""Every CPU kernel of the tensor environment runs from the on-disk cache in the next process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+PLAY_EVERYTHING = """
+import hashlib
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from reversi_env.core import rollout
+from reversi_env.core.compiling import Builds
+from reversi_env.envs import TorchVectorEnv
+
+seen = hashlib.sha256()
+for parallel in (False, True):
+    for opponent in (None, "greedy"):
+        envs = TorchVectorEnv(9, device="cpu", size=4, opponent=opponent, parallel=parallel)
+        envs.reset(seed=1)
+        for step in range(20):
+            observations, rewards, *_ = envs.random_step() if step % 2 else envs.step([step % 16] * 9)
+            boards, turned = envs.children()
+            seen.update(observations.numpy().tobytes() + rewards.numpy().tobytes() + boards.numpy().tobytes())
+states = envs.get_state()
+words = np.zeros((rollout.WORDS, 9), np.uint64)
+rollout.states_to_words(states, words)
+back = np.zeros_like(states)
+rollout.words_to_states(words, envs.settings.game(), int(states["kind"][0]), back)
+assert all((back[name] == states[name]).all() for name in states.dtype.names if name != "potential")
+one = np.uint64(1)
+for squares in (64, 36, 16):
+    rollout.mask_bytes(np.uint64(rollout.compact(one, squares)), one, squares, 8)
+    rollout.plane_bytes(one, one, squares, 8)
+    rollout.plane_halves(one, one, squares, 8)
+game = envs.settings.game()
+rollout.set_game(game[0], one, 1.0, 64, 1, 0, 0, 0)
+rollout.set_start(game[0], one, one, 0, 0, -1, 0)
+print(seen.hexdigest())
+
+kernels = {
+    f"{name} {kernel.targetoptions.get('parallel')}": kernel
+    for name, value in vars(rollout).items()
+    for kernel in (value if isinstance(value, Builds) else [value])
+    if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == rollout.__name__
+}
+print(len(kernels))
+print(sorted(name for name, kernel in kernels.items() if not kernel.overloads))
+print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
+"""
+
+
+@pytest.mark.slow
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PLAY_EVERYTHING]
+    first, second = (
+        subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for _ in range(2)
+    )
+    assert int(first[1]) > 15
+    assert first[2] == "[]", "kernels that this test does not reach"
+    assert first[3] != "[]"
+    assert second[0] == first[0]
+    assert second[3] == "[]", "kernels that were compiled again"

@@ -1,0 +1,52 @@
+"""Without a GPU or without numba-cuda: nothing is imported unasked, and ``device="cuda"`` gives one clear error."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from reversi_env import ReversiError
+from reversi_env.envs import TorchVectorEnv
+
+REPOSITORY = Path(__file__).parents[2]
+
+ASK = """
+import sys
+import reversi_env
+assert not {"torch", "numba.cuda", "numba_cuda"} & set(sys.modules)
+from reversi_env.envs import TorchVectorEnv
+TorchVectorEnv(2, device="cpu").reset(seed=1)
+assert "numba.cuda" not in sys.modules
+try:
+    TorchVectorEnv(2, device="cuda")
+except ValueError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def answer(script):
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
+    environment["CUDA_VISIBLE_DEVICES"] = ""  # no GPU for this process, wherever it runs
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_the_extra_is_not_installed(monkeypatch):
+    for module in ("driver", "kernels", "batch"):
+        monkeypatch.delitem(sys.modules, f"reversi_env.gpu.{module}", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba_cuda" else find_spec(name))
+    expected = "device='cuda': numba-cuda is not installed: expected pip install 'reversi-lab\\[cuda\\]'"
+    with pytest.raises(ReversiError, match=expected):
+        TorchVectorEnv(2, device="cuda")
+
+
+@pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
+def test_there_is_no_gpu():
+    [line] = answer(ASK)
+    assert line.startswith("GpuError device='cuda': no usable NVIDIA GPU or driver (")
+    assert line.endswith("device='cpu' works without")

@@ -1,0 +1,49 @@
+"""The GPU's kernels, on numba's CUDA simulator, do what the CPU's do: every tensor after every step, whole games."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+OPPONENTS = ("none", "random", "greedy")
+
+pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
+
+
+def episodes_ended(*games):
+    """Play the games (as `simulated_games` takes them) on the simulator; ended episodes of each."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "tests.gpu.simulated_games", *games]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(games)
+    return [int(line.split()[-1]) for line in lines]
+
+
+def test_whole_games_of_every_kind():
+    """4x4 against every opponent; the larger boards in each layout. (The slow tests leave nothing out.)"""
+    small = [f"4,{v},{o},planes,13" for v, o in zip(("normal", "reversed", "normal"), OPPONENTS, strict=True)]
+    others = ["6,normal,none,half,3", "8,reversed,greedy,planes,3", "8,normal,random,packed,3"]
+    others.append("4,normal,greedy,half,6,reward=shaped,discount=0.9,illegal=random")
+    ended = episodes_ended(*small, *others)
+    assert min(ended[: len(small)]) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_whole_games_of_every_size_variant_and_opponent(size):
+    steps = {4: 16, 6: 34, 8: 64}[size]
+    games = [f"{size},{v},{o},planes,{steps}" for v, o in product(("normal", "reversed"), OPPONENTS)]
+    assert min(episodes_ended(*games)) > 0
+
+
+@pytest.mark.slow
+def test_every_layout_of_every_size():
+    layouts = product((4, 6, 8), ("planes", "half", "packed"))
+    episodes_ended(*(f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts))

@@ -68,7 +68,7 @@ def plies_per_second(device: str, batch: int, *, given: bool = False, repeats: i
     Random legal moves are drawn inside the step's launch; with ``given=True`` every step is given actions instead (those
     of the first step again and again, most of them illegal and answered by a random move).
     """
-    envs = TorchVectorEnv(batch, device=device, illegal="random", parallel=True)
+    envs = TorchVectorEnv(batch, device=device, illegal="random" if given else "lose", parallel=True)
     envs.reset(seed=1)
     _, _, _, _, infos = envs.random_step()
     actions = infos["action_mask"].to(torch.uint8).argmax(-1)

@@ -220,32 +220,33 @@ def spread_to_halves(bits):
 
 
 @kernel
-def plane_bytes(own, opp, squares, first):
-    """Eight bytes of an environment's uint8 planes from byte *first*; *own* and *opp* are compact."""
-    if first >= squares:
-        return spread_to_bytes(opp >> np.uint64(first - squares))
-    bits = own >> np.uint64(first)
-    if squares - first < 8:  # 6x6: the last squares of one plane and the first of the other
-        bits |= opp << np.uint64(squares - first)
-    return spread_to_bytes(bits)
+def plane_rows(own, opp, squares):
+    """An environment's planes as a string of bits, in two rows: from bit 0, and from bit `plane_split` on. Boards are compact."""
+    if squares == 64:
+        return own, opp
+    joined = own | (opp << np.uint64(squares))
+    return joined, opp >> np.uint64(4)  # 6x6: bits 40 to 71, of which 36 are own; 4x4 has no second row
+
+
+def plane_split(squares: int) -> int:
+    """First bit of the second row of `plane_rows`; every eight bits from a multiple of four lie in one row."""
+    return {64: 64, 36: 40, 16: 32}[squares]
 
 
 @kernel
-def plane_halves(own, opp, squares, first):
-    """Four numbers of an environment's float16 planes from number *first*; *own* and *opp* are compact."""
-    return spread_to_halves(own >> np.uint64(first) if first < squares else opp >> np.uint64(first - squares))
+def mask_rows(legal, following, squares):
+    """An environment's mask and the beginning of the *following* one's as a string of bits, in two rows.
 
-
-@kernel
-def mask_bytes(legal, following, squares, first):
-    """Eight bytes of the masks from byte *first* of an environment's, going on with the *following* environment's.
-
-    A mask is a byte for every square and one for the pass, which is legal where no square is. Boards are compact.
+    The first row begins at bit 0, the second at bit `mask_split`. A mask has a bit for every square and one for the pass,
+    which is legal where no square is. Boards are compact.
     """
-    bits = legal >> np.uint64(first) if first < squares else NO_SQUARE
-    left = squares - first
-    if left < 8:
-        bits |= np.uint64(legal == NO_SQUARE) << np.uint64(left)
-    if left < 7:
-        bits |= following << np.uint64(left + 1)
-    return spread_to_bytes(bits)
+    no_move = np.uint64(legal == NO_SQUARE)
+    if squares == 64:
+        return legal, (legal >> np.uint64(8)) | (no_move << np.uint64(56)) | (following << np.uint64(57))
+    row = legal | (no_move << np.uint64(squares)) | (following << np.uint64(squares + 1))
+    return row, NO_SQUARE
+
+
+def mask_split(squares: int) -> int:
+    """First bit of the second row of `mask_rows`; every eight bits that begin in the mask lie in one row."""
+    return 8 if squares == 64 else 64

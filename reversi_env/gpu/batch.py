@@ -63,6 +63,7 @@ class DeviceBatch:
         self._no_actions = shared_array(zeros(1))
         constants = tuple(value.item() for value in self._game[0])
         self._kernels = kernels.kernels_for(constants, kind, code)
+        self._block = kernels.block_size(squares, code)
         self._ready: dict[tuple[str, int], Any] = {}
         self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
@@ -111,8 +112,8 @@ class DeviceBatch:
         handle = 0 if SIMULATED else torch.cuda.current_stream(self._device).cuda_stream
         ready = self._ready.get((name, handle))
         if ready is None:
-            blocks = ((threads or self._count) + kernels.BLOCK - 1) // kernels.BLOCK
-            ready = getattr(self._kernels, name)[blocks, kernels.BLOCK, stream_of(handle)]
+            blocks = ((threads or self._count) + self._block - 1) // self._block
+            ready = getattr(self._kernels, name)[blocks, self._block, stream_of(handle)]
             self._ready[name, handle] = ready
         if self._only_gpu:
             ready(*arguments)

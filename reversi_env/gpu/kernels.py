@@ -2,7 +2,8 @@
 
 A block of threads steps its environments and leaves their boards in shared memory. Then the same threads write the
 block's observations and masks, which are one contiguous piece of memory each: thread after thread the next eight bytes,
-whatever environment they belong to, so that every access is as wide as the memory likes.
+whatever environment they belong to, so that every access is as wide as the memory likes. What is left is to spend few
+instructions on eight bytes: boards are staged such that any eight squares in a row are one shift away.
 
 The rules, the opponents and the random generator are the CPU's own functions (`rollout`, `episodes`), which numba compiles
 for the GPU when they are called from here. A kernel is compiled for one game, whose numbers are constants in it.
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reversi_env.core.bitboard import NO_SQUARE
 from reversi_env.core.episodes import GAME, STATE, square_of_action
 from reversi_env.core.rollout import (
     AGENT,
@@ -33,23 +35,28 @@ from reversi_env.core.rollout import (
     chosen_square,
     compact,
     load,
-    mask_bytes,
-    plane_bytes,
-    plane_halves,
+    mask_rows,
+    mask_split,
+    plane_rows,
+    plane_split,
     random_choice,
     reset_state,
     set_game,
     set_start,
+    spread_to_bytes,
+    spread_to_halves,
     step_state,
     words_of,
 )
 from reversi_env.gpu.driver import SIMULATED, cuda
 
-#: Threads of a block, a multiple of 8. (A simulated thread is a Python thread: fewer of them are quicker.)
-BLOCK = 8 if SIMULATED else 128
-#: Boards of a block in shared memory: own, opp, legal; one more, since a mask's last bytes ask for the next environment's.
-STAGED = (3, BLOCK + 1)
+#: Threads of a block on a GPU, a multiple of 32.
+BLOCK = 128
+#: Rows of a block's shared memory: planes, masks (two each, `plane_rows` and `mask_rows`), and the legal squares.
+MASK_ROW, LEGAL_ROW, ROWS = 2, 4, 5
 PACKED, BYTES, HALVES = range(3)
+#: Environments' bytes or halves that one 64-bit word holds.
+IN_WORD = {BYTES: 8, HALVES: 4}
 
 uint64 = np.uint64
 
@@ -67,57 +74,113 @@ def word_counts(squares: int, layout: int, count: int) -> tuple[int, int]:
     """64-bit words that the observations and the masks of *count* environments take."""
     if layout == PACKED:
         return 0, 0
-    return count * 2 * squares // (8 if layout == BYTES else 4), (count * (squares + 1) + 7) // 8
+    return count * 2 * squares // IN_WORD[layout], (count * (squares + 1) + 7) // 8
+
+
+def block_size(squares: int, layout: int) -> int:
+    """Threads of a block. A simulated thread is a Python thread: just as many as write one environment's planes."""
+    if not SIMULATED:
+        return BLOCK
+    plane_words = word_counts(squares, layout, 1)[0]
+    return max(8, (plane_words + 7) // 8 * 8)
 
 
 def _observer(squares: int, layout: int) -> Any:
     """A device function: all threads of a block write the observations and masks of the block's environments."""
-    in_word = 8 if layout == BYTES else 4
-    plane_words = 2 * squares // in_word
-    # A thread writes every BLOCK-th word: so many environments, and so many words of one, further on each time.
-    skip_environments, skip_words = divmod(BLOCK, plane_words)
-    width = squares + 1
-    mask_words = BLOCK * width // 8
-    rounds = (mask_words + BLOCK - 1) // BLOCK
-    skip_masks, skip_bytes = divmod(8 * BLOCK, width)
-    plane_word = plane_bytes if layout == BYTES else plane_halves
+    if layout == PACKED:  # the boards are the state itself
+        return _nothing()
+    block = block_size(squares, layout)
+    write_planes, write_masks = _plane_writer(squares, layout, block), _mask_writer(squares, block)
 
     @cuda.jit(device=True)
-    def observe(boards, observations, masks):
+    def observe(rows, own, opp, legal, count, observations, masks):
         thread = cuda.threadIdx.x
-        base = cuda.blockIdx.x * BLOCK * plane_words
-        environment, word = thread // plane_words, thread % plane_words
-        for turn in range(plane_words):
-            at = base + turn * BLOCK + thread
-            if at < observations.size:
-                own, opp = boards[0, environment], boards[1, environment]
-                observations[at] = plane_word(own, opp, squares, in_word * word)
-            environment += skip_environments
-            word += skip_words
-            if word >= plane_words:
-                word -= plane_words
-                environment += 1
-        base = cuda.blockIdx.x * mask_words
-        environment, first = 8 * thread // width, 8 * thread % width
-        for turn in range(rounds):
-            index = turn * BLOCK + thread
-            if index < mask_words and base + index < masks.size:
-                legal, following = boards[2, environment], boards[2, environment + 1]
-                masks[base + index] = mask_bytes(legal, following, squares, first)
-            environment += skip_masks
-            first += skip_bytes
-            if first >= width:
-                first -= width
-                environment += 1
+        # uint64(…) is for the simulator, where a kernel's result comes back as a Python int.
+        mine, theirs = uint64(compact(own, squares)), uint64(compact(opp, squares))
+        rows[0, thread], rows[1, thread] = plane_rows(mine, theirs, squares)
+        rows[LEGAL_ROW, thread] = compact(legal, squares)
+        cuda.syncthreads()
+        following = rows[LEGAL_ROW, thread + 1]
+        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(rows[LEGAL_ROW, thread], following, squares)
+        live = min(block, count - cuda.blockIdx.x * block)
+        write_planes(rows, uint64(live), observations)
+        cuda.syncthreads()
+        write_masks(rows, uint64(live), masks)
 
     return observe
+
+
+def _plane_writer(squares: int, layout: int, block: int) -> Any:
+    """A device function that writes planes. A thread always writes the same word of an environment, of every n-th one."""
+    in_word = IN_WORD[layout]
+    words = 2 * squares // in_word
+    at_once, even = block // words, block % words == 0
+    split, spread = plane_split(squares), spread_to_bytes if layout == BYTES else spread_to_halves
+    # Indices are unsigned, so that numba does not look for negative ones; unsigned mixed with signed would be a float.
+    one_word, in_block, active, step = uint64(words), uint64(block), uint64(at_once * words), uint64(at_once)
+    width, border, zero, one = uint64(in_word), uint64(split), uint64(0), uint64(1)
+
+    @cuda.jit(device=True)
+    def write_planes(rows, live, observations):
+        thread = uint64(cuda.threadIdx.x)
+        if thread < active:
+            environment, first = thread // one_word, thread % one_word * width
+            row = one if first >= border else zero
+            first -= row * border
+            at = uint64(cuda.blockIdx.x) * (in_block * one_word) + thread
+            if even and live == in_block:  # so many rounds always: the compiler unrolls them
+                turn = zero
+                while turn < one_word:
+                    bits = rows[row, environment + turn * step] >> first
+                    observations[at + turn * active] = spread(bits)
+                    turn += one
+                return
+            while environment < live:
+                observations[at] = spread(rows[row, environment] >> first)
+                environment += step
+                at += active
+
+    return write_planes
+
+
+def _mask_writer(squares: int, block: int) -> Any:
+    """A device function that writes masks: a thread the next eight bytes, then those a block's threads further on."""
+    split, skipped = mask_split(squares), divmod(8 * block, squares + 1)
+    skip, skip_bytes, bytes_each, border = uint64(skipped[0]), uint64(skipped[1]), uint64(squares + 1), uint64(split)
+    in_block, words_each_block = uint64(block), uint64(block * (squares + 1) // 8)
+    low, high, zero, one, seven, eight = (
+        uint64(MASK_ROW),
+        uint64(MASK_ROW + 1),
+        uint64(0),
+        uint64(1),
+        uint64(7),
+        uint64(8),
+    )
+
+    @cuda.jit(device=True)
+    def write_masks(rows, live, masks):
+        index = uint64(cuda.threadIdx.x)
+        words = (live * bytes_each + seven) // eight
+        base = uint64(cuda.blockIdx.x) * words_each_block
+        environment, first = eight * index // bytes_each, eight * index % bytes_each
+        while index < words:
+            row, begin = (high, border) if first >= border else (low, zero)
+            masks[base + index] = spread_to_bytes(rows[row, environment] >> (first - begin))
+            index += in_block
+            environment += skip
+            first += skip_bytes
+            if first >= bytes_each:
+                first -= bytes_each
+                environment += one
+
+    return write_masks
 
 
 def _nothing() -> Any:
     """The device function for packed boards, which are the state itself: there is nothing to write."""
 
     @cuda.jit(device=True)
-    def observe(boards, observations, masks):
+    def observe(rows, own, opp, legal, count, observations, masks):
         pass
 
     return observe
@@ -140,13 +203,15 @@ def _game_maker(constants: tuple) -> Any:
 def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
     """Seeds environments and begins episodes, by `orders`; *start* are the numbers that `set_start` takes."""
     squares = constants[7]
-    observe = _nothing() if layout == PACKED else _observer(squares, layout)
+    staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
+    observe = _observer(squares, layout)
     make_game = _game_maker(constants)
 
     @cuda.jit
     def reset(words, flags, rewards, start, orders, seeds, observations, masks):
-        boards = cuda.shared.array(STAGED, uint64)
-        thread, i = cuda.threadIdx.x, cuda.grid(1)
+        rows = cuda.shared.array(staged, uint64)
+        i = cuda.grid(1)
+        own = opp = legal = NO_SQUARE
         if i < words.shape[1]:
             states, games = cuda.local.array(1, STATE), cuda.local.array(1, GAME)
             state, game = states[0], games[0]
@@ -161,11 +226,7 @@ def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
             own, opp, legal, random, meta = words_of(state)
             words[OWN, i], words[OPP, i], words[LEGAL, i] = own, opp, legal
             words[RANDOM, i], words[META, i] = random, meta
-            boards[0, thread] = compact(uint64(own), squares)
-            boards[1, thread] = compact(uint64(opp), squares)
-            boards[2, thread] = compact(uint64(legal), squares)
-        cuda.syncthreads()
-        observe(boards, observations, masks)
+        observe(rows, uint64(own), uint64(opp), uint64(legal), words.shape[1], observations, masks)
 
     return reset
 
@@ -173,13 +234,15 @@ def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
 def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> Any:
     """Plays an action in every environment, the given one or a random one, and begins the next episode where one ends."""
     squares = constants[7]
-    observe = _nothing() if layout == PACKED else _observer(squares, layout)
+    staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
+    observe = _observer(squares, layout)
     make_game = _game_maker(constants)
 
     @cuda.jit
     def step(words, flags, rewards, actions, observations, masks):
-        boards = cuda.shared.array(STAGED, uint64)
-        thread, i = cuda.threadIdx.x, cuda.grid(1)
+        rows = cuda.shared.array(staged, uint64)
+        i = cuda.grid(1)
+        own = opp = legal = NO_SQUARE
         if i < words.shape[1]:
             states, games = cuda.local.array(1, STATE), cuda.local.array(1, GAME)
             state, game = states[0], games[0]
@@ -196,11 +259,7 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
             words[RANDOM, i], words[META, i] = random, meta
             flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
             flags[TO_MOVE, i], flags[AGENT, i] = state["turn"], state["agent"]
-            boards[0, thread] = compact(uint64(own), squares)
-            boards[1, thread] = compact(uint64(opp), squares)
-            boards[2, thread] = compact(uint64(legal), squares)
-        cuda.syncthreads()
-        observe(boards, observations, masks)
+        observe(rows, uint64(own), uint64(opp), uint64(legal), words.shape[1], observations, masks)
 
     return step
 

@@ -13,8 +13,9 @@ import torch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.gpu.driver import SIMULATED
 
-#: Two blocks of the simulator's threads, the second one not full; the masks' bytes are no multiple of eight.
-COUNT = 11
+#: On the smaller boards a full block of the simulator's threads and one that is not (`kernels.block_size`); the masks' bytes
+#: are no multiple of eight.
+COUNT = 17
 
 
 def assert_same(found, expected):

@@ -13,6 +13,9 @@ from reversi_env.envs import TorchVectorEnv
 @pytest.mark.slow
 def test_the_benchmark_runs_without_a_gpu(monkeypatch):
     monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured here")
+    share = gpu.environment_share
+    monkeypatch.setattr(gpu, "environment_share", lambda device, batch: share(device, 16, steps=3))
+    monkeypatch.setattr(gpu, "copy_bandwidth", lambda device: 1e10)
     monkeypatch.setattr(gpu, "_steps_of_about_a_second", lambda step, device: 20)
     done = CliRunner().invoke(app, ["bench", "gpu", "--cpu", "--json", "--plies", "3000", "--batches", "64,128"])
     assert done.exit_code == 0, done.output

@@ -34,9 +34,9 @@ rollout.words_to_states(words, envs.settings.game(), int(states["kind"][0]), bac
 assert all((back[name] == states[name]).all() for name in states.dtype.names if name != "potential")
 one = np.uint64(1)
 for squares in (64, 36, 16):
-    rollout.mask_bytes(np.uint64(rollout.compact(one, squares)), one, squares, 8)
-    rollout.plane_bytes(one, one, squares, 8)
-    rollout.plane_halves(one, one, squares, 8)
+    rollout.mask_rows(np.uint64(rollout.compact(one, squares)), one, squares)
+    rollout.plane_rows(one, one, squares)
+rollout.spread_to_bytes(one), rollout.spread_to_halves(one)
 game = envs.settings.game()
 rollout.set_game(game[0], one, 1.0, 64, 1, 0, 0, 0)
 rollout.set_start(game[0], one, one, 0, 0, -1, 0)

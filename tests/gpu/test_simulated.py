@@ -38,8 +38,9 @@ def test_whole_games_of_every_kind():
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_whole_games_of_every_size_variant_and_opponent(size):
-    steps = {4: 16, 6: 34, 8: 64}[size]
-    games = [f"{size},{v},{o},planes,{steps}" for v, o in product(("normal", "reversed"), OPPONENTS)]
+    plies = {4: 14, 6: 34, 8: 62}[size]
+    steps = {"none": plies, "random": plies // 2 + 1, "greedy": plies // 2 + 1}
+    games = [f"{size},{v},{o},planes,{steps[o]}" for v, o in product(("normal", "reversed"), OPPONENTS)]
     assert min(episodes_ended(*games)) > 0
 
 

@@ -17,19 +17,23 @@ def test_planes_and_masks_word_by_word(size):
     bits = [((boards[:, None] >> squares) & np.uint64(1)).astype(np.uint8) for boards in (own, opp, legal)]
     compact = [[np.uint64(rollout.compact(board, count)) for board in boards] for boards in (own, opp, legal)]
 
+    def eight_from(rows, split, first):
+        return np.uint64(rows[0] if first < split else rows[1]) >> np.uint64(first if first < split else first - split)
+
     planes = np.concatenate(bits[:2], axis=1)
     for row, mine, theirs in zip(planes, compact[0], compact[1], strict=True):
-        words = [rollout.plane_bytes(mine, theirs, count, first) for first in range(0, 2 * count, 8)]
+        rows, split = rollout.plane_rows(mine, theirs, count), rollout.plane_split(count)
+        words = [rollout.spread_to_bytes(eight_from(rows, split, first)) for first in range(0, 2 * count, 8)]
         assert np.array_equal(np.array(words, np.uint64).view(np.uint8), row)
-        words = [rollout.plane_halves(mine, theirs, count, first) for first in range(0, 2 * count, 4)]
+        words = [rollout.spread_to_halves(eight_from(rows, split, first)) for first in range(0, 2 * count, 4)]
         assert np.array_equal(np.array(words, np.uint64).view(np.float16), row)
 
     masks = np.column_stack([bits[2], (legal == 0).astype(np.uint8)]).ravel()
     words = []
-    for first in range(0, masks.size // 8 * 8, 8):
-        environment, place = divmod(first, count + 1)
-        following = compact[2][min(environment + 1, 11)]
-        words.append(rollout.mask_bytes(compact[2][environment], following, count, place))
+    for place in range(0, masks.size // 8 * 8, 8):
+        environment, first = divmod(place, count + 1)
+        rows = rollout.mask_rows(compact[2][environment], compact[2][min(environment + 1, 11)], count)
+        words.append(rollout.spread_to_bytes(eight_from(rows, rollout.mask_split(count), first)))
     assert np.array_equal(np.array(words, np.uint64).view(np.uint8), masks[: 8 * len(words)])
 
 

@@ -7,6 +7,7 @@ Names:
 * ``greedy-invincible`` – greedy, then perfect for the last twelve empty squares (``exact=``), after report 002;
 * every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
 * ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
+* ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty.
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
@@ -147,7 +148,10 @@ def _searching(
     threads: int = 1,
     table: float = 64,
     seed: int | None = None,
+    weights: str | None = None,
 ) -> SearchAgent:
+    if weights is not None:
+        evaluator = f"{evaluator}:weights={weights}"
     if depth is None:
         depth = level
     if depth is None and time is None and nodes is None:
@@ -194,6 +198,8 @@ _SEARCHING = _SOLVING | {
     "nodes": _whole(1, 10**18),
     "level": _whole(1, 4),
 }
+
+_LEARNED = _SEARCHING | {"weights": str}
 
 _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
     "random": (RandomAgent, _SEED),
@@ -246,7 +252,7 @@ def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str],
     if name in _FIXED:
         return _FIXED[name]
     if name in evaluators.names():
-        return partial(_searching, name), _SEARCHING
+        return partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING
     close = get_close_matches(name, names(), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(names())}")

@@ -110,7 +110,7 @@ class _Job:
         """The calling thread's record, with a table that knows of no roots with other empties."""
         local = self._local
         if not hasattr(local, "works"):
-            local.table, local.works, local.empties = Table(TABLE), _make_works(self.rules), empties
+            local.table, local.works, local.empties = Table(TABLE), make_works(self.rules), empties
             local.table.attach(local.works, "estimates")
             self._all_works.append(local.works)
         if local.empties != empties:
@@ -119,7 +119,7 @@ class _Job:
         return local.works
 
 
-def _make_works(rules: Rules) -> np.ndarray:
+def make_works(rules: Rules) -> np.ndarray:
     """The ENGINE record of one thread."""
     works = np.zeros(1, ENGINE)
     works["playable"] = rules.playable

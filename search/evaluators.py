@@ -27,6 +27,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import Any
 
@@ -51,7 +53,9 @@ __all__ = [
     "names",
     "record_type",
     "register",
+    "register_family",
     "square_classes",
+    "takes_weights",
 ]
 
 Weight = float | tuple[float, ...]
@@ -212,6 +216,10 @@ class Evaluator:
 
 
 _REGISTRY: dict[str, Evaluator] = {}
+#: Evaluators that can be made from a file: makers that take its path, or None for the default.
+_FAMILIES: dict[str, Callable[[str | None], Any]] = {}
+#: Entry points in this group are loaded before a name is called unknown; they call `register` or `register_family`.
+PLUGINS = "reversi_search.evaluators"
 
 
 def _hint(name: object, known: Mapping[str, object]) -> str:
@@ -221,7 +229,7 @@ def _hint(name: object, known: Mapping[str, object]) -> str:
 
 def register(evaluator: Evaluator) -> Evaluator:
     """Make *evaluator* available under its name; a name can be given once."""
-    if evaluator.name in _REGISTRY:
+    if evaluator.name in _REGISTRY or evaluator.name in _FAMILIES:
         raise EvaluatorError(
             f"an evaluator {evaluator.name!r} exists already: expected a new name, see Evaluator.named"
         )
@@ -229,18 +237,39 @@ def register(evaluator: Evaluator) -> Evaluator:
     return evaluator
 
 
+def register_family(name: str, make: Callable[[str | None], Any]) -> None:
+    """Make evaluators available under *name* and, with weights of a file, under ``name:weights=PATH``."""
+    _FAMILIES[name] = cache(make)
+
+
+@cache
+def _load_plugins() -> None:
+    for entry in entry_points(group=PLUGINS):
+        entry.load()
+
+
 def names() -> tuple[str, ...]:
     """The names of all evaluators, in alphabetical order."""
-    return tuple(sorted(_REGISTRY))
+    _load_plugins()
+    return tuple(sorted({*_REGISTRY, *_FAMILIES}))
 
 
-def get(name: str) -> Evaluator:
-    """The evaluator of that name."""
-    if not isinstance(name, str) or name not in _REGISTRY:
-        raise EvaluatorError(
-            f"evaluator {shown(name)} is unknown{_hint(name, _REGISTRY)}: expected one of {', '.join(names())}"
-        )
-    return _REGISTRY[name]
+def takes_weights(name: str) -> bool:
+    """Whether the evaluator of that name can be had with weights of a file."""
+    return name not in _REGISTRY and name in names() and name in _FAMILIES
+
+
+def get(name: str) -> Any:
+    """The evaluator of that name, or of ``name:weights=PATH`` for those that have weights in files."""
+    if isinstance(name, str):
+        if name in _REGISTRY:
+            return _REGISTRY[name]
+        family, given, path = name.partition(":weights=")
+        if takes_weights(family) and (path or not given):
+            return _FAMILIES[family](path or None)
+    raise EvaluatorError(
+        f"evaluator {shown(name)} is unknown{_hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
+    )
 
 
 # --- the published heuristics ---------------------------------------------------------------------

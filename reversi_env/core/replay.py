@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE, bit_of, flips, legal_moves, play
+from reversi_env.core.bitboard import NO_SQUARE, bit_of, flips, is_over, legal_moves, play
 from reversi_env.core.compiling import kernel
+from reversi_env.core.intrinsics import popcount
 
 #: Value of a square that means that the record ends here.
 NO_MOVE = -1
@@ -58,3 +59,37 @@ def replay_games(squares, own, opp, playable):
     for game in range(games):
         owns[game], opps[game], plies[game], illegal[game] = replay_game(squares[game], own, opp, playable)
     return owns, opps, plies, illegal
+
+
+@kernel
+def positions_with(squares, own, opp, playable, empties):
+    """The position of every game in which *empties* squares are empty, seen by the side to move: (own, opp, reached).
+
+    *reached* is False for games that end before that, or in that position.
+    """
+    games = squares.shape[0]
+    owns, opps, reached = np.zeros(games, np.uint64), np.zeros(games, np.uint64), np.zeros(games, np.bool_)
+    plies = popcount(playable & ~(own | opp)) - empties
+    for game in range(games):
+        mover, other, played, _ = replay_game(squares[game, :plies], own, opp, playable)
+        if played < plies or is_over(mover, other, playable):
+            continue
+        if _is_second_players_turn(squares[game, :plies], own, opp, playable):
+            mover, other = other, mover
+        if legal_moves(mover, other, playable) == NO_SQUARE:
+            mover, other = other, mover
+        owns[game], opps[game], reached[game] = mover, other, True
+    return owns, opps, reached
+
+
+@kernel
+def _is_second_players_turn(squares, own, opp, playable):
+    """Whether, after a legal record, the side that did not begin is to move (or must pass)."""
+    swapped = False
+    for recorded in squares:
+        sq = np.int64(recorded)
+        if not can_play(sq, own, opp, playable):
+            own, opp, swapped = opp, own, not swapped
+        own, opp = play(sq, own, opp)
+        swapped = not swapped
+    return swapped

@@ -1,10 +1,8 @@
-"""Positions for learning: games with a random beginning and noisy play thereafter, one position from each.
+"""Positions for learning: games with a random beginning and noisy play thereafter.
 
-Game *i* depends on (seed, i) only. It first draws the number of empties that its position shall have, so that all
-numbers are equally likely and a game whose number is not wanted any more costs nothing; then how many random moves it
-begins with, from none to all but the last; then how noisily each side plays from there on. Positions of the random
-beginning are never taken. Every game gives at most one position: two from the same game would have nearly the same
-label, and labels are what takes the time.
+Game *i* depends on (seed, i) only. It draws how many random moves it begins with, and how noisily each side plays from
+there on. Positions of the random beginning are never taken; of the others, one for every number of empties that is
+asked for. Positions of one game have nearly the same label, but a game takes about as long as the label of one of them.
 """
 
 from __future__ import annotations
@@ -17,8 +15,27 @@ from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.playout import GOLDEN_GAMMA, next_random, random_square
 from reversi_env.core.symmetry import canonical, mix, position_hash
 from search.core.evaluate import evaluate
+from search.core.midgame import INFINITY, UNIT, negamax
 
 _HALF = np.uint64(32)
+#: Most values of each kind that a game draws from.
+CHOICES = 64
+
+#: How games are played: what they draw from, and how deep a move is searched (1: the evaluator's value after it).
+GAMES = np.dtype(
+    [
+        ("low", np.int64),  # lowest number of empties asked for
+        ("depth", np.int64),
+        ("random_share", np.float64),  # games that are random to the end
+        ("noise_count", np.int64),
+        ("heat_count", np.int64),
+        ("prefix_count", np.int64),
+        ("noises", np.float64, (CHOICES,)),  # probabilities of a random move, one drawn by each side
+        ("heats", np.float64, (CHOICES,)),  # temperatures in discs, likewise
+        ("prefixes", np.int64, (CHOICES,)),  # a game begins with fewer random moves than one of these
+    ],
+    align=True,
+)
 
 
 @kernel
@@ -34,22 +51,33 @@ def fraction(word):
 
 
 @kernel
-def worth(net, own, opp, playable, sign):
-    """Value for the side to move in discs: the score if the game is over, else the evaluator's."""
-    if is_over(own, opp, playable):
-        return np.float64(sign * final_score(own, opp, playable))
-    return np.float64(evaluate(net, own, opp))
+def worth(work, net, own, opp, depth):
+    """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies."""
+    lowest, highest = np.int64(-INFINITY), np.int64(INFINITY)  # literals would be types of their own, see batch_search
+    if depth == 0 and is_over(own, opp, work.playable):
+        return np.float64(work.sign * final_score(own, opp, work.playable))
+    if depth == 0:
+        return np.float64(evaluate(net, own, opp))
+    return negamax(work, net, own, opp, lowest, highest, np.int64(depth)) / UNIT
 
 
 @kernel
-def greedy_square(net, own, opp, moves, playable, sign, state):
-    """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state."""
+def chosen_square(work, net, own, opp, moves, depth, temperature, state):
+    """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state.
+
+    Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
+    are drawn: a move that is worse by one temperature is e times as rare (values with Gumbel noise, the largest taken).
+    So errors are mostly small, like those of people and of weak programs.
+    """
     best, best_sq, ties = -np.inf, trailing_zeros(moves), 0
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         next_own, next_opp = play(sq, own, opp)
-        value = -worth(net, next_own, next_opp, playable, sign)
+        value = -worth(work, net, next_own, next_opp, depth - 1)
+        if temperature > 0.0:
+            word, state = next_random(state)
+            value -= temperature * np.log(-np.log(fraction(word) + 2.0**-54))
         if value > best:
             best, best_sq, ties = value, sq, 1
         elif value == best:
@@ -61,82 +89,78 @@ def greedy_square(net, own, opp, moves, playable, sign, state):
 
 
 @kernel
-def play_until(net, own, opp, playable, sign, empties, prefix, own_noise, opp_noise, state):
-    """Boards (own, opp) with *empties* empty squares, seen by the side to move then; two empty boards if the game ends before.
+def play_games(works, nets, black, white, games, seed, first, wanted, own, opp, key):
+    """Play the games from number *first* on, one for each row of *own*, *opp* and *key*; a key of 0 means no position.
 
-    The first *prefix* moves are random, the later ones are so with the mover's probability of noise. Passes are no moves.
+    Column *j* is for the position with ``low + j`` empties, if ``wanted[j]``. How the games are played is told by the
+    record *games*. The key is a hash that all symmetric images of a position share.
     """
-    left = popcount(playable & ~(own | opp))
-    last_random = left - prefix
-    while left > empties:
-        moves = legal_moves(own, opp, playable)
+    base = mix(seed + GOLDEN_GAMMA)
+    key[:] = NO_SQUARE
+    for i in range(key.shape[0]):
+        play_game(works[0], nets[0], black, white, games[0], mix(base + first + np.uint64(i)), wanted, own[i], opp[i], key[i])
+
+
+@kernel
+def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
+    """Play one game as far as its positions are wanted."""
+    word, state = next_random(state)
+    longest = game.prefixes[below(word, game.prefix_count)]
+    word, state = next_random(state)
+    left = popcount(work.playable & ~(mover | other))
+    last_random = left - below(word, longest)
+    word, state = next_random(state)
+    noise, other_noise, heat, other_heat = 1.0, 1.0, 0.0, 0.0
+    if fraction(word) >= game.random_share:
+        word, state = next_random(state)
+        noise = game.noises[below(word, game.noise_count)]
+        word, state = next_random(state)
+        other_noise = game.noises[below(word, game.noise_count)]
+        word, state = next_random(state)
+        heat = game.heats[below(word, game.heat_count)]
+        word, state = next_random(state)
+        other_heat = game.heats[below(word, game.heat_count)]
+    lowest = 0
+    while lowest < wanted.size and not wanted[lowest]:
+        lowest += 1
+    while left > game.low + lowest:
+        moves = legal_moves(mover, other, work.playable)
         if moves == NO_SQUARE:
-            if legal_moves(opp, own, playable) == NO_SQUARE:
-                return NO_SQUARE, NO_SQUARE
-            own, opp = opp, own
+            if legal_moves(other, mover, work.playable) == NO_SQUARE:
+                return
+            mover, other = other, mover
         else:
             word, state = next_random(state)
-            if left > last_random or fraction(word) < own_noise:
+            if left > last_random or fraction(word) < noise:
                 word, state = next_random(state)
                 sq = random_square(moves, word)
             else:
-                sq, state = greedy_square(net, own, opp, moves, playable, sign, state)
-            own, opp = play(sq, own, opp)
+                sq, state = chosen_square(work, net, mover, other, moves, game.depth, heat, state)
+            mover, other = play(sq, mover, other)
             left -= 1
-        own_noise, opp_noise = opp_noise, own_noise
-    if is_over(own, opp, playable):
-        return NO_SQUARE, NO_SQUARE
-    return own, opp
+            column = left - game.low
+            if left < last_random and column < wanted.size and wanted[column]:
+                if not is_over(mover, other, work.playable):
+                    own[column], opp[column] = mover, other
+                    canonical_own, canonical_opp, _ = canonical(mover, other)
+                    key[column] = position_hash(canonical_own, canonical_opp)
+        noise, other_noise, heat, other_heat = other_noise, noise, other_heat, heat
 
 
 @kernel
-def play_games(nets, black, white, playable, sign, low, wanted, noises, random_share, seed, first, own, opp, key):
-    """Play the games from number *first* on, one for each place in *own*, *opp* and *key*; a key of 0 means no position.
-
-    ``wanted[j]`` tells whether positions with ``low + j`` empties are still asked for. *random_share* of the games are
-    random to the end; in the others each side draws one of the *noises*. The key is a hash that all symmetric images of
-    a position share.
-    """
-    net = nets[0]
-    empty = popcount(playable & ~(black | white))
-    base = mix(seed + GOLDEN_GAMMA)
-    for i in range(key.size):
-        own[i], opp[i], key[i] = NO_SQUARE, NO_SQUARE, NO_SQUARE
-        word, state = next_random(mix(base + first + np.uint64(i)))
-        stratum = below(word, wanted.size)
-        if not wanted[stratum]:
-            continue
-        word, state = next_random(state)
-        prefix = below(word, empty - low - stratum)
-        word, state = next_random(state)
-        black_noise, white_noise = 1.0, 1.0
-        if fraction(word) >= random_share:
-            word, state = next_random(state)
-            black_noise = noises[below(word, noises.size)]
-            word, state = next_random(state)
-            white_noise = noises[below(word, noises.size)]
-        own[i], opp[i] = play_until(
-            net, black, white, playable, sign, low + stratum, prefix, black_noise, white_noise, state
-        )
-        if own[i] | opp[i] != NO_SQUARE:
-            canonical_own, canonical_opp, _ = canonical(own[i], opp[i])
-            key[i] = position_hash(canonical_own, canonical_opp)
-
-
-@kernel
-def keep_new(own, opp, key, playable, low, part, parts, seen, quota, first_row, kept, found, out_own, out_opp):
+def keep_new(own, opp, key, part, parts, seen, quota, first_row, kept, found, out_own, out_opp):
     """Keep positions of one *part* of the hash space that were not seen before, in order, up to the *quota* of their empties.
 
-    Position *t* with ``low + j`` empties goes to row ``first_row[j] + t * quota.size``. ``found[j]`` counts the positions
+    The positions are those of `play_games`. Position *t* of column *j* goes to row ``first_row[j] + t * quota.size``. ``found[j]`` counts the positions
     offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two different positions with the same 64-bit
     key count as one: that loses a position once in a very long while, and never lets a duplicate in.
     """
     mask = seen.size - 1
-    for i in range(key.size):
-        word = key[i]
+    for place in range(key.size):
+        i, stratum = place // key.shape[1], place % key.shape[1]
+        word = key[i, stratum]
         if word == NO_SQUARE or below(word, parts) != part:
             continue
-        stratum = popcount(playable & ~(own[i] | opp[i])) - low
         found[stratum] += 1
         if kept[stratum] == quota[stratum]:
             continue
@@ -147,5 +171,5 @@ def keep_new(own, opp, key, playable, low, part, parts, seen, quota, first_row, 
             continue
         seen[at] = word
         row = first_row[stratum] + kept[stratum] * quota.size
-        out_own[row], out_opp[row] = own[i], opp[i]
+        out_own[row], out_opp[row] = own[i, stratum], opp[i, stratum]
         kept[stratum] += 1

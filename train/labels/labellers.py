@@ -95,14 +95,16 @@ class Plan:
 
 
 def labeller_plan(spec: str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,exact=10]``; anything else raises and says what was expected."""
+    """Read ``exact`` or ``evaluator[:depth=4,exact=10,weights=FILE]``; anything else raises and says what was expected."""
     if spec == "exact":
         return Plan(exact=64)
     name, options = agents.parse_spec(spec)
+    if "weights" in options:
+        name = f"{name}:weights={options.pop('weights')}"
     player_of(name)
     for key in options:
         if key not in ("depth", "exact"):
-            raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth or exact")
+            raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth, exact or weights")
     numbers = {key: _number(spec, key, text) for key, text in options.items()}
     depth = numbers.get("depth", agents.DEFAULT_DEPTH)
     return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), name, depth)

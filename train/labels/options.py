@@ -14,6 +14,8 @@ from reversi_env.rules import Variant
 #: Learning notes, section 9: pure-random boards are worth having, but no more than a fifth of all.
 MOST_RANDOM = 0.2
 MOST_ROWS = 1 << 40
+#: Most values that noise, heat or prefixes may have.
+MOST_CHOICES = 64
 
 
 class LabelError(ReversiError):
@@ -32,7 +34,10 @@ class LabelOptions:
     * ``labeller``: ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``. The latter solves exactly
       what has at most ``exact=`` empties (by default six more than the depth) and searches the rest.
     * ``player``: name of the evaluator whose one-ply choice the games follow when they are not random.
+    * ``play_depth``: plies that it searches for a move, the move included.
     * ``noise``: probabilities of a random move; each side of each game draws one.
+    * ``heat``: temperatures in discs with which the other moves are drawn, 0 for the best move; each side draws one.
+    * ``prefixes``: a game begins with fewer random moves than one of these numbers.
     * ``random_share``: share of games that are random to the end, at most a fifth.
     * ``block_rows``: positions that are sampled and deduplicated together, about 40 bytes of memory each. A data set of *k*
       blocks plays *k* times as many games, see `train.labels.sampling`.
@@ -46,12 +51,15 @@ class LabelOptions:
     shard_rows: int = 100_000
     labeller: str = "exact"
     player: str = "six-factor"
-    noise: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.4)
+    play_depth: int = 1
+    noise: tuple[float, ...] = (0.0, 0.0, 0.02, 0.05, 0.1, 0.2)
+    heat: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    prefixes: tuple[int, ...] = (4, 10, 20, 60)
     random_share: float = 0.1
     block_rows: int = 1 << 23
 
     def __post_init__(self) -> None:
-        for name in ("empties", "noise"):  # lists, as JSON has them, are welcome
+        for name in ("empties", "noise", "heat", "prefixes"):  # lists, as JSON has them, are welcome
             value = getattr(self, name)
             object.__setattr__(self, name, tuple(value) if isinstance(value, (list, tuple)) else value)
         rules = self.rules  # refuses a game that does not exist
@@ -60,6 +68,7 @@ class LabelOptions:
             ("seed", 0, (1 << 64) - 1),
             ("shard_rows", 1, 1 << 30),
             ("block_rows", 1, 1 << 30),
+            ("play_depth", 1, 12),
         ):
             _check_whole(name, getattr(self, name), least, most)
         self._check_empties(rules)
@@ -115,8 +124,14 @@ class LabelOptions:
 
     def _check_noise(self) -> None:
         noises = self.noise if isinstance(self.noise, tuple) else ()
-        if not noises or not all(_is_number(p) and 0 <= p <= 1 for p in noises):
+        if not 0 < len(noises) <= MOST_CHOICES or not all(_is_number(p) and 0 <= p <= 1 for p in noises):
             raise LabelError(f"noise={shown(self.noise)}: expected one or more probabilities from 0 to 1")
+        heats = self.heat if isinstance(self.heat, tuple) else ()
+        if not 0 < len(heats) <= MOST_CHOICES or not all(_is_number(heat) and 0 <= heat <= 1000 for heat in heats):
+            raise LabelError(f"heat={shown(self.heat)}: expected one or more temperatures from 0 to 1000 discs")
+        lengths = self.prefixes if isinstance(self.prefixes, tuple) else ()
+        if not 0 < len(lengths) <= MOST_CHOICES or not all(_is_whole(length) and 1 <= length <= 60 for length in lengths):
+            raise LabelError(f"prefixes={shown(self.prefixes)}: expected one or more whole numbers from 1 to 60")
         if not (_is_number(self.random_share) and 0 <= self.random_share <= MOST_RANDOM):
             raise LabelError(f"random_share={shown(self.random_share)}: expected a number from 0 to {MOST_RANDOM}")
 

@@ -22,17 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.errors import shown
-from search.batch import HasRecord
+from search.batch import HasRecord, make_works
 from search.solver import checked_threads
-from train.core.sampling import keep_new, play_games
+from train.core.sampling import GAMES, keep_new, play_games
 from train.labels.options import LabelError, LabelOptions
 from train.labels.players import player_of
 
 Boards = NDArray[np.uint64]
 #: Games that a thread plays at a time.
-CHUNK = 1024
+CHUNK = 128
 #: Games between two looks at what is still missing.
-MOST_GAMES, FEWEST_GAMES = 1 << 17, 1 << 11
+MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 10
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
 DRY = 1000
 #: … and after so many dry rounds on end there are no more to be found.
@@ -92,6 +92,16 @@ def sample_block(
     return sampling.own, sampling.opp
 
 
+def _how_to_play(options: LabelOptions) -> np.ndarray:
+    """The options as the kernels' GAMES record."""
+    record = np.zeros(1, GAMES)
+    record["low"], record["depth"], record["random_share"] = options.empties[0], options.play_depth, options.random_share
+    for name, values in (("noise", options.noise), ("heat", options.heat), ("prefix", options.prefixes)):
+        record[f"{name}_count"] = len(values)
+        record["prefixes" if name == "prefix" else f"{name}s"][0, : len(values)] = values
+    return record
+
+
 class _Sampling:
     """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
 
@@ -109,7 +119,8 @@ class _Sampling:
         rules = options.rules
         self.player = player  # whose record may hold the address of its weights
         self.nets = player.record(rules)
-        self.board = (*(np.uint64(b) for b in rules.start_boards), np.uint64(rules.playable), rules.sign)
+        self.start = tuple(np.uint64(board) for board in rules.start_boards)
+        self.how = _how_to_play(options)
 
     def is_full(self) -> bool:
         """Whether nothing is missing."""
@@ -117,24 +128,24 @@ class _Sampling:
 
     def play_round(self, pool: ThreadPoolExecutor) -> None:
         """Play some games on all threads, then go through their positions in order."""
-        missing = int((self.quota - self.kept).max()) * self.options.strata * self.options.blocks
+        missing = int((self.quota - self.kept).max()) * self.options.blocks
         games = -(-min(MOST_GAMES, max(FEWEST_GAMES, missing)) // CHUNK) * CHUNK
-        own, opp, key = (np.empty(games, np.uint64) for _ in range(3))
+        own, opp, key = (np.empty((games, self.options.strata), np.uint64) for _ in range(3))
         wanted = self.kept < self.quota
-        noises = np.array(self.options.noise, np.float64)
 
         def run(start: int) -> None:
             rows = slice(start, start + CHUNK)
+            number = np.uint64(self.games + start)
             play_games(
-                *(self.nets, *self.board, self.options.empties[0], wanted, noises, self.options.random_share),
-                *(np.uint64(self.options.seed), np.uint64(self.games + start), own[rows], opp[rows], key[rows]),
+                *(make_works(self.options.rules), self.nets, *self.start, self.how),
+                *(np.uint64(self.options.seed), number, wanted, own[rows], opp[rows], key[rows]),
             )
 
         for _ in pool.map(run, range(0, games, CHUNK)):
             pass
         kept_before, found_before = self.kept.copy(), self.found.copy()
         keep_new(
-            *(own, opp, key, self.board[2], self.options.empties[0], self.block, self.options.blocks, self.seen),
+            *(own, opp, key, self.block, self.options.blocks, self.seen),
             *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
         )
         self.games += games

@@ -1,0 +1,1 @@
+"""Kernels of the networks: their forward pass inside the search."""

@@ -1,0 +1,91 @@
+"""The evaluator ``network``: the trained weights of each game, or those of a file, behind the face of any evaluator.
+
+>>> from reversi_env import Position
+>>> from search import evaluators
+>>> -64 < evaluators.get("network").static_value(Position.initial()) < 64
+True
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models.compiled import CompiledPatternNet
+from models.files import PatternWeights, WeightsError, read_weights
+from reversi_env import Position, Rules
+from reversi_env.batch import checked_boards
+from search import evaluators
+from search.core.evaluate import static_values
+
+#: The package's own weights.
+FOLDER = Path(__file__).parent / "weights"
+
+
+class NetworkEvaluator:
+    """A network by name: the package's weights for whatever game is asked for, or one file for one game.
+
+    Weights are read when a game first needs them. Values are in discs for the side to move under the rules' objective.
+    """
+
+    name: str
+    description = "a pattern network trained on solved endgames, carried back to the opening by search"
+
+    def __init__(self, path: str | None = None) -> None:
+        self.name = "network" if path is None else f"network:weights={path}"
+        self._path = path
+        self._loaded: dict[tuple[int, str], tuple[PatternWeights, CompiledPatternNet]] = {}
+
+    def __reduce__(self) -> tuple[type, tuple[str | None]]:
+        return NetworkEvaluator, (self._path,)
+
+    def weights(self, rules: Rules) -> PatternWeights:
+        """The weights for a game, with the record of their training."""
+        return self._load(rules)[0]
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data for this game: an array of one record."""
+        return self._load(rules)[1].record(rules)
+
+    def fingerprint(self, rules: Rules) -> str:
+        """What tells these weights from others."""
+        return self.file(rules).name
+
+    def static_value(self, position: Position) -> float:
+        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
+        return float(self.static_values(own, opp, position.rules)[0])
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        return static_values(self.record(rules), *checked_boards(own, opp, rules))
+
+    def file(self, rules: Rules) -> Path:
+        """The file with the weights for a game."""
+        if self._path is not None:
+            return Path(self._path)
+        found = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+        if len(found) != 1:
+            raise WeightsError(
+                f"{len(found)} weight files for {rules.size}x{rules.size} {rules.variant} in the package: expected one; "
+                f"train some with `reversi train` and give them as weights=FILE"
+            )
+        return found[0]
+
+    def _load(self, rules: Rules) -> tuple[PatternWeights, CompiledPatternNet]:
+        key = (rules.size, rules.variant)
+        if key not in self._loaded:
+            path = self.file(rules)
+            weights = read_weights(path)
+            if (weights.rules.size, weights.rules.variant) != key:
+                raise WeightsError(
+                    f"weight file {str(path)!r} is for {weights.rules.size}x{weights.rules.size} {weights.rules.variant}: "
+                    f"expected one for {rules.size}x{rules.size} {rules.variant}"
+                )
+            self._loaded[key] = weights, CompiledPatternNet(rules, weights.expanded(), weights.constants)
+        return self._loaded[key]
+
+
+evaluators.register_family("network", NetworkEvaluator)

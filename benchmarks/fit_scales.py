@@ -86,7 +86,7 @@ def main() -> None:
     for rules in (Rules(size, variant) for size in EMPTIES for variant in get_args(Variant)):
         own, opp, scores = labelled_positions(options.positions, rules, options.seed)
         print(f"{own.size} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
-        for evaluator in map(evaluators.get, evaluators.names()):
+        for evaluator in map(evaluators.get, evaluators.formulas()):
             raw = raw_values(evaluator, own, opp, rules)
             scale, correlation = raw @ scores / (raw @ raw), np.corrcoef(raw, scores)[0, 1]
             error = np.sqrt(np.mean((scale * raw - scores) ** 2))

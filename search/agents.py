@@ -251,7 +251,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
     if name in _FIXED:
         return _FIXED[name]
-    if name in evaluators.names():
+    if evaluators.exists(name):
         return partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING
     close = get_close_matches(name, names(), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""

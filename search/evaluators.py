@@ -48,9 +48,12 @@ __all__ = [
     "POSITION_STABILITY_ORIGINAL",
     "Evaluator",
     "EvaluatorError",
+    "exists",
+    "formulas",
     "get",
     "in_discs",
     "names",
+    "published",
     "record_type",
     "register",
     "register_family",
@@ -252,6 +255,22 @@ def names() -> tuple[str, ...]:
     """The names of all evaluators, in alphabetical order."""
     _load_plugins()
     return tuple(sorted({*_REGISTRY, *_FAMILIES}))
+
+
+def formulas() -> tuple[str, ...]:
+    """The names of the evaluators that are a formula with a few weights, an `Evaluator`, and so know every game."""
+    _load_plugins()
+    return tuple(sorted(_REGISTRY))
+
+
+def published() -> tuple[str, ...]:
+    """The names of the heuristics that come from a report."""
+    return tuple(name for name in formulas() if _REGISTRY[name].source)
+
+
+def exists(name: str) -> bool:
+    """Whether there is an evaluator of that name; plugins are loaded only if no formula has it."""
+    return name in _REGISTRY or name in names()
 
 
 def takes_weights(name: str) -> bool:

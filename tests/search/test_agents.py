@@ -22,7 +22,7 @@ KINDS = (
     "six-factor:depth=2,table=0.1",
 )
 #: … and everyone else: each evaluator is a search to compile, hence slow.
-OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in ("double-alpha", *evaluators.names()) if name != "six-factor")
+OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in ("double-alpha", *evaluators.formulas()) if name != "six-factor")
 
 
 def positions_of_all_stages(rules, count=3):
@@ -47,7 +47,7 @@ def choices(spec, count=12, plies=8):
 def test_the_promised_names_are_all_there():
     promised = "random greedy greedy-invincible double-alpha exact "
     promised += "position-stability six-factor four-attribute cell-utility ten-weight sixteen-weight discs mobility"
-    assert set(promised.split()) <= set(agents.names())
+    assert {"network", *promised.split()} <= set(agents.names())
     assert set(promised.split()) <= {spec.split(":")[0] for spec in KINDS + OTHERS}
 
 

@@ -25,7 +25,7 @@ def match(spec, other_spec, rules):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", evaluators.names())
+@pytest.mark.parametrize("name", evaluators.formulas())
 def test_six_plies_beat_two(name):
     result = match(f"{name}:depth=6,table=4", f"{name}:depth=2,table=4", own_game(name))
     assert result.score >= 0.8, (result.wins, result.draws, result.losses)
@@ -39,7 +39,7 @@ def test_every_published_heuristic_beats_chance(name):
 
 
 def test_the_published_heuristics_are_all_checked():
-    assert {name for name in evaluators.names() if evaluators.get(name).source} == set(PUBLISHED)
+    assert set(evaluators.published()) == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

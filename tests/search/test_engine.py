@@ -20,7 +20,7 @@ every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
 #: Scaled; not antisymmetric. Each evaluator is a search to compile, which takes seconds: the others are slow tests.
 QUICK_EVALUATORS = ("six-factor", "four-attribute")
 EVALUATORS = [
-    name if name in QUICK_EVALUATORS else pytest.param(name, marks=pytest.mark.slow) for name in evaluators.names()
+    name if name in QUICK_EVALUATORS else pytest.param(name, marks=pytest.mark.slow) for name in evaluators.formulas()
 ]
 
 #: Nodes of fixed searches. If you changed the search on purpose, or an evaluator's weights or scale, put the new number

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -16,6 +16,8 @@ from reversi_env.errors import ReversiError, shown
 
 if TYPE_CHECKING:
     from train.labels import LabelOptions, Manifest, Step
+
+Number = TypeVar("Number", int, float)
 
 
 def label(
@@ -27,6 +29,12 @@ def label(
     labeller: Annotated[str, typer.Option("--labeller", "-l", help="exact, or an evaluator to search with.")] = "exact",
     depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.")] = None,
     player: Annotated[str, typer.Option("--player", help="Evaluator that plays the games.")] = "six-factor",
+    play_depth: Annotated[int, typer.Option("--play-depth", help="Plies that it searches for a move.")] = 2,
+    noise: Annotated[str, typer.Option("--noise", help="Probabilities of a random move.")] = "0,0.02,0.05",
+    heat: Annotated[str, typer.Option("--heat", help="Temperatures of its choice, in discs.")] = "0.5,1,2",
+    prefixes: Annotated[
+        str, typer.Option("--prefixes", help="Random moves at the start are fewer than these.")
+    ] = "4,10,20",
     seed: Seed = 0,
     shard_rows: Annotated[int, typer.Option("--shard-rows", help="Positions a file.")] = 100_000,
     threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
@@ -41,6 +49,8 @@ def label(
 
     Positions come from games with a random beginning and noisy play by --player;
     every number of empties gets equally many, and no two are symmetric to each other.
+    Each side of a game draws one of --noise and one of --heat: a move worse by the
+    heat is e times as rare, 0 plays the best. Each game draws one of --prefixes.
     Scores are discs for the side to move. With an evaluator as --labeller, as in
     [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved.
 
@@ -59,6 +69,10 @@ def label(
         shard_rows=shard_rows,
         labeller=_with_depth(labeller, depth),
         player=player,
+        play_depth=play_depth,
+        noise=_numbers("--noise", noise, float),
+        heat=_numbers("--heat", heat, float),
+        prefixes=_numbers("--prefixes", prefixes, int),
     )
     folder = Path(out)
     finished = _rows_done(folder, options)
@@ -82,6 +96,14 @@ def _range(text: str) -> tuple[int, int]:
         return int(low), int(high if dash else low)
     except ValueError:
         raise ReversiError(f"--empties {shown(text)}: expected a number or a range, as in 12 or 10-14") from None
+
+
+def _numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
+    try:
+        return tuple(kind(number) for number in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ReversiError(f"{option} {shown(text)}: expected {what} with commas between them") from None
 
 
 def _with_depth(labeller: str, depth: int | None) -> str:

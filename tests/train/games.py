@@ -1,6 +1,9 @@
 """Slow, plain twins of the sampling kernels."""
 
+import math
+
 from reversi_env import Position
+from search.core.midgame import UNIT
 
 WORD = (1 << 64) - 1
 GAMMA = 0x9E37_79B9_7F4A_7C15
@@ -29,16 +32,31 @@ class Words:
         return (self.next() >> 11) / 2**53
 
 
-def value_after(position, action, evaluator):
-    """For the side that plays *action*."""
+def negamax(position, evaluator, depth):
+    """In whole units, as a search keeps evaluations."""
+    if position.is_over():
+        return position.score() * UNIT
+    if depth == 0:
+        return math.floor(evaluator.static_value(position) * UNIT + 0.5)
+    if position.must_pass():
+        return -negamax(position.play("pass"), evaluator, depth)
+    return max(-negamax(position.play(action), evaluator, depth - 1) for action in position.legal_actions())
+
+
+def value_after(position, action, evaluator, depth):
+    """In discs for the side that plays *action*; one ply takes the evaluator's value as it is."""
     after = position.play(action)
-    return -(after.score() if after.is_over() else evaluator.static_value(after))
+    if depth == 1:
+        return -(after.score() if after.is_over() else evaluator.static_value(after))
+    return -negamax(after, evaluator, depth - 1) / UNIT
 
 
-def greedy_action(position, evaluator, words):
+def chosen_action(position, evaluator, depth, heat, words):
     best, chosen, ties = None, None, 0
     for action in position.legal_actions():
-        value = value_after(position, action, evaluator)
+        value = value_after(position, action, evaluator, depth)
+        if heat > 0:
+            value -= heat * math.log(-math.log(words.fraction() + 2.0**-54))
         if best is None or value > best:
             best, chosen, ties = value, action, 1
         elif value == best:
@@ -49,29 +67,31 @@ def greedy_action(position, evaluator, words):
 
 
 def play_game(options, evaluator, game):
-    """(position or None, random moves at its beginning, moves in all) of game number *game*."""
+    """The positions of game number *game* by their number of empties, and the random moves at its beginning."""
     words = Words(mix((mix((options.seed + GAMMA) & WORD) + game) & WORD))
-    empties = options.empties[0] + words.below(options.strata)
     position = Position.initial(options.rules)
-    prefix = words.below(position.empties - empties)
-    noise = {position.turn: 1.0, position.turn.other: 1.0}
+    prefix = words.below(options.prefixes[words.below(len(options.prefixes))])
+    sides = (position.turn, position.turn.other)
+    noise, heat = dict.fromkeys(sides, 1.0), dict.fromkeys(sides, 0.0)
     if words.fraction() >= options.random_share:
-        noise = {side: options.noise[words.below(len(options.noise))] for side in noise}
-    moves = 0
-    while position.empties > empties:
-        if position.is_over():
-            return None, prefix, moves
+        noise = {side: options.noise[words.below(len(options.noise))] for side in sides}
+        heat = {side: options.heat[words.below(len(options.heat))] for side in sides}
+    found, moves = {}, 0
+    while position.empties > options.empties[0] and not position.is_over():
         if position.must_pass():
             position = position.play("pass")
             continue
         is_random = words.fraction() < noise[position.turn]
         if moves < prefix or is_random:
             actions = position.legal_actions()
-            position = position.play(actions[words.below(len(actions))])
+            action = actions[words.below(len(actions))]
         else:
-            position = position.play(greedy_action(position, evaluator, words))
+            action = chosen_action(position, evaluator, options.play_depth, heat[position.turn], words)
+        position = position.play(action)
         moves += 1
-    return (None if position.is_over() else position), prefix, moves
+        if moves > prefix and position.empties <= options.empties[1] and not position.is_over():
+            found[position.empties] = position
+    return found, prefix
 
 
 def canonical_rows(own, opp):

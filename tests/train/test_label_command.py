@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 from play import cli
-from train.labels import LabelOptions, generate, read
+from train.labels import LabelOptions, generate, read, read_manifest
 
 JOB = LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600)
 COMMAND = (*("--size", 6, "--count", 1200, "--empties", "9-11", "--shard-rows", 30),)
@@ -143,6 +143,16 @@ def test_json(reversi, tmp_path):
     assert read(tmp_path / "out").rules.variant == "reversed"
 
 
+def test_how_the_games_are_played(reversi, tmp_path):
+    """The defaults of the command are those of the options, and what is given arrives."""
+    assert reversi("label", tmp_path / "plain", "--count", 20, "-e", "5", "--size", 4)[0] == 0
+    assert read_manifest(tmp_path / "plain").options == LabelOptions(size=4, count=20, empties=(5, 5))
+    games = ("--play-depth", 3, "--noise", "0", "--heat", "0,0.5", "--prefixes", "2,5")
+    assert reversi("label", tmp_path / "other", "--count", 20, "-e", "5", "--size", 4, *games)[0] == 0
+    options = read_manifest(tmp_path / "other").options
+    assert (options.play_depth, options.noise, options.heat, options.prefixes) == (3, (0.0,), (0.0, 0.5), (2, 5))
+
+
 def test_a_table_for_people(reversi, tmp_path):
     arguments = ("label", tmp_path / "out", "--count", 31, "-e", "10-12", "-l", "six-factor:exact=10", "--depth", 2)
     code, out, _ = reversi(*arguments)
@@ -166,6 +176,10 @@ def test_a_table_for_people(reversi, tmp_path):
         (("--player", "nobody"), "evaluator 'nobody' is unknown"),
         (("--device", "tpu"), "device 'tpu': expected one of cpu, cuda"),
         (("--shard-rows", "0"), "shard_rows=0: expected"),
+        (("--play-depth", "0"), "play_depth=0: expected a whole number from 1 to 12"),
+        (("--noise", "0.1,much"), "--noise '0.1,much': expected numbers with commas between them"),
+        (("--heat", "-1"), "expected one or more temperatures from 0 to 1000 discs"),
+        (("--prefixes", "4,0.5"), "--prefixes '4,0.5': expected whole numbers with commas between them"),
     ],
 )
 def test_bad_input_is_one_clear_line(reversi, tmp_path, arguments, message):

@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules, batch
+from search.batch import make_works
 from search.evaluators import get
 from tests.train.games import canonical_rows, play_game
 from train.core.sampling import play_games
 from train.labels import LabelError, LabelOptions, sample_positions
-from train.labels.sampling import sample_block
+from train.labels.sampling import how_to_play, sample_block
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
-IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000}
+IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
 
 
 def options_for(rules, **changes):
@@ -26,25 +27,53 @@ def whole(options, **how):
 
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
-def test_games_follow_the_plain_twin(rules):
-    """Move for move: the same random beginning, noise, greedy choice and lots; wrong signs would show at once."""
-    options = options_for(rules, empties=(2, 20), seed=2**63 + 5)
-    evaluator = get("six-factor")
-    own, opp, key = (np.zeros(20, np.uint64) for _ in range(3))
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"play_depth": 1, "heat": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
+        {"play_depth": 1, "heat": (0.0, 1.0, 4.0), "prefixes": (24,)},
+        {"play_depth": 2, "heat": (0.5, 2.0), "prefixes": (1, 10)},
+        {"play_depth": 2, "heat": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
+    ],
+    ids=["noise", "heat", "depth 2", "best moves"],
+)
+def test_games_follow_the_plain_twin(rules, how):
+    """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
+    options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
+    evaluator, games, reached = get("six-factor"), 8 if options.play_depth == 1 else 12 // rules.size, 0
+    own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
     play_games(
-        *(evaluator.record(rules), *(np.uint64(b) for b in rules.start_boards), np.uint64(rules.playable), rules.sign),
-        *(2, np.ones(19, np.bool_), np.array(options.noise), options.random_share, np.uint64(options.seed)),
-        *(np.uint64(10), own, opp, key),
+        *(make_works(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
+        *(how_to_play(options), np.uint64(options.seed), np.uint64(10)),
+        *(np.ones(options.strata, np.bool_), own, opp, key),
     )
-    reached = 0
-    for i in range(20):
-        position, prefix, moves = play_game(options, evaluator, 10 + i)
-        assert (int(own[i]), int(opp[i])) == ((0, 0) if position is None else (position.own, position.opp))
-        assert (key[i] == 0) == (position is None)
-        if position is not None:
-            assert moves > prefix  # no position of the random beginning
-            reached += 1
-    assert reached > 12
+    for i in range(games):
+        found, prefix = play_game(options, evaluator, 10 + i)
+        for column in range(options.strata):
+            position = found.get(2 + column)
+            boards = (0, 0) if position is None else (position.own, position.opp)
+            assert (int(own[i, column]), int(opp[i, column])) == boards
+            assert (key[i, column] == 0) == (position is None)
+        assert all(empties < rules.square_count - 4 - prefix for empties in found)  # none of the random beginning
+        reached += len(found)
+    assert reached > games * 6
+
+
+def test_only_what_is_wanted_is_taken():
+    """And the games are the same: what a data set still lacks must not change what it gets."""
+    options = LabelOptions(size=6, empties=(4, 20))
+    rules, nets = options.rules, get("six-factor").record(options.rules)
+    taken = []
+    for wanted in (np.ones(options.strata, np.bool_), np.arange(options.strata) % 3 == 2):
+        own, opp, key = (np.zeros((50, options.strata), np.uint64) for _ in range(3))
+        start = (np.uint64(board) for board in rules.start_boards)
+        games = (how_to_play(options), np.uint64(1), np.uint64(0), wanted)
+        play_games(make_works(rules), nets, *start, *games, own, opp, key)
+        taken.append((own, key))
+    (all_own, all_keys), (own, keys) = taken
+    assert (own[:, 2::3] == all_own[:, 2::3]).all()
+    assert (keys[:, 2::3] == all_keys[:, 2::3]).all()
+    assert not np.delete(keys, np.s_[2::3], axis=1).any()
 
 
 @pytest.mark.parametrize("rules", [*GAMES, Rules(4)], ids=str)
@@ -116,6 +145,11 @@ def test_too_many_positions_of_a_small_board_are_refused():
         ({"empties": 12}, "empties=12: expected two whole numbers"),
         ({"noise": ()}, r"noise=\(\): expected one or more probabilities"),
         ({"noise": (0.1, 2)}, "expected one or more probabilities from 0 to 1"),
+        ({"play_depth": 0}, "play_depth=0: expected a whole number from 1 to 12"),
+        ({"heat": (-1,)}, r"heat=\(-1,\): expected one or more temperatures from 0 to 1000 discs"),
+        ({"heat": "hot"}, "heat='hot': expected one or more temperatures"),
+        ({"prefixes": (4, 61)}, r"prefixes=\(4, 61\): expected one or more whole numbers from 1 to 60"),
+        ({"prefixes": (0.5,)}, "expected one or more whole numbers from 1 to 60"),
         ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),
         ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
         ({"labeller": "six-facto"}, "agent 'six-facto' is unknown"),

@@ -98,7 +98,8 @@ def play_games(works, nets, black, white, games, seed, first, wanted, own, opp, 
     base = mix(seed + GOLDEN_GAMMA)
     key[:] = NO_SQUARE
     for i in range(key.shape[0]):
-        play_game(works[0], nets[0], black, white, games[0], mix(base + first + np.uint64(i)), wanted, own[i], opp[i], key[i])
+        state = mix(base + first + np.uint64(i))
+        play_game(works[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
 
 
 @kernel
@@ -139,11 +140,11 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
             mover, other = play(sq, mover, other)
             left -= 1
             column = left - game.low
-            if left < last_random and column < wanted.size and wanted[column]:
-                if not is_over(mover, other, work.playable):
-                    own[column], opp[column] = mover, other
-                    canonical_own, canonical_opp, _ = canonical(mover, other)
-                    key[column] = position_hash(canonical_own, canonical_opp)
+            is_wanted = left < last_random and column < wanted.size and wanted[column]
+            if is_wanted and not is_over(mover, other, work.playable):
+                own[column], opp[column] = mover, other
+                canonical_own, canonical_opp, _ = canonical(mover, other)
+                key[column] = position_hash(canonical_own, canonical_opp)
         noise, other_noise, heat, other_heat = other_noise, noise, other_heat, heat
 
 
@@ -151,9 +152,10 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
 def keep_new(own, opp, key, part, parts, seen, quota, first_row, kept, found, out_own, out_opp):
     """Keep positions of one *part* of the hash space that were not seen before, in order, up to the *quota* of their empties.
 
-    The positions are those of `play_games`. Position *t* of column *j* goes to row ``first_row[j] + t * quota.size``. ``found[j]`` counts the positions
-    offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two different positions with the same 64-bit
-    key count as one: that loses a position once in a very long while, and never lets a duplicate in.
+    The positions are those of `play_games`. Position *t* of column *j* goes to row ``first_row[j] + t * quota.size``.
+    ``found[j]`` counts the positions offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two
+    different positions with the same 64-bit key count as one: that loses a position once in a very long while, and never
+    lets a duplicate in.
     """
     mask = seen.size - 1
     for place in range(key.size):

@@ -33,11 +33,14 @@ class LabelOptions:
     * ``shard_rows``: positions a file; the work that an interruption can lose.
     * ``labeller``: ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``. The latter solves exactly
       what has at most ``exact=`` empties (by default six more than the depth) and searches the rest.
-    * ``player``: name of the evaluator whose one-ply choice the games follow when they are not random.
-    * ``play_depth``: plies that it searches for a move, the move included.
+    * ``player``: name of the evaluator that chooses the moves that are not random.
+    * ``play_depth``: plies that it searches for a move, the move included. Two plies look much more like the play of people
+      than one: the same number of labels taught a network tournament positions to 7.5 discs instead of 7.8.
     * ``noise``: probabilities of a random move; each side of each game draws one.
-    * ``heat``: temperatures in discs with which the other moves are drawn, 0 for the best move; each side draws one.
-    * ``prefixes``: a game begins with fewer random moves than one of these numbers.
+    * ``heat``: temperatures in discs with which the other moves are drawn, 0 for the best move; each side draws one. A
+      move that is worse by one temperature is e times as rare.
+    * ``prefixes``: a game draws one of these numbers and begins with fewer random moves than that, every number of them
+      being as likely. No position of this beginning is taken.
     * ``random_share``: share of games that are random to the end, at most a fifth.
     * ``block_rows``: positions that are sampled and deduplicated together, about 40 bytes of memory each. A data set of *k*
       blocks plays *k* times as many games, see `train.labels.sampling`.
@@ -51,11 +54,11 @@ class LabelOptions:
     shard_rows: int = 100_000
     labeller: str = "exact"
     player: str = "six-factor"
-    play_depth: int = 1
-    noise: tuple[float, ...] = (0.0, 0.0, 0.02, 0.05, 0.1, 0.2)
-    heat: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
-    prefixes: tuple[int, ...] = (4, 10, 20, 60)
-    random_share: float = 0.1
+    play_depth: int = 2
+    noise: tuple[float, ...] = (0.0, 0.02, 0.05)
+    heat: tuple[float, ...] = (0.5, 1.0, 2.0)
+    prefixes: tuple[int, ...] = (4, 10, 20)
+    random_share: float = 0.03
     block_rows: int = 1 << 23
 
     def __post_init__(self) -> None:
@@ -130,7 +133,7 @@ class LabelOptions:
         if not 0 < len(heats) <= MOST_CHOICES or not all(_is_number(heat) and 0 <= heat <= 1000 for heat in heats):
             raise LabelError(f"heat={shown(self.heat)}: expected one or more temperatures from 0 to 1000 discs")
         lengths = self.prefixes if isinstance(self.prefixes, tuple) else ()
-        if not 0 < len(lengths) <= MOST_CHOICES or not all(_is_whole(length) and 1 <= length <= 60 for length in lengths):
+        if not 0 < len(lengths) <= MOST_CHOICES or not all(_is_whole(n) and 1 <= n <= 60 for n in lengths):
             raise LabelError(f"prefixes={shown(self.prefixes)}: expected one or more whole numbers from 1 to 60")
         if not (_is_number(self.random_share) and 0 <= self.random_share <= MOST_RANDOM):
             raise LabelError(f"random_share={shown(self.random_share)}: expected a number from 0 to {MOST_RANDOM}")

@@ -32,7 +32,7 @@ Boards = NDArray[np.uint64]
 #: Games that a thread plays at a time.
 CHUNK = 128
 #: Games between two looks at what is still missing.
-MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 10
+MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 8
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
 DRY = 1000
 #: … and after so many dry rounds on end there are no more to be found.
@@ -92,10 +92,11 @@ def sample_block(
     return sampling.own, sampling.opp
 
 
-def _how_to_play(options: LabelOptions) -> np.ndarray:
+def how_to_play(options: LabelOptions) -> np.ndarray:
     """The options as the kernels' GAMES record."""
     record = np.zeros(1, GAMES)
-    record["low"], record["depth"], record["random_share"] = options.empties[0], options.play_depth, options.random_share
+    record["low"], record["depth"] = options.empties[0], options.play_depth
+    record["random_share"] = options.random_share
     for name, values in (("noise", options.noise), ("heat", options.heat), ("prefix", options.prefixes)):
         record[f"{name}_count"] = len(values)
         record["prefixes" if name == "prefix" else f"{name}s"][0, : len(values)] = values
@@ -120,7 +121,7 @@ class _Sampling:
         self.player = player  # whose record may hold the address of its weights
         self.nets = player.record(rules)
         self.start = tuple(np.uint64(board) for board in rules.start_boards)
-        self.how = _how_to_play(options)
+        self.how = how_to_play(options)
 
     def is_full(self) -> bool:
         """Whether nothing is missing."""

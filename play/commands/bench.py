@@ -176,6 +176,39 @@ def _equality(compared: list[dict[str, Any]]) -> str:
     return f"{plies:,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal to the CPU core'}"
 
 
+@app.command("labels")
+def labels(
+    as_json: Json = False,
+    gpu: Annotated[bool, typer.Option("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")] = False,
+    compared: Annotated[int, typer.Option("--compare", help="Positions of each variant to compare.")] = 1_000_000,
+    scale: Annotated[float, typer.Option(help="Share of the usual number of positions to time.")] = 1.0,
+) -> None:
+    """Exact labels a second by number of empty squares, on all cores and on one GPU."""
+    from play.bench import labels as speed
+    from play.bench import machine
+    from search.solver import solve_batch
+
+    rates = {"cpu": measure("CPU, all cores", partial(speed.labels_per_second, solve_batch, speed.CPU_POSITIONS, scale))}
+    result: dict[str, Any] = {"cpu": machine.cpu_name(), "versions": machine.versions("numpy", "numba", "numba-cuda")}
+    if gpu:
+        from play.bench.gpu import device_name
+        from search.gpu.solver import solve_batch_cuda
+
+        rates["gpu"] = measure("GPU", partial(speed.labels_per_second, solve_batch_cuda, speed.GPU_POSITIONS, scale))
+        result |= {"gpu": device_name("cuda")}
+        result["compared"] = measure("equality", partial(speed.compare, solve_batch_cuda, compared))
+    result["labels_per_second"] = rates
+    rows = [
+        (f"{empties} empties, {where}", f"{rate:,.0f} labels/s")
+        for where, by_empties in rates.items()
+        for empties, rate in by_empties.items()
+    ]
+    if gpu:
+        found = result["compared"]
+        rows += [(f"{found['positions']:,} {v} positions", f"{n} differ") for v, n in found["differing"].items()]
+    report(f"Exact labels on {result.get('gpu', result['cpu'])}", result, rows, as_json)
+
+
 @app.command("gpu")
 def gpu(
     as_json: Json = False,

@@ -179,7 +179,9 @@ def _equality(compared: list[dict[str, Any]]) -> str:
 @app.command("labels")
 def labels(
     as_json: Json = False,
-    gpu: Annotated[bool, typer.Option("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")] = False,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")
+    ] = False,
     compared: Annotated[int, typer.Option("--compare", help="Positions of each variant to compare.")] = 1_000_000,
     scale: Annotated[float, typer.Option(help="Share of the usual number of positions to time.")] = 1.0,
 ) -> None:
@@ -188,7 +190,9 @@ def labels(
     from play.bench import machine
     from search.solver import solve_batch
 
-    rates = {"cpu": measure("CPU, all cores", partial(speed.labels_per_second, solve_batch, speed.CPU_POSITIONS, scale))}
+    rates = {
+        "cpu": measure("CPU, all cores", partial(speed.labels_per_second, solve_batch, speed.CPU_POSITIONS, scale))
+    }
     result: dict[str, Any] = {"cpu": machine.cpu_name(), "versions": machine.versions("numpy", "numba", "numba-cuda")}
     if gpu:
         from play.bench.gpu import device_name

@@ -9,8 +9,9 @@ nobody up.
 
 The search is principal-variation search (fail-soft) with windows (alpha, beta) in discs for the side to move. From
 `SORT_EMPTIES` empties on, moves are sorted once a node so that the opponent gets the fewest replies; nearer to the end,
-squares in quadrants with an odd number of empties come first. The stack lies in shared memory, `STACK_BYTES` a level:
-not the boards but the discs turned on the way down, from which the boards are restored.
+squares in quadrants with an odd number of empties come first. Bounds of positions with `TABLE_EMPTIES` empties or more
+go into a table that all threads share. The stack lies in shared memory, 21 bytes a level: not the boards but the discs
+turned on the way down, from which the boards are restored.
 """
 
 from __future__ import annotations
@@ -88,8 +89,31 @@ def _slot(own, opp, table):
 
 @cuda.jit(device=True)
 def _signature(own, opp):
-    """Tells a position from those that share its slot: two of a kind in one slot are 2**-64 likely."""
+    """Tells a position from the others of its slot; that two agree in both is a matter of 2**-64."""
     return (own * _u64(0x9E37_79B9_7F4A_7C15)) ^ (opp * _u64(0xC2B2_AE3D_27D4_EB4F))
+
+
+@cuda.jit(device=True)
+def _known_bounds(own, opp, table):
+    """Bounds of the position's value that some thread has stored; (WORST, -WORST) if none has.
+
+    The first word is the signature mixed with the second: two halves of different entries, written by two threads at the
+    same time, do not fit together.
+    """
+    slot = _slot(own, opp, table)
+    bounds = table[slot, 1]
+    if table[slot, 0] ^ bounds != _signature(own, opp):
+        return _i32(WORST), _i32(-WORST)
+    return _i32(bounds & _u64(255)) - _i32(128), _i32((bounds >> _u64(8)) & _u64(255)) - _i32(128)
+
+
+@cuda.jit(device=True)
+def _store_bounds(own, opp, table, lower, upper):
+    """Store bounds of the position's value, whatever was in its slot."""
+    bounds = _u64(lower + _i32(128)) | (_u64(upper + _i32(128)) << _u64(8))
+    slot = _slot(own, opp, table)
+    table[slot, 0] = _signature(own, opp) ^ bounds
+    table[slot, 1] = bounds
 
 
 @cuda.jit
@@ -213,14 +237,11 @@ def solve_positions(
             go_down = True
             child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha
             if level > TABLE_EMPTIES and replies != NO_SQUARE:
-                slot = _slot(child_own, child_opp, table)
-                bounds = table[slot, 1]
-                if table[slot, 0] ^ bounds == _signature(child_own, child_opp):
-                    lower, upper = _i32(bounds & _u64(255)) - _i32(128), _i32((bounds >> _u64(8)) & _u64(255)) - _i32(128)
-                    if lower >= child_beta or lower == upper:
-                        value, has_value = -lower, True
-                    elif upper <= child_alpha:
-                        value, has_value = -upper, True
+                lower, upper = _known_bounds(child_own, child_opp, table)
+                if lower >= child_beta or lower == upper:
+                    value, has_value = -lower, True
+                elif upper <= child_alpha:
+                    value, has_value = -upper, True
         if go_down and not has_value:
             stack_turned[level, t] = turned
             stack_moves[level, t] = moves
@@ -274,14 +295,10 @@ def solve_positions(
                     passing, unsorted = False, NO_SQUARE
                     probing = (flagged & PROBED) != 0
                     if level > TABLE_EMPTIES:
-                        child_own, child_opp = opp ^ turned, own ^ turned ^ bit
                         floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window it was asked with
-                        lower = value if value > floor else _i32(-127)
-                        upper = value if value < ceiling else _i32(127)
-                        bounds = _u64(lower + _i32(128)) | (_u64(upper + _i32(128)) << _u64(8))
-                        slot = _slot(child_own, child_opp, table)
-                        table[slot, 0] = _signature(child_own, child_opp) ^ bounds
-                        table[slot, 1] = bounds
+                        lower = value if value > floor else _i32(WORST)
+                        upper = value if value < ceiling else _i32(-WORST)
+                        _store_bounds(opp ^ turned, own ^ turned ^ bit, table, lower, upper)
                     value = -value
                     has_value = True
     cuda.atomic.add(turns, 0, turns_taken)

@@ -1,0 +1,50 @@
+"""The GPU's endgame solver, on numba's CUDA simulator, gives the scores of the CPU's."""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
+
+
+def differing_and_left_over(*jobs):
+    """(scores that differ from the CPU's, positions left to the CPU) of each job, as `simulated_solver` takes them."""
+    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, "-m", "tests.gpu.simulated_solver", *jobs]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+
+
+def test_both_variants_and_every_way_to_the_end():
+    """A board with one empty square, passes, unsorted and sorted levels, narrow windows, and positions given up."""
+    jobs = [f"8,{v},{e},8" for v in ("normal", "reversed") for e in (1, 4)]
+    jobs += ["8,normal,7,2", "6,reversed,7,2", "8,reversed,5,6,guesses", "8,normal,6,4,tired"]
+    found = differing_and_left_over(*jobs)
+    assert [differing for differing, _ in found] == [0] * len(jobs)
+    assert found[-1][1] > 0
+    assert not any(left for _, left in found[:-1])
+
+
+@pytest.mark.slow
+def test_every_size_with_the_table_in_use():
+    """From ten empties on the shared table is asked; four simulated threads write to it."""
+    jobs = [f"{size},{v},{e},{n}" for size, e, n in ((8, 10, 1), (6, 10, 2), (4, 9, 6)) for v in ("normal", "reversed")]
+    found = differing_and_left_over(*jobs, "6,normal,10,2,guesses")
+    assert not any(differing or left for differing, left in found)
+
+
+def test_without_a_gpu_there_is_one_clear_error():
+    command = (
+        "import numpy as np; from search.gpu.solver import solve_batch_cuda; "
+        "solve_batch_cuda(np.array([2**64 - 8], np.uint64), np.array([2], np.uint64))"
+    )
+    done = subprocess.run([sys.executable, "-c", command], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert "GpuError: device='cuda'" in done.stderr
+    assert "device='cpu' works without" in done.stderr

@@ -1,8 +1,9 @@
 """Weight files: safetensors with a header that says what the weights are, and their hash in the file's name.
 
-The tensors are those of a network as it was trained, quantised to whole numbers. The header is one JSON text under the
-key ``network``: format version, architecture, size, variant, and whatever was recorded about the training. A file named
-``…-0123456789ab.safetensors`` must have a SHA-256 that begins with those twelve digits.
+The tensors are those of a network as the search uses it. The header is one JSON text under the key ``network``: format
+version, architecture, size, variant, the hash of the tensors, and whatever was recorded about the training. A file named
+``…-0123456789ab.safetensors`` must have a SHA-256 that begins with those twelve digits; one that was renamed is still
+held against the hash of its tensors.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from models.compiled import CompiledDenseNet, CompiledPatternNet
+from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_value import COUNTS
-from models.patterns import patterns_of
+from models.core.patterns import patterns_of
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 
@@ -35,48 +39,45 @@ class WeightsError(ReversiError):
 
 
 @dataclass(frozen=True)
-class PatternWeights:
-    """A linear pattern network as whole numbers (`models.core.pattern_value.UNITS` to a disc, int16).
+class Weights:
+    """The weights of a network for one game; ``record``: what is known about the training, as JSON has it."""
 
-    ``weights``: (phases, tied pattern weights and counts), ``constants``: one for each number of empty squares.
-    ``record``: what is known about the training, as JSON has it.
-    """
-
+    architecture: ClassVar[str]
     rules: Rules
-    weights: np.ndarray
-    constants: np.ndarray
-    record: dict[str, Any] = field(default_factory=dict)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The arrays by name, as they are stored."""
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in self.shapes(self.rules)}
+
+    @staticmethod
+    def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
+        """Type and shape of every array for a game."""
+        raise NotImplementedError
+
+    def compiled(self) -> Any:
+        """The network as the search wants it: something with a ``record``."""
+        raise NotImplementedError
 
     def __post_init__(self) -> None:
-        patterns = patterns_of(self.rules.size)
-        expected = {
-            "weights": (patterns.phases, patterns.weights + 2 * COUNTS),
-            "constants": (self.rules.square_count + 1,),
-        }
-        for name, shape in expected.items():
+        for name, (dtype, shape) in self.shapes(self.rules).items():
             array = getattr(self, name)
-            if array.dtype != np.int16 or array.shape != shape:
+            if array.dtype != dtype or array.shape != shape:
                 raise WeightsError(
-                    f"{name} of {array.dtype} and shape {array.shape}: expected int16 of {shape} "
+                    f"{name} of {array.dtype} and shape {array.shape}: expected {np.dtype(dtype)} of {shape} "
                     f"for the {self.rules.size}x{self.rules.size} board"
                 )
 
-    def expanded(self) -> np.ndarray:
-        """The weights as the search wants them: one for every state of every pattern, then the counts."""
-        patterns = patterns_of(self.rules.size)
-        split = patterns.weights
-        return np.concatenate([self.weights[:, :split][:, patterns.tied], self.weights[:, split:]], axis=1)
-
     def to_bytes(self) -> bytes:
         """The file's content."""
+        tensors = self.tensors()
         header = {
             "format": FORMAT,
-            "architecture": "linear patterns",
+            "architecture": self.architecture,
             "size": self.rules.size,
             "variant": self.rules.variant,
-            "record": self.record,
+            "tensors": _hash_of(tensors),
+            "record": getattr(self, "record", {}),
         }
-        tensors = {"weights": np.ascontiguousarray(self.weights), "constants": np.ascontiguousarray(self.constants)}
         return save(tensors, metadata={"network": json.dumps(header, sort_keys=True)})
 
     def save_in(self, folder: Path) -> Path:
@@ -88,6 +89,63 @@ class PatternWeights:
         return path
 
 
+@dataclass(frozen=True)
+class PatternWeights(Weights):
+    """A linear pattern network as whole numbers (`models.core.pattern_value.UNITS` to a disc, int16).
+
+    ``weights``: (phases, tied pattern weights and counts), ``constants``: one for each number of empty squares.
+    """
+
+    architecture: ClassVar[str] = "linear patterns"
+    weights: np.ndarray
+    constants: np.ndarray
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
+        """Type and shape of every array for a game."""
+        patterns = patterns_of(rules.size)
+        return {
+            "weights": (np.int16, (patterns.phases, patterns.weights + 2 * COUNTS)),
+            "constants": (np.int16, (rules.square_count + 1,)),
+        }
+
+    def expanded(self) -> np.ndarray:
+        """The weights as the search wants them: one for every state of every pattern, then the counts."""
+        patterns = patterns_of(self.rules.size)
+        split = patterns.weights
+        return np.concatenate([self.weights[:, :split][:, patterns.tied], self.weights[:, split:]], axis=1)
+
+    def compiled(self) -> CompiledPatternNet:
+        """The network as the search wants it."""
+        return CompiledPatternNet(self.rules, self.expanded(), self.constants)
+
+
+@dataclass(frozen=True)
+class DenseWeights(Weights):
+    """A `models.dense_net.DenseNet` in single precision: the names are those of the module's parameters."""
+
+    architecture: ClassVar[str] = "dense"
+    first: np.ndarray
+    first_bias: np.ndarray
+    second: np.ndarray
+    second_bias: np.ndarray
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
+        """Type and shape of every array for a game."""
+        sizes = {"first": (INPUTS, HIDDEN), "first_bias": (HIDDEN,), "second": (HIDDEN,), "second_bias": (1,)}
+        return {name: (np.float32, shape) for name, shape in sizes.items()}
+
+    def compiled(self) -> CompiledDenseNet:
+        """The network as the search wants it."""
+        return CompiledDenseNet(self.rules, self.first, self.first_bias, self.second, self.second_bias)
+
+
+_ARCHITECTURES: dict[str, type[Weights]] = {kind.architecture: kind for kind in (PatternWeights, DenseWeights)}
+
+
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that at any moment it is there as a whole or not at all."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -96,34 +154,70 @@ def write_atomically(path: Path, data: bytes) -> None:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def read_weights(path: Path) -> PatternWeights:
-    """The network in a file, checked against the hash in its name if there is one."""
+def read_weights(path: Path) -> Any:
+    """The network in a file, a `PatternWeights` or `DenseWeights`, checked against the hashes that there are."""
+    header, tensors = read_file(path)
+    kind = _ARCHITECTURES.get(header["architecture"])
+    if kind is None:
+        raise WeightsError(
+            f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: "
+            f"expected one of {', '.join(_ARCHITECTURES)}"
+        )
     try:
-        data = path.read_bytes()
+        rules = Rules(header["size"], header["variant"])
+        arrays = {name: tensors[name] for name in kind.shapes(rules)}
+        return kind(rules=rules, record=header["record"], **arrays)  # type: ignore[call-arg]
+    except KeyError as error:
+        raise WeightsError(
+            f"weight file {str(path)!r} has no tensor {error}: expected those of {kind.__name__}"
+        ) from None
+    except ReversiError as error:
+        raise WeightsError(f"weight file {str(path)!r}: {error}") from None
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the tensors of a weight file, whole and of this format."""
+    try:
+        data = Path(path).read_bytes()
     except OSError as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read: {error.strerror}") from None
-    named = _HASH_IN_NAME.search(path.name)
+    named = _HASH_IN_NAME.search(Path(path).name)
     digits = hashlib.sha256(data).hexdigest()[:DIGITS]
     if named and named[1] != digits:
         raise WeightsError(f"weight file {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
     try:
         tensors, header = load(data), read_header(data)
-    except (SafetensorError, ValueError, KeyError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read ({error}): expected safetensors") from None
     if header.get("format") != FORMAT:
         raise WeightsError(f"weight file {str(path)!r} of format {shown(header.get('format'))}: expected {FORMAT}")
-    rules = Rules(header["size"], header["variant"])
-    return PatternWeights(rules, tensors["weights"], tensors["constants"], header["record"])
+    missing = {"architecture", "size", "variant", "record"} - set(header)
+    if missing:
+        raise WeightsError(f"weight file {str(path)!r} does not say its {min(missing)}: expected a header that does")
+    if header.get("tensors", _hash_of(tensors)) != _hash_of(tensors):
+        raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
+    return header, tensors
 
 
 def read_header(data: bytes) -> dict[str, Any]:
     """The JSON header of a weight file's content."""
     length = int.from_bytes(data[:8], "little")
-    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["network"])
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["network"])
+    if not isinstance(header, dict):
+        raise ValueError(f"a header of {type(header).__name__}")
+    return header
+
+
+def _hash_of(tensors: Mapping[str, np.ndarray]) -> str:
+    """What the header says about the tensors: a hash of their bytes in the order of their names."""
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        digest.update(np.ascontiguousarray(tensors[name]).tobytes())
+    return digest.hexdigest()[:DIGITS]

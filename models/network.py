@@ -9,12 +9,12 @@ True
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.compiled import CompiledPatternNet
-from models.files import PatternWeights, WeightsError, read_weights
+from models.files import Weights, WeightsError, read_weights
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
 from search import evaluators
@@ -36,12 +36,12 @@ class NetworkEvaluator:
     def __init__(self, path: str | None = None) -> None:
         self.name = "network" if path is None else f"network:weights={path}"
         self._path = path
-        self._loaded: dict[tuple[int, str], tuple[PatternWeights, CompiledPatternNet]] = {}
+        self._loaded: dict[tuple[int, str], tuple[Weights, Any]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[str | None]]:
         return NetworkEvaluator, (self._path,)
 
-    def weights(self, rules: Rules) -> PatternWeights:
+    def weights(self, rules: Rules) -> Weights:
         """The weights for a game, with the record of their training."""
         return self._load(rules)[0]
 
@@ -74,7 +74,7 @@ class NetworkEvaluator:
             )
         return found[0]
 
-    def _load(self, rules: Rules) -> tuple[PatternWeights, CompiledPatternNet]:
+    def _load(self, rules: Rules) -> tuple[Weights, Any]:
         key = (rules.size, rules.variant)
         if key not in self._loaded:
             path = self.file(rules)
@@ -84,7 +84,7 @@ class NetworkEvaluator:
                     f"weight file {str(path)!r} is for {weights.rules.size}x{weights.rules.size} {weights.rules.variant}: "
                     f"expected one for {rules.size}x{rules.size} {rules.variant}"
                 )
-            self._loaded[key] = weights, CompiledPatternNet(rules, weights.expanded(), weights.constants)
+            self._loaded[key] = weights, weights.compiled()
         return self._loaded[key]
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from models.boards import bit_counts, legal_moves, planes
 from models.core.pattern_value import COUNTS
-from models.patterns import EMPTIES_A_PHASE, PatternSet, patterns_of
+from models.core.patterns import EMPTIES_A_PHASE, PatternSet, patterns_of
 from reversi_env import Rules
 
 
@@ -24,7 +24,7 @@ class PatternNet(nn.Module):
     pattern weights followed by `COUNTS` for the own and `COUNTS` for the opponent's number of moves.
     """
 
-    states: Tensor
+    offsets: Tensor
     digit_weights: Tensor
     tied: Tensor
 

@@ -190,6 +190,15 @@ def _number(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
+def _path(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+_path.__doc__ = "the path of a weight file"
+
+
 _SEED = {"seed": _whole(0)}
 _SOLVING = _SEED | {"exact": _whole(0, 64), "threads": _whole(1, 1024), "table": _number(0.001, 2**20)}
 _SEARCHING = _SOLVING | {
@@ -199,7 +208,7 @@ _SEARCHING = _SOLVING | {
     "level": _whole(1, 4),
 }
 
-_LEARNED = _SEARCHING | {"weights": str}
+_LEARNED = _SEARCHING | {"weights": _path}
 
 _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
     "random": (RandomAgent, _SEED),

@@ -1,0 +1,162 @@
+"""The patterns that a `PatternNet` looks at, made from the geometry of a board; kernels are generated from them.
+
+A *pattern* is a set of squares; its state is a number in base 3, one digit a square in rising order of squares: 0 empty,
+1 own disc (of the side to move), 2 opponent's. An *instance* is a pattern under one of the eight symmetries, so that a
+corner counts four times and its weights are learnt from all four. A pattern that a symmetry maps onto itself has states
+that mean the same; `tied` gives them one weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from reversi_env import Rules
+from reversi_env.core.geometry import board_of
+from reversi_env.core.symmetry import INVERSE_SYMMETRY, transform
+
+SYMMETRIES = 8
+#: Empty squares that share one set of weights, by board size: fewer where there are fewer positions to tell apart.
+EMPTIES_A_PHASE = {8: 3, 6: 2, 4: 2}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A set of squares of the 8x8 frame, lowest first."""
+
+    name: str
+    squares: tuple[int, ...]
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return int(3 ** len(self.squares))
+
+    @property
+    def mask(self) -> int:
+        """The squares as a board."""
+        return board_of(list(self.squares))
+
+    def image(self, symmetry: int) -> tuple[int, ...]:
+        """The squares of the real board that stand on this pattern's squares after the board has undergone *symmetry*."""
+        undone = int(INVERSE_SYMMETRY[symmetry])
+        return tuple(_moved(sq, undone) for sq in self.squares)
+
+    def digit_orders(self) -> Iterator[tuple[int, ...]]:
+        """The orders of digits that the symmetries of the pattern itself produce, the given one among them."""
+        for symmetry in range(SYMMETRIES):
+            image = self.image(symmetry)
+            if set(image) == set(self.squares):
+                yield tuple(self.squares.index(sq) for sq in image)
+
+
+def _moved(sq: int, symmetry: int) -> int:
+    return int(transform(np.uint64(1 << sq), symmetry)).bit_length() - 1
+
+
+def _shapes(size: int) -> dict[str, list[tuple[int, int]]]:
+    """All patterns of a board as (row, column) pairs, in one orientation each."""
+    last, half = size - 1, size // 2
+    shapes = {"edge and X": [(0, c) for c in range(size)] + [(1, 1), (1, last - 1)]}
+    if size >= 6:
+        shapes["corner 3x3"] = [(r, c) for r in range(3) for c in range(3)]
+        shapes["corner 2x5"] = [(r, c) for r in range(2) for c in range(5)]
+        shapes["corner triangle"] = [(r, c) for r in range(4) for c in range(4) if r + c < 4]
+    else:
+        shapes["half board"] = [(r, c) for r in range(2) for c in range(4)]
+    shapes |= {f"row {r + 1}": [(r, c) for c in range(size)] for r in range(1, half)}
+    shapes |= {f"diagonal of {n}": [(i, size - n + i) for i in range(n)] for n in range(size, 3, -1)}
+    return shapes
+
+
+@dataclass(frozen=True)
+class PatternSet:
+    """The patterns of one board size and everything that follows from them.
+
+    Weights of one phase lie in a row: the states of the first pattern, then those of the second, and so on.
+    """
+
+    size: int
+    patterns: tuple[Pattern, ...]
+
+    @cached_property
+    def offsets(self) -> np.ndarray:
+        """Where each pattern's states begin; one more at the end, the number of all states."""
+        return np.concatenate([[0], np.cumsum([pattern.states for pattern in self.patterns])])
+
+    @property
+    def states(self) -> int:
+        """Number of states of all patterns together."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def instances(self) -> tuple[tuple[int, int], ...]:
+        """(pattern, symmetry) of every instance, sorted by symmetry: each set of squares of the board once."""
+        found = []
+        for number, pattern in enumerate(self.patterns):
+            seen: set[frozenset[int]] = set()
+            for symmetry in range(SYMMETRIES):
+                squares = frozenset(pattern.image(symmetry))
+                if squares not in seen:
+                    seen.add(squares)
+                    found.append((number, symmetry))
+        return tuple(sorted(found, key=lambda instance: instance[1]))
+
+    @cached_property
+    def digit_weights(self) -> np.ndarray:
+        """``(64, instances)``: what a digit on a square adds to each instance's state."""
+        weights = np.zeros((64, len(self.instances)), np.float32)
+        for column, (number, symmetry) in enumerate(self.instances):
+            for digit, sq in enumerate(self.patterns[number].image(symmetry)):
+                weights[sq, column] = 3**digit
+        return weights
+
+    @cached_property
+    def tied(self) -> np.ndarray:
+        """For every state of every pattern the number of its weight, from 0 to `weights` - 1."""
+        numbers = np.empty(self.states, np.int32)
+        first = 0
+        for pattern, offset in zip(self.patterns, self.offsets, strict=False):
+            lowest = _lowest_equivalent(pattern)
+            kept, rows = np.unique(lowest, return_inverse=True)
+            numbers[offset : offset + pattern.states] = first + rows
+            first += kept.size
+        return numbers
+
+    @property
+    def weights(self) -> int:
+        """Number of different weights of one phase."""
+        return int(self.tied.max()) + 1
+
+    @property
+    def phases(self) -> int:
+        """Number of phases; phase *p* has ``p * EMPTIES_A_PHASE`` empties and a few more."""
+        return (self.size**2 - 4) // EMPTIES_A_PHASE[self.size] + 1
+
+
+def _lowest_equivalent(pattern: Pattern) -> np.ndarray:
+    """For every state of the pattern the lowest one that a symmetry of the pattern makes of it."""
+    states = np.arange(pattern.states)
+    digits = [states // 3**k % 3 for k in range(len(pattern.squares))]
+    images = [sum(digits[source] * 3**k for k, source in enumerate(order)) for order in pattern.digit_orders()]
+    return np.min(images, axis=0)
+
+
+@lru_cache
+def patterns_of(size: int) -> PatternSet:
+    """The patterns of the board of that size.
+
+    >>> [(p.name, len(p.squares)) for p in patterns_of(8).patterns][:3]
+    [('edge and X', 10), ('corner 3x3', 9), ('corner 2x5', 10)]
+    >>> len(patterns_of(8).instances)
+    50
+    """
+    rules = Rules(size)
+    found = []
+    for name, cells in _shapes(size).items():
+        squares = sorted(rules.square_of(size * row + column) for row, column in cells)
+        found.append(Pattern(name, tuple(squares)))
+    return PatternSet(size, tuple(found))

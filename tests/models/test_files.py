@@ -1,0 +1,173 @@
+"""Weight files: what comes back is what was saved, and whatever is wrong with a file is said, with its name."""
+
+import json
+import os
+import pickle
+import re
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+
+from models.dense_net import DenseNet
+from models.files import DenseWeights, PatternWeights, WeightsError, read_header, read_weights
+from models.network import FOLDER
+from reversi_env import ReversiError, Rules
+from tests.models.twins import random_weights
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return random_weights(4, variant="reversed").save_in(tmp_path)
+
+
+def rewritten(path, **changes):
+    """A file beside *path* whose header was changed; it has no hash in its name."""
+    data = path.read_bytes()
+    header = read_header(data) | changes
+    header = {key: value for key, value in header.items() if value is not None}
+    other = path.with_name("other.safetensors")
+    tensors = safetensors.numpy.load(data)
+    other.write_bytes(safetensors.numpy.save(tensors, metadata={"network": json.dumps(header)}))
+    return other
+
+
+def test_a_pattern_network_comes_back_as_it_was(saved):
+    weights, found = random_weights(4, variant="reversed"), read_weights(saved)
+    assert isinstance(found, PatternWeights)
+    assert found.rules == weights.rules
+    assert found.record == {"seed": 0}
+    assert np.array_equal(found.weights, weights.weights)
+    assert np.array_equal(found.constants, weights.constants)
+
+
+def test_a_dense_network_comes_back_as_it_was(tmp_path):
+    torch.manual_seed(3)
+    weights = DenseNet(6).weights(Rules(6), {"epochs": 3})
+    found = read_weights(weights.save_in(tmp_path))
+    assert isinstance(found, DenseWeights)
+    assert found.record == {"epochs": 3}
+    for name, array in weights.tensors().items():
+        assert np.array_equal(getattr(found, name), array)
+
+
+def test_the_name_says_the_game_and_the_hash(saved):
+    assert re.fullmatch(r"4x4-reversed-[0-9a-f]{12}\.safetensors", saved.name)
+    again = random_weights(4, variant="reversed").save_in(saved.parent)
+    assert again == saved
+    assert list(saved.parent.iterdir()) == [saved]  # nothing half-written is left
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_flipped_byte_is_detected_and_the_file_is_named(saved, renamed):
+    data = saved.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    path = saved.with_name("mine.safetensors") if renamed else saved
+    # Under its own name anywhere; under another, wherever it would change a weight.
+    places = np.random.default_rng(1).integers(start if renamed else 0, len(data), 40)
+    for place in [*places.tolist(), len(data) - 1]:
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(WeightsError, match=rf"weight file '.*{path.name}' is damaged"):
+            read_weights(path)
+    path.write_bytes(data)
+    assert read_weights(path).record == {"seed": 0}
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, 2000, -1])
+def test_a_truncated_file_is_detected(saved, kept):
+    data = saved.read_bytes()[:kept]
+    saved.write_bytes(data)
+    with pytest.raises(WeightsError, match=f"{saved.name}' is damaged"):
+        read_weights(saved)
+    other = saved.with_name("short.safetensors")
+    other.write_bytes(data)
+    with pytest.raises(WeightsError, match=r"short.safetensors' cannot be read .*: expected safetensors"):
+        read_weights(other)
+
+
+class Trap:
+    """Raises when it is unpickled."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a weight file was unpickled",)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\0" * 200, b"not weights at all" * 10, pickle.dumps(Trap()), (2**60).to_bytes(8, "little") * 4],
+    ids=["empty", "zeros", "text", "pickle", "huge header"],
+)
+def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(WeightsError, match=r"weights.safetensors' cannot be read .*: expected safetensors"):
+        read_weights(path)
+
+
+def test_safetensors_of_somebody_else_are_refused(tmp_path):
+    path = tmp_path / "theirs.safetensors"
+    for metadata in (None, {"format": "pt"}, {"network": "7"}, {"network": "{"}):
+        path.write_bytes(safetensors.numpy.save({"weight": np.zeros(3)}, metadata=metadata))
+        with pytest.raises(WeightsError, match=r"theirs.safetensors' cannot be read"):
+            read_weights(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": 2}, "of format 2: expected 1"),
+        ({"format": None}, "of format None: expected 1"),
+        ({"architecture": "transformer"}, "of architecture 'transformer': expected one of linear patterns, dense"),
+        ({"architecture": "dense"}, "has no tensor 'first'"),
+        ({"variant": None}, "does not say its variant"),
+        ({"size": 5}, "size"),
+        ({"size": "many"}, "size"),
+        ({"size": 6}, "expected int16 of"),
+        ({"tensors": "0123"}, "is damaged"),
+    ],
+)
+def test_wrong_headers_are_named(saved, changes, message):
+    path = rewritten(saved, **changes)
+    with pytest.raises(WeightsError, match=message) as error:
+        read_weights(path)
+    assert str(path) in str(error.value)
+    assert isinstance(error.value, ReversiError)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(WeightsError, match=r"nowhere.safetensors' cannot be read: No such file"):
+        read_weights(tmp_path / "nowhere.safetensors")
+    with pytest.raises(WeightsError, match="cannot be read"):
+        read_weights(tmp_path)
+
+
+def test_arrays_of_a_wrong_shape_or_type_are_refused():
+    weights = random_weights(4)
+    with pytest.raises(WeightsError, match=r"weights of int16 and shape .*: expected int16 of .* for the 4x4 board"):
+        PatternWeights(rules=weights.rules, weights=weights.weights[:, 1:], constants=weights.constants)
+    with pytest.raises(WeightsError, match="constants of float64"):
+        PatternWeights(rules=weights.rules, weights=weights.weights, constants=weights.constants.astype(float))
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        random_weights(4).save_in(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_weights_of_the_package_are_whole():
+    paths = sorted(FOLDER.iterdir())
+    assert paths
+    assert sum(path.stat().st_size for path in paths) < 40e6
+    games = []
+    for path in paths:
+        weights = read_weights(path)
+        games.append((weights.rules.size, weights.rules.variant))
+        assert path.name.startswith(f"{weights.rules.size}x{weights.rules.size}-{weights.rules.variant}-")
+        assert weights.record
+    assert len(games) == len(set(games))
+    assert (8, "normal") in games

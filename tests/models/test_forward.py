@@ -1,0 +1,187 @@
+"""The compiled forward passes against torch and against plain Python, on boards of all sizes."""
+
+import numpy as np
+import pytest
+import torch
+from numba import njit, types
+from numba.extending import intrinsic
+
+from models.boards import board_tensor, legal_moves
+from models.compiled import CompiledPatternNet, quantised
+from models.core.dense_value import HIDDEN, INPUTS
+from models.core.pattern_sum import TERNARY, emit_packed_bits, has_pext, packing_steps
+from models.core.pattern_value import COUNTS, UNITS
+from models.core.patterns import patterns_of
+from models.dense_net import DenseNet
+from models.files import PatternWeights
+from models.pattern_net import PatternNet
+from reversi_env import Position, Rules, batch
+from reversi_env.core import bitboard
+from search.core.evaluate import static_values
+from tests.models import twins
+from tests.models.twins import SIZES, random_weights, some_boards
+
+every_size = pytest.mark.parametrize("size", SIZES)
+#: Sums of float32 in another order: discs, for values of a few dozen.
+ROUNDING = 1e-3
+
+
+def values(weights, own, opp):
+    network = weights.compiled()
+    return static_values(network.record(weights.rules), own, opp)
+
+
+def images(own, opp, rules):
+    """The boards under symmetries 1 to 7."""
+    for symmetry in range(1, 8):
+        turned = [Position(rules, int(a), int(b)).transformed(symmetry) for a, b in zip(own, opp, strict=True)]
+        yield batch.from_positions(turned)
+
+
+# --- patterns -------------------------------------------------------------------------------------
+
+
+@every_size
+def test_the_compiled_sum_is_that_of_plain_python(size):
+    weights, (own, opp) = random_weights(size), some_boards(size, 150)
+    expected = [twins.pattern_value(weights, a, b) for a, b in zip(own, opp, strict=True)]
+    assert values(weights, own, opp).tolist() == expected
+
+
+@every_size
+def test_the_value_is_the_same_under_all_symmetries(size):
+    weights, (own, opp) = random_weights(size, seed=1), some_boards(size, 60)
+    expected = values(weights, own, opp)
+    assert np.unique(expected).size > 20
+    for image in images(own, opp, weights.rules):
+        assert np.array_equal(values(weights, *image), expected)
+
+
+@every_size
+def test_torch_and_search_differ_by_no_more_than_the_quantisation(size):
+    """Half a unit for every weight that is summed: the instances, two numbers of moves and the constant."""
+    torch.manual_seed(size)
+    net, rules = PatternNet(size), Rules(size)
+    torch.nn.init.normal_(net.table.weight, std=0.5)
+    torch.nn.init.normal_(net.constant.weight, std=3)
+    own, opp = some_boards(size, 300)
+    with torch.no_grad():
+        trained = net(board_tensor(own), board_tensor(opp)).numpy()
+    compiled = CompiledPatternNet(rules, quantised(net.expanded()), quantised(net.constants()))
+    found = static_values(compiled.record(rules), own, opp)
+    bound = (len(patterns_of(size).instances) + 3) * 0.5 / UNITS + ROUNDING
+    limit = rules.square_count - 0.5
+    error = np.abs(found - np.clip(trained, -limit, limit)).max()
+    assert 0 < error <= bound
+    assert np.abs(trained).max() < limit + 20
+
+
+def test_values_stay_inside_the_range_of_scores():
+    own, opp = some_boards(6)
+    loud = random_weights(6, low=-30_000, high=30_000)
+    assert np.abs(values(loud, own, opp)).max() == 35.5
+
+
+def test_quantised_weights_are_the_nearest_that_fit():
+    discs = np.array([0, 1, -1, 0.6 / UNITS, 300, -300])
+    assert quantised(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
+
+
+def test_expanding_in_torch_and_in_the_file_is_the_same():
+    net = PatternNet(4)
+    with torch.no_grad():
+        net.table.weight.copy_(torch.randn_like(net.table.weight))
+    weights = quantised(net.phase_weights().numpy())
+    stored = PatternWeights(rules=Rules(4), weights=weights, constants=quantised(net.constants()))
+    assert np.array_equal(stored.expanded(), quantised(net.expanded()))
+    assert stored.expanded().shape[1] == patterns_of(4).states + 2 * COUNTS
+
+
+# --- gathering bits -------------------------------------------------------------------------------
+
+
+def gathering(mask, pext):
+    """`emit_packed_bits` as a function of a board; None means: by the instruction if there is one."""
+
+    @intrinsic
+    def gather(typing_context, board):
+        def codegen(context, builder, signature, args):
+            return emit_packed_bits(builder, args[0], mask, has_pext(context) if pext is None else pext)
+
+        return types.uint64(types.uint64), codegen
+
+    @njit  # not a kernel: the mask would be no part of the cache's key
+    def gathered(boards, out):
+        for i in range(boards.size):
+            out[i] = gather(boards[i])
+
+    return gathered
+
+
+MASKS = (0xFF00, 0x0000_0000_0000_42FF, 0x8040_2010_0804_0201, 0x0001_0204_0810_2040, 0xC3E1_0F00_0000_8001)
+
+
+@pytest.mark.parametrize("pext", [None, False], ids=["this CPU", "portable"])
+def test_gathered_bits_are_those_of_plain_python(pext):
+    boards = np.random.default_rng(1).integers(0, 2**63, 40, dtype=np.uint64) << np.uint64(1)
+    boards[::2] |= np.uint64(1)
+    for mask in MASKS:
+        out = np.zeros_like(boards)
+        gathering(mask, pext)(boards, out)
+        squares = [sq for sq in range(64) if mask >> sq & 1]
+        assert out.tolist() == [sum((int(b) >> sq & 1) << k for k, sq in enumerate(squares)) for b in boards]
+
+
+@every_size
+def test_steps_gather_every_pattern(size):
+    for pattern in patterns_of(size).patterns:
+        board = pattern.mask
+        for step, moving in enumerate(packing_steps(pattern.mask)):
+            board = board & ~moving | (board & moving) >> (1 << step)
+        assert board == (1 << len(pattern.squares)) - 1
+
+
+def test_bits_as_digits_of_base_3():
+    assert TERNARY[0b101] == 10
+    assert TERNARY.size == 1 << max(len(p.squares) for size in SIZES for p in patterns_of(size).patterns)
+
+
+# --- the dense network ----------------------------------------------------------------------------
+
+
+@every_size
+def test_the_dense_network_is_the_same_in_torch_and_in_the_search(size):
+    torch.manual_seed(size)
+    net, rules, (own, opp) = DenseNet(size), Rules(size, "reversed"), some_boards(size)
+    with torch.no_grad():
+        expected = net(board_tensor(own), board_tensor(opp)).numpy()
+    limit = size * size - 0.5
+    found = values(net.weights(rules), own, opp)
+    assert np.abs(found - np.clip(expected, -limit, limit)).max() <= ROUNDING
+    assert np.unique(found).size > found.size / 2
+
+
+def test_the_dense_network_in_plain_python():
+    torch.manual_seed(1)
+    weights = DenseNet(6).weights(Rules(6))
+    for own, opp in zip(*some_boards(6, 20), strict=True):
+        boards = [int(own), int(opp)]
+        for mine, theirs in (boards, boards[::-1]):
+            moves = twins.moves_of(Position(Rules(6), mine, theirs))
+            boards.append(sum(1 << Rules(6).square_of(action) for action in moves))
+        inputs = [float(board >> sq & 1) for board in boards[:4] for sq in range(64)]
+        assert len(inputs) == INPUTS
+        value = float(weights.second_bias[0])
+        for unit in range(HIDDEN):
+            total = sum(x * w for x, w in zip(inputs, weights.first[:, unit].tolist(), strict=True))
+            value += float(weights.second[unit]) * min(max(total + float(weights.first_bias[unit]), 0.0), 1.0)
+        one = values(weights, np.array([own]), np.array([opp]))[0]
+        assert one == pytest.approx(min(max(value, -35.5), 35.5), abs=ROUNDING)
+
+
+@every_size
+def test_legal_moves_of_tensors(size):
+    rules, (own, opp) = Rules(size), some_boards(size)
+    found = legal_moves(board_tensor(own), board_tensor(opp), rules.playable).numpy().view(np.uint64)
+    expected = [bitboard.legal_moves(a, b, np.uint64(rules.playable)) for a, b in zip(own, opp, strict=True)]
+    assert found.tolist() == expected

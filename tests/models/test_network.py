@@ -1,0 +1,205 @@
+"""The evaluator and agent `network`: weights by game or by file, copies, processes, and no torch."""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from models.dense_net import DenseNet
+from models.files import WeightsError
+from models.network import NetworkEvaluator
+from reversi_env import Position, Rules
+from search import agents, evaluators
+from search.agents import AgentSpecError, make
+from search.engine import Engine
+from search.limits import Limits
+from search.textbook import negamax
+from tests.models import twins
+from tests.models.twins import random_weights, some_boards
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A weight file for 4x4 reversed."""
+    return random_weights(4, variant="reversed").save_in(tmp_path_factory.mktemp("weights"))
+
+
+def midgame(rules, plies=4):
+    position = Position.initial(rules)
+    for _ in range(plies):
+        position = position.play(position.legal_actions()[0])
+    return position
+
+
+# --- the evaluator --------------------------------------------------------------------------------
+
+
+def test_the_package_has_a_network_that_knows_something():
+    network = evaluators.get("network")
+    corner = Position.from_text("X" + "-" * 26 + "XX------OX" + "-" * 27)
+    assert network.static_value(corner) > 2
+    assert network.static_value(Position.initial()) == network.static_values(
+        *(np.array([board], np.uint64) for board in Rules().start_boards), Rules()
+    )
+
+
+def test_values_of_a_file_are_those_of_its_weights(small):
+    network, weights = evaluators.get(f"network:weights={small}"), random_weights(4, variant="reversed")
+    own, opp = some_boards(4, 50)
+    expected = [twins.pattern_value(weights, a, b) for a, b in zip(own, opp, strict=True)]
+    assert network.static_values(own, opp, Rules(4, "reversed")).tolist() == expected
+    assert network.weights(Rules(4, "reversed")).record == {"seed": 0}
+    assert network.fingerprint(Rules(4, "reversed")) == small.name
+
+
+def test_a_dense_network_in_a_file_is_an_evaluator_too(tmp_path):
+    torch.manual_seed(5)
+    path = DenseNet(4).weights(Rules(4)).save_in(tmp_path)
+    agent = make(f"network:depth=3,table=0.1,weights={path}")
+    position = midgame(Rules(4))
+    assert agent.choose(position) in position.legal_actions()
+
+
+def test_weights_for_another_game_are_refused(small):
+    network = evaluators.get(f"network:weights={small}")
+    for rules in (Rules(4), Rules(8, "reversed")):
+        with pytest.raises(WeightsError, match=rf"{small.name}' is for 4x4 reversed: expected one for {rules.size}x"):
+            network.record(rules)
+        with pytest.raises(WeightsError, match="is for 4x4 reversed"):
+            make(f"network:depth=2,weights={small}").choose(Position.initial(rules))
+
+
+def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("models.network.FOLDER", tmp_path)
+    with pytest.raises(WeightsError, match=r"0 weight files for 6x6 reversed in the package: .*weights=FILE"):
+        NetworkEvaluator().record(Rules(6, "reversed"))
+
+
+def test_weights_are_read_once(small, monkeypatch):
+    network = NetworkEvaluator(str(small))
+    before = network.record(Rules(4, "reversed"))
+    monkeypatch.setattr("models.network.read_weights", lambda path: pytest.fail("read again"))
+    assert network.record(Rules(4, "reversed")) is before
+
+
+# --- agents ---------------------------------------------------------------------------------------
+
+
+def test_agents_take_weights_and_the_options_of_any_search(small):
+    agent = make(f"network:depth=3,time=2,weights={small},table=0.1,seed=4")
+    assert (agent.limits.depth, agent.limits.time) == (3, 2)
+    assert agent.evaluator.name == f"network:weights={small}"
+    assert make("network").limits.depth == agents.DEFAULT_DEPTH
+    assert make("network").evaluator is evaluators.get("network")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("six-factor:weights=x", "option 'weights=x' of agent 'six-factor:weights=x' is unknown"),
+        ("network:wieghts=x", "did you mean 'weights'?"),
+        ("networt:depth=3", "did you mean 'network'?"),
+        ("network:depth=0", "depth='0'"),
+        ("network:weights=", "weights='' of agent 'network:weights=': expected the path of a weight file"),
+    ],
+)
+def test_bad_specs_are_named(spec, message):
+    with pytest.raises(AgentSpecError) as error:
+        make(spec)
+    assert message in str(error.value)
+
+
+def test_a_missing_weight_file_is_named_when_a_game_needs_it():
+    with pytest.raises(WeightsError, match="weight file 'nowhere' cannot be read"):
+        make("network:weights=nowhere").choose(Position.initial())
+
+
+def test_the_search_sees_the_network(small):
+    """Plain negamax over the twin's values and the engine over the compiled ones agree."""
+    weights, rules = random_weights(4, variant="reversed"), Rules(4, "reversed")
+    engine = Engine(evaluators.get(f"network:weights={small}"), rules, megabytes=0.1)
+    for plies in (0, 3, 5):
+        position = midgame(rules, plies)
+        found = engine.search(position, Limits(depth=3, empties_exact=0))
+        slow = negamax(position, 3, lambda p: twins.pattern_value(weights, p.own, p.opp))
+        assert found.value == slow.value
+
+
+def first_moves(agent, position):
+    return [agent.choose(position) for _ in range(5)]
+
+
+def test_agents_with_a_network_are_copied_and_pickled_without_their_weights(small):
+    agent, position = make(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent.choose(position)
+    packed = pickle.dumps(agent)
+    assert len(packed) < 10_000
+    copies = [pickle.loads(packed), copy.deepcopy(agent)]
+    expected = first_moves(agent, position)
+    assert all(first_moves(twin, position) == expected for twin in copies)
+
+
+@pytest.mark.slow
+def test_agents_with_a_network_go_to_other_processes(small):
+    """Matches run in processes, which may be forked or fresh; the weights lie elsewhere in each."""
+    agent, position = make(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent.prepare(position.rules)
+    expected = first_moves(copy.deepcopy(agent), position)
+    for method in ("spawn", "forkserver"):
+        with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+            assert pool.submit(first_moves, agent, position).result() == expected
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+SEARCH = """
+import os, sys
+import numpy as np
+blocker = np.ones(int(sys.argv[2]), np.uint8)  # so that the weights lie elsewhere
+from reversi_env import Position, Rules
+from search import evaluators
+from search.core import evaluate, midgame
+from search.engine import Engine
+from search.limits import Limits
+network = evaluators.get("network:weights=" + sys.argv[1])
+rules = Rules(4, "reversed")
+engine = Engine(network, rules, megabytes=0.1)
+found = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
+print(found.move, found.value, found.nodes, network.static_value(Position.initial(rules)))
+print(int(network.record(rules)["pattern_weights"][0]))
+print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
+print("torch" in sys.modules)
+"""
+
+
+def run(code, *arguments):
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    result = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+def test_cached_kernels_know_no_address(small):
+    """The record has the address of the weights, another one in every process: compiled code must read it, not keep it."""
+    first = run(SEARCH, small, 1)
+    second = run(SEARCH, small, 50_000_000)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+    assert second[2] == "0"  # nothing was compiled again
+    assert first[3] == "False"
+
+
+def test_the_way_in_for_players_needs_no_torch():
+    code = "import sys, models.network, search.agents; search.agents.make('network'); print('torch' in sys.modules)"
+    assert run(code) == ["False"]

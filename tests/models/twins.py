@@ -1,0 +1,63 @@
+"""Slow, obviously right twins of the networks: plain Python over rows and columns."""
+
+import numpy as np
+
+from models.core.pattern_value import COUNTS, UNITS
+from models.core.patterns import EMPTIES_A_PHASE, patterns_of
+from models.files import PatternWeights
+from reversi_env import Position, Rules, batch
+
+LONGEST = {4: 11, 6: 30, 8: 58}
+SIZES = (4, 6, 8)
+
+
+def some_boards(size, count=300, seed=0):
+    """Boards from all stages of random games, and a few with discs anywhere, which play never reaches."""
+    rules, generator = Rules(size), np.random.default_rng(seed)
+    own, opp = batch.random_positions(count, generator.integers(0, LONGEST[size], count), rules, seed=seed)
+    filled, mine = generator.integers(0, 2**63, (2, count // 10), dtype=np.uint64) << np.uint64(1)
+    filled &= np.uint64(rules.playable)
+    filled |= np.uint64(board_of_centre(rules))  # no board has more empties than the start
+    return np.concatenate([own, filled & mine]), np.concatenate([opp, filled & ~mine])
+
+
+def board_of_centre(rules):
+    black, white = rules.start_boards
+    return black | white
+
+
+def random_weights(size, seed=0, variant="normal", low=-500, high=500):
+    """A network whose weights are random whole numbers, so that no two sums are likely to be the same."""
+    rules, generator = Rules(size, variant), np.random.default_rng(seed)
+    arrays = {
+        name: generator.integers(low, high, shape).astype(dtype)
+        for name, (dtype, shape) in PatternWeights.shapes(rules).items()
+    }
+    return PatternWeights(rules=rules, record={"seed": seed}, **arrays)
+
+
+def digits_of(own, opp, squares):
+    """0 empty, 1 own, 2 opponent's, for each of the squares."""
+    return [(own >> sq & 1) + 2 * (opp >> sq & 1) for sq in squares]
+
+
+def pattern_value(weights, own, opp):
+    """The network's value in discs, one look-up after the other."""
+    rules, own, opp = weights.rules, int(own), int(opp)
+    patterns, position = patterns_of(rules.size), Position(rules, own, opp)
+    empties = rules.square_count - (own | opp).bit_count()
+    row = weights.weights[empties // EMPTIES_A_PHASE[rules.size]]
+    total = int(weights.constants[empties])
+    for number, symmetry in patterns.instances:
+        digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))
+        state = sum(digit * 3**place for place, digit in enumerate(digits))
+        total += int(row[patterns.tied[patterns.offsets[number] + state]])
+    moves = [len(moves_of(side)) for side in (position, Position(rules, opp, own))]
+    total += int(row[patterns.weights + moves[0]]) + int(row[patterns.weights + COUNTS + moves[1]])
+    limit = rules.square_count - 0.5
+    return min(max(total / UNITS, -limit), limit)
+
+
+def moves_of(position):
+    """Legal moves, passes left out."""
+    return [action for action in position.legal_actions() if action != position.rules.pass_action]

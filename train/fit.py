@@ -1,55 +1,34 @@
 """Fitting a `PatternNet` to labels.
 
-The features of all positions are computed once and stay on the device, so that an epoch is nothing but table look-ups.
-Positions whose canonical hash falls into a fixed share are held out: mirror images never come to lie on both sides.
+The features of all positions are computed once, so that an epoch is nothing but table look-ups. Positions whose canonical hash
+falls into a fixed share are held out: mirror images never come to lie on both sides. With a checkpoint, a fit that was
+interrupted in any way goes on after its last whole epoch and ends, on a CPU, with the very weights that it would have had.
 """
 
 from __future__ import annotations
 
-import copy
+import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import huber_loss
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-from models.boards import board_tensor
+from models.files import read_header, write_atomically
 from models.pattern_net import PatternNet
-from models.patterns import EMPTIES_A_PHASE
 from reversi_env import batch
+from train.engines import CpuEngine, Engine, State, TorchEngine, node_weights_of, prepared
+from train.errors import TrainError
+from train.fit_options import FitOptions, preset
 from train.labels import Labels
+from train.trees import Trees, grow, single_nodes
 
-#: Positions whose features are computed at a time.
-CHUNK = 1 << 17
-
-
-@dataclass(frozen=True)
-class FitOptions:
-    """How to fit.
-
-    * ``epochs``, ``batch``: times that every position is seen, and positions a step.
-    * ``rate``: Adam's step in discs at the beginning; it falls to zero along a cosine.
-    * ``decay``: decoupled weight decay a step, as a multiple of the rate.
-    * ``blur``: while training, a position counts for the phases of up to so many more or fewer empties, drawn anew every
-      epoch, so that neighbouring phases learn from each other. It ends with the first ``blurred`` share of the epochs.
-    * ``bend``: errors beyond so many discs count linearly, not squared (Huber).
-    * ``held_out``: share of the positions that is kept for validation.
-    * ``patience``: epochs without a better validation error after which to stop; the best weights are kept.
-    * ``seed``: order of the positions and the blur.
-    """
-
-    epochs: int = 20
-    batch: int = 1 << 14
-    rate: float = 0.03
-    decay: float = 0.01
-    blur: float = 2.0
-    blurred: float = 0.7
-    bend: float = 8.0
-    held_out: float = 0.05
-    patience: int = 6
-    seed: int = 0
+__all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
 
 
 @dataclass(frozen=True)
@@ -64,118 +43,188 @@ class Epoch:
 
 @dataclass(frozen=True)
 class FitReport:
-    """How a fit went: the epochs, and the held-out error of the kept weights by number of empties, in discs."""
+    """How a fit went: the epochs, and the held-out error of the kept weights by number of empties, in discs.
+
+    ``positions``, ``held_out``: how many were learnt from and how many kept for validation; with none held out the error is
+    that of the training positions. ``nodes``: positions looked at together with the trees below them.
+    """
 
     epochs: tuple[Epoch, ...]
     validation_error: float
     error_by_empties: dict[int, float]
+    positions: int
+    held_out: int
+    nodes: int
 
 
-class _Data:
-    """Labels on the device: features (int32), empties, scores."""
-
-    def __init__(self, net: PatternNet, labels: Labels, device: torch.device) -> None:
-        own, opp = board_tensor(labels.own), board_tensor(labels.opp)
-        features, empties = [], []
-        with torch.no_grad():
-            for start in range(0, len(labels), CHUNK):
-                rows = slice(start, start + CHUNK)
-                found = net.features(own[rows].to(device), opp[rows].to(device))
-                features.append(found[0].to(torch.int32))
-                empties.append(found[1])
-        self.features, self.empties = torch.cat(features), torch.cat(empties)
-        self.scores = torch.from_numpy(np.asarray(labels.score, np.float32)).to(device)
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-
-def held_out_rows(labels: Labels, share: float) -> np.ndarray:
-    """Which rows are for validation: a choice by canonical hash, the same for all symmetric images and in every data set."""
-    own, opp = batch.canonical(labels.own, labels.opp)[:2]
-    hashes = batch.position_hash(own, opp)
-    return hashes < np.uint64(int(share * 2**64)) if share > 0 else np.zeros(len(labels), np.bool_)
+def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
+    """Which positions are for validation: a choice by canonical hash, the same for symmetric images and in every data set."""
+    if share <= 0:
+        return np.zeros(len(own), np.bool_)
+    canonical_own, canonical_opp = batch.canonical(own, opp)[:2]
+    return batch.position_hash(canonical_own, canonical_opp) < np.uint64(int(share * 2**64))
 
 
 def fit(
     net: PatternNet,
-    labels: Labels,
+    labels: Labels | Trees,
     options: FitOptions | None = None,
     *,
     device: str = "cpu",
+    threads: int | None = None,
+    checkpoint: Path | None = None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitReport:
-    """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept."""
+    """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept.
+
+    *checkpoint* is a file that is written after every epoch and read if it is there; the epochs that it knows are reported
+    to *progress* at once. One of another fit raises a `TrainError`. With the structural loss, successors of labelled
+    positions are solved first, unless *labels* are `Trees` already.
+    """
     options = options or FitOptions()
-    target = torch.device(device)
-    net.to(target)
-    held_out = held_out_rows(labels, options.held_out)
-    training = _Data(net, labels.select(~held_out), target)
-    validation = _Data(net, labels.select(held_out) if held_out.any() else labels, target)
-    return _Fit(net, training, validation, options).run(progress)
+    trees = _trees(labels, options, device, threads)
+    if trees.rules.size != net.size or not len(trees):
+        raise TrainError(
+            f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
+            f"{net.size}x{net.size} board: expected positions of that board"
+        )
+    fitting = _Fit(net, trees, options, _device(device), threads)
+    saved = None if checkpoint is None else _Checkpoint(checkpoint, _fingerprint(net, trees, options, device))
+    return fitting.run(saved, progress)
+
+
+def _device(name: str) -> torch.device:
+    if name not in ("cpu", "cuda"):
+        raise TrainError(f"device {name!r}: expected cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainError("device cuda cannot be used (torch sees no CUDA GPU): expected one, or device cpu")
+    return torch.device(name)
+
+
+def _trees(labels: Labels | Trees, options: FitOptions, device: str, threads: int | None) -> Trees:
+    if isinstance(labels, Trees):
+        return labels
+    if options.loss == "structural":
+        return grow(labels, options.plies, device=device, threads=threads)
+    return single_nodes(labels)
 
 
 class _Fit:
-    """One fit: the optimiser, its schedule, and the best weights so far."""
+    """One fit: the engine, the best weights so far, and the epochs that led there."""
 
-    def __init__(self, net: PatternNet, training: _Data, validation: _Data, options: FitOptions) -> None:
-        self.net, self.training, self.validation, self.options = net, training, validation, options
-        self.steps = max(1, -(-len(training) // options.batch))
-        self.optimiser = torch.optim.AdamW(net.parameters(), lr=options.rate, weight_decay=options.decay)
-        total = options.epochs * self.steps
-        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimiser, total)
-        self.generator = torch.Generator(device=training.scores.device).manual_seed(options.seed)
+    def __init__(
+        self, net: PatternNet, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
+    ) -> None:
+        self.net, self.options = net.to(device), options
+        hidden = held_out_rows(trees.own, trees.opp, options.held_out)
+        held_out = hidden[trees.roots]
+        self.counts = (int((~held_out).sum()), int(held_out.sum()))
+        if not self.counts[0]:
+            raise TrainError(f"all {len(trees)} positions are held out for validation: expected more positions")
+        weights = np.where(
+            hidden, np.float32(0), node_weights_of(trees, options)
+        )  # nor are they learnt from as successors
+        training, self.validation = trees.select(~held_out), trees.select(held_out if held_out.any() else ~held_out)
+        nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
+        self.nodes = training.nodes
+        data = (
+            prepared(net, training, weights[~nodes_of_tree], device),
+            prepared(net, self.validation, np.zeros(self.validation.nodes), device),
+        )
+        self.engine: Engine = (
+            CpuEngine(net, *data, options, threads) if device.type == "cpu" else TorchEngine(net, *data, options)
+        )
+        self.epochs: list[Epoch] = []
+        self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
-    def run(self, progress: Callable[[Epoch], None]) -> FitReport:
+    def run(self, checkpoint: _Checkpoint | None, progress: Callable[[Epoch], None]) -> FitReport:
         """All epochs, or fewer if patience ends."""
-        epochs: list[Epoch] = []
-        best, kept, since = float("inf"), copy.deepcopy(self.net.state_dict()), 0
-        for number in range(1, self.options.epochs + 1):
-            blur = self.options.blur if number <= self.options.blurred * self.options.epochs else 0.0
-            training_error = self._epoch(blur)
-            validation_error = float(self.errors(self.validation).mean())
-            epochs.append(Epoch(number, self.options.epochs, training_error, validation_error))
-            progress(epochs[-1])
-            since += 1
-            if validation_error < best:
-                best, kept, since = validation_error, copy.deepcopy(self.net.state_dict()), 0
-            if since >= self.options.patience:
-                break
-        self.net.load_state_dict(kept)
-        return FitReport(tuple(epochs), best, self._by_empties())
+        if checkpoint is not None:
+            checkpoint.restore(self)
+        for epoch in self.epochs:
+            progress(epoch)
+        while len(self.epochs) < self.options.epochs and self.since < self.options.patience:
+            self._next_epoch()
+            if checkpoint is not None:
+                checkpoint.write(self)
+            progress(self.epochs[-1])
+        self.engine.write_to(self.net, self.kept)
+        self.engine.load({**self.engine.state(), **self.kept})
+        return FitReport(tuple(self.epochs), self.best, self._by_empties(), *self.counts, self.nodes)
 
-    def errors(self, data: _Data) -> Tensor:
+    def _next_epoch(self) -> None:
+        number = len(self.epochs) + 1
+        training_error = self.engine.epoch(number)
+        validation_error = float(self._errors().mean())
+        self.epochs.append(Epoch(number, self.options.epochs, training_error, validation_error))
+        self.since += 1
+        if validation_error < self.best:
+            self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
+
+    def _errors(self) -> np.ndarray:
         """Absolute errors in discs."""
-        found = []
-        with torch.no_grad():
-            for start in range(0, len(data), CHUNK):
-                rows = slice(start, start + CHUNK)
-                empties = data.empties[rows]
-                values = self.net.value(data.features[rows].long(), empties, self._phases(empties.float()))
-                found.append((values - data.scores[rows]).abs())
-        return torch.cat(found)
-
-    def _epoch(self, blur: float) -> float:
-        data, options = self.training, self.options
-        order = torch.randperm(len(data), generator=self.generator, device=data.scores.device)
-        total = torch.zeros((), device=data.scores.device)
-        for start in range(0, len(data), options.batch):
-            rows = order[start : start + options.batch]
-            empties = data.empties[rows]
-            shift = (2 * torch.rand(rows.shape, generator=self.generator, device=rows.device) - 1) * blur
-            values = self.net.value(data.features[rows].long(), empties, self._phases(empties + shift))
-            loss = huber_loss(values, data.scores[rows], delta=options.bend)
-            self.optimiser.zero_grad(set_to_none=True)
-            loss.backward()
-            self.optimiser.step()
-            self.schedule.step()
-            total += (values.detach() - data.scores[rows]).abs().sum()
-        return float(total / len(data))
-
-    def _phases(self, empties: Tensor) -> Tensor:
-        last = self.net.patterns.phases - 1
-        return torch.floor(empties / EMPTIES_A_PHASE[self.net.size]).long().clamp(0, last)
+        return np.abs(self.engine.validation_values() - self.validation.score[self.validation.roots])
 
     def _by_empties(self) -> dict[int, float]:
-        errors, empties = self.errors(self.validation).cpu(), self.validation.empties.cpu()
-        return {int(e): round(float(errors[empties == e].mean()), 3) for e in torch.unique(empties)}
+        errors, empties = self._errors(), self.validation.empties[self.validation.roots]
+        return {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
+
+
+def _fingerprint(net: PatternNet, trees: Trees, options: FitOptions, device: str) -> str:
+    """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
+    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
+    for array in (
+        trees.own,
+        trees.opp,
+        trees.score,
+        trees.first,
+        *(p.detach().cpu().numpy() for p in net.parameters()),
+    ):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+class _Checkpoint:
+    """A file with all that a fit needs to go on: safetensors, replaced as a whole after every epoch."""
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self.path, self.fingerprint = path, fingerprint
+
+    def write(self, fitting: _Fit) -> None:
+        """Save the fit as it is after an epoch."""
+        header: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "best": fitting.best,
+            "since": fitting.since,
+            "epochs": [asdict(epoch) for epoch in fitting.epochs],
+        }
+        tensors = {f"now/{name}": array for name, array in fitting.engine.state().items()}
+        tensors |= {f"best/{name}": array for name, array in fitting.kept.items()}
+        write_atomically(self.path, save(tensors, metadata={"network": json.dumps(header)}))
+
+    def restore(self, fitting: _Fit) -> None:
+        """Put the fit where the file says, if there is one."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            tensors, header = load(data), read_header(data)
+            same = header["fingerprint"] == self.fingerprint
+        except (SafetensorError, ValueError, KeyError) as error:
+            raise TrainError(
+                f"checkpoint {str(self.path)!r} cannot be read ({error}): expected it as it was written; delete it to "
+                f"begin again"
+            ) from None
+        if not same:
+            raise TrainError(
+                f"checkpoint {str(self.path)!r} is of a fit with other options, data or device: expected the same, or "
+                f"another folder"
+            )
+        fitting.engine.load(_part(tensors, "now/"))
+        fitting.kept, fitting.best, fitting.since = _part(tensors, "best/"), header["best"], header["since"]
+        fitting.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
+
+
+def _part(tensors: State, prefix: str) -> State:
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}

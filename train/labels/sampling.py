@@ -35,8 +35,8 @@ CHUNK = 128
 MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 8
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
 DRY = 1000
-#: … and after so many dry rounds on end there are no more to be found.
-PATIENCE = 3
+#: … and after so many games of dry rounds on end there are no more to be found.
+PATIENCE = 3 << 10
 
 
 def sample_positions(
@@ -115,7 +115,7 @@ class _Sampling:
         self.own, self.opp = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
         self.kept, self.found = np.zeros_like(self.quota), np.zeros_like(self.quota)
         self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
-        self.dry_rounds = np.zeros_like(self.quota)
+        self.dry_games = np.zeros_like(self.quota)
         self.games = 0
         rules = options.rules
         self.player = player  # whose record may hold the address of its weights
@@ -150,15 +150,15 @@ class _Sampling:
             *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
         )
         self.games += games
-        self._give_up_if_dry(self.kept - kept_before, self.found - found_before)
+        self._give_up_if_dry(games, self.kept - kept_before, self.found - found_before)
 
-    def _give_up_if_dry(self, new: np.ndarray, found: np.ndarray) -> None:
+    def _give_up_if_dry(self, games: int, new: np.ndarray, found: np.ndarray) -> None:
         """Small boards and openings have few positions: say so rather than search for ever."""
         dry = (new * DRY < np.maximum(found, 1)) & (self.kept < self.quota)
-        self.dry_rounds = np.where(dry, self.dry_rounds + 1, 0)
-        if self.dry_rounds.max() < PATIENCE:
+        self.dry_games = np.where(dry, self.dry_games + games, 0)
+        if self.dry_games.max() < PATIENCE:
             return
-        worst = int(np.argmax(self.dry_rounds))
+        worst = int(np.argmax(self.dry_games))
         options = self.options
         raise LabelError(
             f"only {int(self.kept[worst])} of {int(self.quota[worst])} different positions with "

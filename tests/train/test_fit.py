@@ -1,0 +1,284 @@
+"""Fitting: planted weights are found, mirror images stay on one side, both engines agree, and a fit goes on exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from models.boards import board_tensor
+from models.pattern_net import PatternNet
+from reversi_env import ReversiError, Rules, batch
+from reversi_env.core.symmetry import transform
+from search.solver import solve_batch
+from train.engines import CpuEngine, TorchEngine, node_weights_of, prepared
+from train.fit import FitOptions, fit, held_out_rows, preset
+from train.labels import LabelOptions, Labels, label_positions, sample_positions
+from train.trees import grow, single_nodes
+
+FEW = FitOptions(epochs=3, batch=64, held_out=0.2)
+
+
+def exact_labels(size=6, count=600, empties=(2, 8), variant="normal"):
+    options = LabelOptions(size=size, variant=variant, count=count, empties=empties, play_depth=1)
+    return label_positions(*sample_positions(options, 0), options)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return exact_labels()
+
+
+def values_of(net, labels):
+    with torch.no_grad():
+        return net(board_tensor(labels.own), board_tensor(labels.opp)).numpy()
+
+
+def weights_of(net):
+    return [parameter.detach().numpy().copy() for parameter in net.parameters()]
+
+
+def same(one, other):
+    return all((a == b).all() for a, b in zip(weights_of(one), weights_of(other), strict=True))
+
+
+def test_planted_weights_are_found():
+    """A teacher of the same kind can be learnt: on positions that were held out, too."""
+    options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
+    own, opp = sample_positions(options, 0)
+    teacher = PatternNet(4)
+    generator = torch.Generator().manual_seed(1)
+    for parameter in teacher.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator)
+    blank = label_positions(own, opp, replace(options, labeller="discs:depth=1,exact=0"))
+    planted = replace(blank, score=values_of(teacher, blank))
+    assert np.abs(planted.score).mean() > 2
+    net = PatternNet(4)
+    report = fit(
+        net, planted, FitOptions(epochs=40, batch=64, rate=0.1, decay=0.0, blur=0.0, held_out=0.1, patience=40)
+    )
+    assert report.epochs[-1].training_error < 0.05
+    assert report.validation_error < 0.35 * np.abs(planted.score).mean()
+    assert np.abs(values_of(net, planted) - planted.score).mean() < 0.3
+    assert (report.positions + report.held_out, report.nodes) == (900, report.positions)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_the_split_never_separates_mirror_images(size):
+    rules = Rules(size)
+    own, opp = batch.random_positions(2000, plies=7, seed=3, rules=rules)
+    chosen = held_out_rows(own, opp, 0.1)
+    assert 0.05 < chosen.mean() < 0.15
+    for symmetry in range(8):
+        images = [np.array([transform(b, symmetry) for b in boards], np.uint64) for boards in (own, opp)]
+        assert (held_out_rows(*images, 0.1) == chosen).all()
+    assert not held_out_rows(own, opp, 0.0).any()
+
+
+def test_what_is_held_out_is_never_learnt_from(labels):
+    """Not as a position and not as a successor: other labels there change no weight, only the error that is reported."""
+    trees = grow(labels)
+    hidden = held_out_rows(trees.own, trees.opp, 0.2)
+    changed = replace(trees, score=np.where(hidden & ~trees.finished, np.float32(30), trees.score))
+    options = replace(FEW, loss="structural", patience=3)
+    nets = [PatternNet(6), PatternNet(6)]
+    engines = []
+    for net, data in zip(nets, (trees, changed), strict=True):
+        weights = np.where(hidden, np.float32(0), node_weights_of(data, options))
+        prepared_data = prepared(net, data, weights, torch.device("cpu"))
+        engine = CpuEngine(net, prepared_data, prepared_data, options)
+        engine.epoch(1)
+        engines.append(engine)
+    assert (engines[0].table == engines[1].table).all()
+    errors = [fit(net, data, options).validation_error for net, data in zip(nets, (trees, changed), strict=True)]
+    assert errors[1] > errors[0] + 5
+
+
+@pytest.mark.parametrize("loss", ["plain", "structural"])
+def test_both_engines_take_the_same_steps(labels, loss):
+    """The compiled kernels against torch's own gradients and its own Adam."""
+    options = replace(FEW, loss=loss, plies=2, bend=5.0, decay=0.5)
+    trees = single_nodes(labels) if loss == "plain" else grow(labels.select(np.arange(100)), 2)
+    generator = torch.Generator().manual_seed(2)
+    found = []
+    for make in (CpuEngine, TorchEngine):
+        net = PatternNet(6)
+        for parameter in net.parameters():  # else all children would be equally good, and shared or chosen by lot
+            parameter.data = torch.randn(parameter.shape, generator=generator.manual_seed(2)) / 10
+        start = {weights.shape: weights for weights in weights_of(net)}
+        data = prepared(net, trees, node_weights_of(trees, options), torch.device("cpu"))
+        engine = make(net, data, data, options)
+        errors = [engine.epoch(1), engine.epoch(2)]
+        engine.write_to(net, engine.weights())
+        found.append((errors, weights_of(net), engine.validation_values()))
+    (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
+    assert errors == pytest.approx(torch_errors, rel=1e-4)
+    assert np.abs(values - torch_values).max() < 0.02
+    for ours, theirs in zip(weights, torch_weights, strict=True):
+        reached = ours != start[ours.shape]  # the others fade with torch, and stay with the kernels
+        assert reached.mean() > 0.001
+        assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
+
+
+def test_threads_do_not_matter(labels):
+    nets = [PatternNet(6), PatternNet(6)]
+    for net, threads in zip(nets, (1, 3), strict=True):
+        fit(net, labels, FEW, threads=threads)
+    assert same(*nets)
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("loss", ["plain", "structural"])
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, loss):
+    few = labels.select(np.arange(200))
+    options = replace(FEW, epochs=5, loss=loss)
+    whole = PatternNet(6)
+    report = fit(whole, few, options)
+
+    def stop(epoch):
+        if epoch.number == stop.after:
+            stop.after += 2
+            raise StoppedError
+
+    stop.after = 1
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            fit(PatternNet(6), few, options, checkpoint=tmp_path / "fit", progress=stop)
+    pieces = PatternNet(6)
+    seen = []
+    assert fit(pieces, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
+    assert tuple(seen) == report.epochs
+    assert same(whole, pieces)
+    again = PatternNet(6)  # a fit that is finished
+    assert fit(again, few, options, checkpoint=tmp_path / "fit") == report
+    assert same(whole, again)
+
+
+def test_torch_engine_goes_on_too(labels):
+    trees = single_nodes(labels.select(np.arange(100)))
+    nets, engines = [PatternNet(6), PatternNet(6)], []
+    for net in nets:
+        data = prepared(net, trees, node_weights_of(trees, FEW), torch.device("cpu"))
+        engines.append(TorchEngine(net, data, data, FEW))
+    engines[0].epoch(1)
+    engines[1].load(engines[0].state())
+    assert engines[0].epoch(2) == engines[1].epoch(2)
+    assert same(*nets)
+
+
+def test_a_checkpoint_of_something_else(labels, tmp_path):
+    path = tmp_path / "fit"
+    fit(PatternNet(6), labels, FEW, checkpoint=path)
+    with pytest.raises(ReversiError, match="is of a fit with other options, data or device: expected the same"):
+        fit(PatternNet(6), labels, replace(FEW, seed=1), checkpoint=path)
+    with pytest.raises(ReversiError, match="other options, data"):
+        fit(PatternNet(6), labels.select(np.arange(300)), FEW, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ReversiError, match="checkpoint .* cannot be read .*: expected it as it was written; delete it"):
+        fit(PatternNet(6), labels, FEW, checkpoint=path)
+
+
+def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
+    net = PatternNet(6)
+    report = fit(net, labels, FitOptions(epochs=40, batch=64, rate=3.0, held_out=0.2, patience=2))
+    assert len(report.epochs) < 40
+    assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
+    hidden = labels.select(held_out_rows(labels.own, labels.opp, 0.2))
+    errors = np.abs(values_of(net, hidden) - hidden.score)
+    assert errors.mean() == pytest.approx(report.validation_error, abs=0.01)
+    by_empties = {e: errors[hidden.empties == e].mean() for e in np.unique(hidden.empties)}
+    assert report.error_by_empties == pytest.approx(by_empties, abs=0.01)
+
+
+def test_phases_without_data_stay_as_they_are(labels):
+    net = PatternNet(6)
+    torch.nn.init.constant_(net.table.weight, 0.25)
+    fit(net, labels, FEW)
+    weights = net.phase_weights()
+    assert (weights[6:] == 0.25).all()
+    assert not (weights[:5] == 0.25).all(1).any()
+
+
+@pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)
+@pytest.mark.parametrize("plies", [1, 2])
+def test_trees_hold_every_successor_with_its_score(rules, plies):
+    trees = grow(exact_labels(rules.size, 60, (2, 6), rules.variant), plies)
+    playing = ~trees.finished
+    exact = solve_batch(trees.own[playing], trees.opp[playing], rules)
+    assert (trees.score[playing] == exact).all()
+    assert (trees.score[~playing] == batch.final_scores(trees.own[~playing], trees.opp[~playing], rules)).all()
+    below = batch.expand(trees.own, trees.opp, rules)
+    for node in range(trees.nodes):
+        children = np.flatnonzero(trees.parent == node)
+        if trees.ply[node] < plies:
+            mine = below.parent == node
+            assert trees.own[children].tolist() == below.own[mine].tolist()
+            assert trees.opp[children].tolist() == below.opp[mine].tolist()
+        else:
+            assert not children.size
+        tree = np.searchsorted(trees.first, node, "right") - 1
+        assert (trees.parent[node] == -1) == (node == trees.first[tree])
+        assert (children > node).all()
+        assert (children < trees.first[tree + 1]).all()
+
+
+def test_some_of_the_trees():
+    trees = grow(exact_labels(4, 30, (3, 6)), 2)
+    some = trees.select(np.array([7, 2]))
+    assert len(some) == 2
+    first, last = trees.first[7], trees.first[8]
+    assert (some.own[: last - first] == trees.own[first:last]).all()
+    assert (some.parent[1 : last - first] == trees.parent[first + 1 : last] - first).all()
+    assert some.parent[some.first[1]] == -1
+    assert trees.alone().nodes == int((~trees.finished).sum()) == len(trees.alone())
+
+
+def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
+    trees = grow(labels.select(np.arange(300)))
+    gaps = []
+    for consistency in (0.0, 5.0):
+        net = PatternNet(6)
+        fit(net, trees, FitOptions(epochs=10, batch=32, loss="structural", consistency=consistency, held_out=0.0))
+        values = np.where(trees.finished, trees.score, values_of(net, trees))
+        best = np.full(len(trees.own), -np.inf, np.float32)
+        children = trees.parent >= 0
+        np.maximum.at(best, trees.parent[children], -values[children])
+        gaps.append(np.abs(values - best)[trees.roots].mean())
+    assert gaps[1] < 0.8 * gaps[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "epochs=0: expected a whole number from 1 to 10000"),
+        ({"batch": 1.5}, "batch=1.5: expected a whole number"),
+        ({"rate": float("nan")}, "rate=nan: expected a number from 1e-09 to 10"),
+        ({"held_out": 0.9}, "held_out=0.9: expected a number from 0 to 0.5"),
+        ({"loss": "best"}, "loss='best': expected one of plain, structural"),
+        ({"plies": 9}, "plies=9: expected a whole number from 1 to 3"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ReversiError, match=message):
+        FitOptions(**changes)
+
+
+def test_batches_follow_the_number_of_positions():
+    assert [FitOptions().batch_of(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
+    assert FitOptions(batch=7).batch_of(10**9) == 7
+    assert preset(4, epochs=3).epochs == 3
+
+
+def test_data_that_do_not_fit(labels):
+    with pytest.raises(ReversiError, match="600 positions of the 6x6 board for a network of the 8x8 board: expected"):
+        fit(PatternNet(8), labels)
+    with pytest.raises(ReversiError, match="0 positions"):
+        fit(PatternNet(6), labels.select(np.zeros(600, np.bool_)))
+    with pytest.raises(ReversiError, match="device 'tpu': expected cpu or cuda"):
+        fit(PatternNet(6), labels, device="tpu")
+    inexact = Labels(**{**vars(labels), "exact": np.zeros(600, np.bool_)})
+    with pytest.raises(ReversiError, match="600 of 600 labels are not exact: expected exact ones for the structural"):
+        fit(PatternNet(6), inexact, FitOptions(loss="structural"))

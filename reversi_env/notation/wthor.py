@@ -50,7 +50,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reversi_env.core.replay import NO_MOVE, replay_games
+from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
 from reversi_env.errors import NotationError, shown
 from reversi_env.notation.context import within
 from reversi_env.notation.game import Game, play_recorded
@@ -152,6 +152,18 @@ class WthorFile:
         start = Position.initial()
         boards = (np.uint64(board) for board in (start.black, start.white, start.rules.playable))
         return Replays(*replay_games(self.squares, *boards))
+
+    def positions(self, empties: int) -> tuple[np.ndarray, np.ndarray]:
+        """The position of every game with that many empty squares, in the order of the games: boards (own, opp).
+
+        They are seen by the side to move, which has a move. Games that end earlier, or right there, are left out.
+        """
+        if not 0 <= empties <= SQUARES - 4:
+            raise NotationError(f"{shown(empties)} empty squares: expected 0 to {SQUARES - 4}")
+        start = Position.initial()
+        boards = (np.uint64(board) for board in (start.black, start.white, start.rules.playable))
+        own, opp, reached = positions_with(self.squares, *boards, empties)
+        return own[reached], opp[reached]
 
     def _names(self, index: int) -> list[str]:
         rules = Position.initial().rules

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position
-from reversi_env.core.replay import NO_MOVE, replay_games
+from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
 from tests.notation.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
 
 
@@ -67,3 +67,45 @@ def test_wider_integers_hold_the_same_records(dtype):
     start = Position.initial()
     row = squares_of(start, random_moves(start, 3))
     assert replayed(start, [row], dtype) == replayed(start, [row], np.int8)
+
+
+# --- positions on the way ----------------------------------------------------------------------
+
+
+def position_with(start, moves, empties):
+    """(own, opp) of the side that can move when so many squares are empty; None if the game ends before or there."""
+    position = start
+    for move in (*moves, None):
+        if position.empties == empties and not position.must_pass():
+            return None if position.is_over() else (position.own, position.opp)
+        if move is None:
+            return None
+        position = position.play(move)
+    return None
+
+
+@pytest.mark.parametrize("rules", ALL_RULES, ids=str)
+@pytest.mark.parametrize("opening_plies", [0, 3])
+def test_positions_with_so_many_empty_squares_are_those_of_plain_play(rules, opening_plies):
+    start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 7, opening_plies))
+    games = [random_moves(start, seed) for seed in range(12)]
+    rows = [squares_of(start, moves) for moves in games]
+    squares = np.array([[*row, *[NO_MOVE] * (64 - len(row))] for row in rows], np.int8)
+    boards = [np.uint64(board) for board in (start.own, start.opp, start.rules.playable)]
+    for empties in range(start.empties + 1):
+        found = zip(*(column.tolist() for column in positions_with(squares, *boards, empties)), strict=True)
+        expected = [position_with(start, moves, empties) for moves in games]
+        assert [(own, opp) if reached else None for own, opp, reached in found] == expected
+
+
+def test_a_record_with_an_illegal_move_reaches_what_was_before_it():
+    start = Position.initial()
+    f5, d6, a1 = *squares_of(start, ["f5", "d6"]), 0
+    boards = [np.uint64(board) for board in (start.own, start.opp, start.rules.playable)]
+    squares = np.array([[f5, d6, a1, NO_MOVE]], np.int8)
+    assert [positions_with(squares, *boards, empties)[2].tolist() for empties in (60, 59, 58, 57)] == [
+        [True],
+        [True],
+        [True],
+        [False],
+    ]

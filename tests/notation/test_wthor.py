@@ -192,3 +192,17 @@ def test_the_documentation_counts_the_database_rightly(database):
     assert (empties[~over].min(), empties[~over].max(), (~over).sum()) == (1, 35, 413)
     agreeing = [(score == other)[~over].sum() for other in (black, winner_takes_all, database["theoretical"])]
     assert agreeing == [20, 31, 17]
+
+
+def test_positions_of_all_games_with_so_many_empty_squares():
+    games = [random_moves(Position.initial(), seed) for seed in range(6)]
+    file = read_wthor(wthor_file(*(wthor_record(moves) for moves in games)))
+    own, opp = file.positions(40)
+    assert len(own) == 6
+    for index, game in enumerate(file.games()):
+        position = next(p for p in game.positions() if p.empties == 40 and not p.must_pass())
+        assert (int(own[index]), int(opp[index])) == (position.own, position.opp)
+    assert file.positions(0)[0].size == 0
+    for empties in (-1, 61):
+        with pytest.raises(NotationError, match=f"{empties} empty squares: expected 0 to 60"):
+            file.positions(empties)

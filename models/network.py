@@ -31,6 +31,8 @@ class NetworkEvaluator:
     """
 
     name: str
+    #: Worth its time in the exact solver too.
+    orders_endgames = True
     description = "a pattern network trained on solved endgames, carried back to the opening by search"
 
     def __init__(self, path: str | None = None) -> None:

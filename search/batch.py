@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +15,7 @@ from reversi_env.batch import checked_boards
 from reversi_env.errors import shown
 from search.core.batch_search import search_many
 from search.core.midgame import ENGINE, UNIT
-from search.evaluators import get
+from search.evaluators import HasRecord, get
 from search.solver import NO_NODE_LIMIT, checked_threads
 from search.table import Table
 
@@ -25,14 +24,6 @@ CHUNK = 64
 #: Table of each thread, in MiB: small enough for the processor's cache.
 TABLE = 1.0
 DEEPEST = 60
-
-
-class HasRecord(Protocol):
-    """Anything that gives a compiled evaluator's data for a game: an `Evaluator`, or a network."""
-
-    def record(self, rules: Rules) -> np.ndarray:
-        """An array of one record."""
-        ...
 
 
 def search_batch(

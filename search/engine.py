@@ -68,7 +68,8 @@ class Engine:
         self.table = Table(megabytes)
         self._use_table = use_table
         self._works = self._make_works(checked_threads(threads))
-        self.solver = Solver(self.rules, threads=threads, table=Table(megabytes))
+        order = self.evaluator if getattr(self.evaluator, "orders_endgames", False) else None
+        self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order)
         self._switch = StopSwitch(self._works)
         self._one_at_a_time = threading.Lock()
         self._lateness = RETURN_SECONDS

@@ -30,7 +30,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,6 +48,7 @@ __all__ = [
     "POSITION_STABILITY_ORIGINAL",
     "Evaluator",
     "EvaluatorError",
+    "HasRecord",
     "exists",
     "formulas",
     "get",
@@ -67,6 +68,14 @@ Weights = Mapping[str, Weight]
 Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class HasRecord(Protocol):
+    """Anything that gives a compiled evaluator's data for a game: an `Evaluator`, or a network."""
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """An array of one record."""
+        ...
 
 
 class EvaluatorError(ReversiError):

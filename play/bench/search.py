@@ -40,9 +40,9 @@ def signature() -> int:
     return nodes
 
 
-def midgame_rate(depth: int = 8) -> float:
-    """Nodes a second of fixed-depth searches with `EVALUATOR` on one thread."""
-    engine = Engine(EVALUATOR)
+def midgame_rate(evaluator: str = EVALUATOR, depth: int = 8) -> float:
+    """Nodes a second of fixed-depth searches with an evaluator on one thread."""
+    engine = Engine(evaluator)
     best = 0.0
     for _ in range(3):
         nodes, began = 0, perf_counter()
@@ -53,12 +53,12 @@ def midgame_rate(depth: int = 8) -> float:
     return best
 
 
-def ffo(threads: int = 1) -> list[dict[str, Any]]:
-    """FFO problems 40 to 44, each solved with an empty table of 256 MiB."""
+def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
+    """FFO problems 40 to 44, each solved with an empty table of 256 MiB; an evaluator may help to order the moves."""
     with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
         problems = list(read_obf(path))
     results = []
-    solver = Solver(threads=threads, table=Table(256))
+    solver = Solver(threads=threads, table=Table(256), evaluator=order)
     solver.load_kernels()
     for number, problem in enumerate(problems, start=40):
         solver.table.clear()

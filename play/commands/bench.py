@@ -127,7 +127,9 @@ def search(as_json: Json = False) -> None:
 
     signature = measure("node signature", speed.signature)
     midgame = measure("midgame search", speed.midgame_rate)
+    midgame_network = measure("midgame search, network", lambda: speed.midgame_rate("network"))
     one = measure("FFO 40-44, one thread", speed.ffo)
+    learned = measure("FFO 40-44, moves ordered by the network", lambda: speed.ffo(order="network"))
     threads = os.cpu_count() or 1
     every = measure(f"FFO 40-44, {threads} threads", lambda: speed.ffo(threads))
     counts = {10: 20_000, 12: 4_000, 14: 800, 16: 128}
@@ -136,16 +138,21 @@ def search(as_json: Json = False) -> None:
         for empties, count in counts.items()
     }
     nodes, seconds = sum(p["nodes"] for p in one), sum(p["seconds"] for p in one)
+    learned_nodes, learned_seconds = sum(p["nodes"] for p in learned), sum(p["seconds"] for p in learned)
     seconds_every = sum(p["seconds"] for p in every)
     result = {
         "cpu": machine.cpu_name(),
         "versions": machine.versions("numpy", "numba", "llvmlite"),
         "signature": signature,
         "midgame_nodes_per_second": midgame,
+        "midgame_network_nodes_per_second": midgame_network,
         "endgame_nodes_per_second": nodes / seconds,
         "ffo": one,
         "ffo_nodes": nodes,
         "ffo_seconds": seconds,
+        "ffo_network": learned,
+        "ffo_network_nodes": learned_nodes,
+        "ffo_network_seconds": learned_seconds,
         "ffo_all_threads": every,
         "threads": threads,
         "thread_speedup": seconds / seconds_every,
@@ -154,12 +161,18 @@ def search(as_json: Json = False) -> None:
     rows = [
         ("signature", f"{signature:,} nodes"),
         ("midgame, six-factor to depth 8, one thread", f"{midgame / 1e6:.2f} million nodes/s"),
+        ("midgame, network to depth 8, one thread", f"{midgame_network / 1e6:.2f} million nodes/s"),
         ("endgame, one thread", f"{nodes / seconds / 1e6:.1f} million nodes/s"),
         *(
             (f"FFO {p['problem']}: {p['score']:+d}", f"{p['nodes'] / 1e6:.1f} million nodes, {p['seconds']:.2f} s")
             for p in one
         ),
         ("FFO 40-44 together", f"{nodes / 1e6:.0f} million nodes, {seconds:.1f} s"),
+        (
+            "FFO 40-44, moves ordered by the network",
+            f"{learned_nodes / 1e6:.0f} million nodes, {learned_seconds:.1f} s, "
+            f"{learned_nodes / learned_seconds / 1e6:.1f} million nodes/s",
+        ),
         (f"FFO 40-44 on {threads} threads", f"{seconds_every:.1f} s ({seconds / seconds_every:.2f}x)"),
         *(
             (f"exact labels at {empties} empties, all cores", f"{rate:,.0f} a second")

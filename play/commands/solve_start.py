@@ -22,11 +22,18 @@ CHECKPOINT_FORMAT = "reversi-solve-1"
 
 
 def solve_from_start(
-    size: int, variant: str, threads: int, megabytes: float, checkpoint: str | None, minutes: float, as_json: bool
+    size: int,
+    variant: str,
+    threads: int,
+    megabytes: float,
+    order: str | None,
+    checkpoint: str | None,
+    minutes: float,
+    as_json: bool,
 ) -> None:
     """Run, or resume, the job; print the value for black, who moves first."""
     rules = Rules(size, variant)  # type: ignore[arg-type]
-    job = _Job(rules, threads, megabytes, Path(checkpoint) if checkpoint else None)
+    job = _Job(rules, threads, megabytes, order, Path(checkpoint) if checkpoint else None)
     job.run(60 * minutes)
     result = job.result()
     if as_json:
@@ -45,10 +52,12 @@ def solve_from_start(
 class _Job:
     """The solver at work in a thread of its own, watched from here."""
 
-    def __init__(self, rules: Rules, threads: int, megabytes: float, checkpoint: Path | None) -> None:
+    def __init__(
+        self, rules: Rules, threads: int, megabytes: float, order: str | None, checkpoint: Path | None
+    ) -> None:
         self.rules, self.checkpoint = rules, checkpoint
         self.table = Table(megabytes)
-        self.solver = Solver(rules, threads=threads, table=self.table)
+        self.solver = Solver(rules, threads=threads, table=self.table, evaluator=order)
         self.solution: Solution | None = None
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}

@@ -25,6 +25,7 @@ from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
 from search.core.busy import is_busy, set_busy, set_free
+from search.core.evaluate import evaluate, evaluator
 from search.core.table import NO_MOVE, bucket_of, lower_of, move_of, probe, second_move_of, store, upper_of
 
 #: Worst value a search can return; no score is as bad.
@@ -42,6 +43,11 @@ SHARE_EMPTIES = 11
 ABANDON_EMPTIES = 12
 #: From so many empties on, a search by evaluation may have left a hint which move to try first.
 HINT_EMPTIES = 12
+
+#: What one disc of an evaluator's value counts in a move's rank, where a reply counts 18.
+VALUE_RANK = 10.0
+#: From so many empties on, an evaluator's value counts in the ranks, if there is one.
+RANK_EMPTIES = 12
 
 #: Room in a list of moves; no board is known, reachable or not, with more than 35.
 MOST_MOVES = 40
@@ -68,6 +74,7 @@ SOLVER = np.dtype(
         ("upper", np.int64),
         ("hints", np.int64),  # address of another table whose moves are worth trying first; 0: none
         ("hints_mask", np.int64),
+        ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
         ("turned", np.uint64, (64, MOST_MOVES)),
@@ -76,6 +83,16 @@ SOLVER = np.dtype(
     ],
     align=True,
 )
+
+#: A record without weights: moves are ranked without an evaluator.
+NO_EVALUATOR = np.dtype([("no_evaluator", np.int64)])
+
+
+@evaluator(NO_EVALUATOR)
+def no_value(net, own, opp):
+    """Stands in for an evaluator; `rank_empties` keeps it from being asked."""
+    return 0.0
+
 
 QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
 NEIGHBOURS = np.array(
@@ -305,7 +322,7 @@ def best_possible(work, own, opp):
 
 
 @kernel
-def list_moves(work, own, opp, moves, count, first, second):
+def list_moves(work, net, own, opp, moves, count, first, second):
     """Write the moves with their ranks (lowest first to be searched) into the lists of this level; their number."""
     empties = work.playable & ~(own | opp)
     odd = odd_squares(empties)
@@ -330,6 +347,8 @@ def list_moves(work, own, opp, moves, count, first, second):
             else:
                 rank -= 4 if bit & odd else 0
                 rank += 6 * popcount(neighbours(child_opp) & empties & ~bit)
+            if count >= work.rank_empties:
+                rank += np.int64(VALUE_RANK * evaluate(net, child_own, child_opp))
         work.turned[count, listed], work.square[count, listed], work.rank[count, listed] = turned, sq, rank
         listed += 1
     return listed
@@ -386,7 +405,7 @@ def answered_above(work, count):
 
 
 @kernel
-def null_window(work, own, opp, alpha, count):
+def null_window(work, net, own, opp, alpha, count):
     """Is the value above *alpha*? A lower bound of it if so, an upper bound if not."""
     if count <= PARITY_EMPTIES:
         return few_empties(work, own, opp, alpha, count)
@@ -403,7 +422,7 @@ def null_window(work, own, opp, alpha, count):
     if moves == NO_SQUARE:
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return _over(work, own, opp)
-        return -null_window(work, opp, own, -alpha - 1, count)
+        return -null_window(work, net, opp, own, -alpha - 1, count)
     bucket = bucket_of(own, opp, work.bucket_mask)
     data = probe(work.table, bucket, own, opp)
     first, second = NO_MOVE, NO_MOVE
@@ -416,7 +435,7 @@ def null_window(work, own, opp, alpha, count):
     if first == NO_MOVE and work.hints and count >= HINT_EMPTIES:
         hint = probe(work.hints, bucket_of(own, opp, work.hints_mask), own, opp)
         first, second = (move_of(hint), second_move_of(hint)) if hint else (NO_MOVE, NO_MOVE)
-    listed = list_moves(work, own, opp, moves, count, first, second)
+    listed = list_moves(work, net, own, opp, moves, count, first, second)
     if count >= LOOK_AHEAD_EMPTIES:
         bound = refuting_child(work, own, opp, count, listed, alpha)
         if bound > alpha:
@@ -446,14 +465,16 @@ def null_window(work, own, opp, alpha, count):
             later |= ONE << np.uint64(i)
             continue
         slot = set_busy(work.busy, child_own, child_opp) if shares else np.int64(-1)
-        value = -null_window(work, child_own, child_opp, -alpha - 1, count - 1)
+        value = -null_window(work, net, child_own, child_opp, -alpha - 1, count - 1)
         while work.abandon == count and not work.stop:  # another thread has answered this very question
             work.abandon = 0
             bound = answer(work, own, opp, alpha)
             if bound > WORST:
                 set_free(work.busy, slot)
                 return bound
-            value = -null_window(work, child_own, child_opp, -alpha - 1, count - 1)  # its answer is overwritten: go on
+            value = -null_window(
+                work, net, child_own, child_opp, -alpha - 1, count - 1
+            )  # its answer is overwritten: go on
         set_free(work.busy, slot)
         if work.stop or work.abandon:  # the value is void
             return alpha
@@ -467,7 +488,7 @@ def null_window(work, own, opp, alpha, count):
 
 
 @kernel
-def close_in(work, own, opp, guess):
+def close_in(work, net, own, opp, guess):
     """Narrow ``work.lower`` and ``work.upper`` around the value by null-window searches from *guess* on until they meet.
 
     All scores are even (discs and given-away empties fill an even board), so that a window above an odd number splits
@@ -478,7 +499,7 @@ def close_in(work, own, opp, guess):
     test = guess + (guess & 1)
     while work.lower < work.upper:
         test = min(max(test, work.lower + 2), work.upper)
-        value = null_window(work, own, opp, test - 1, count)
+        value = null_window(work, net, own, opp, test - 1, count)
         if work.stop:
             return
         if value >= test:
@@ -490,18 +511,18 @@ def close_in(work, own, opp, guess):
 
 
 @kernel
-def solve_one(works, own, opp, guess):
+def solve_one(works, nets, own, opp, guess):
     """`close_in` with the first of *works*, whose bounds are the window asked for and, afterwards, the answer."""
-    close_in(works[0], own, opp, guess)
+    close_in(works[0], nets[0], own, opp, guess)
 
 
 @kernel
-def solve_many(works, own, opp, scores):
+def solve_many(works, nets, own, opp, scores):
     """Solve many positions one after the other."""
-    work = works[0]
+    work, net = works[0], nets[0]
     for i in range(own.size):
         work.lower, work.upper = -work.squares, work.squares
-        close_in(work, own[i], opp[i], 0)
+        close_in(work, net, own[i], opp[i], 0)
         scores[i] = work.lower
 
 
@@ -514,25 +535,25 @@ def table_move(works, own, opp):
 
 
 @kernel
-def move_worth(works, own, opp, score):
+def move_worth(works, nets, own, opp, score):
     """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
-    work = works[0]
+    work, net = works[0], nets[0]
     work.abandon = 0  # it may have been stopped while it was on its way back
     first = table_move(works, own, opp)
     moves = legal_moves(own, opp, work.playable)
     count = work.squares - popcount(own | opp)
-    if first != NO_MOVE and _is_worth(work, own, opp, first, score, count):
+    if first != NO_MOVE and _is_worth(work, net, own, opp, first, score, count):
         return first
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
-        if sq != first and _is_worth(work, own, opp, sq, score, count):
+        if sq != first and _is_worth(work, net, own, opp, sq, score, count):
             return sq
     return NO_MOVE
 
 
 @kernel
-def _is_worth(work, own, opp, sq, score, count):
+def _is_worth(work, net, own, opp, sq, score, count):
     turned = flips(sq, own, opp)
     child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-    return -null_window(work, child_own, child_opp, 1 - score, count - 1) >= score and not work.stop
+    return -null_window(work, net, child_own, child_opp, 1 - score, count - 1) >= score and not work.stop

@@ -224,6 +224,9 @@ def test_bad_thread_counts_are_named(threads):
 # --- stability cut-offs ---------------------------------------------------------------------------
 
 
+NO_NET = np.zeros(1, endgame.NO_EVALUATOR)
+
+
 @njit
 def _best_possible(works, own, opp):
     bounds = np.empty(own.size, np.int64)
@@ -233,9 +236,9 @@ def _best_possible(works, own, opp):
 
 
 @njit
-def _null_window(works, own, opp, alpha, count):
+def _null_window(works, nets, own, opp, alpha, count):
     works[0].nodes = 0
-    return endgame.null_window(works[0], own, opp, alpha, count), works[0].nodes
+    return endgame.null_window(works[0], nets[0], own, opp, alpha, count), works[0].nodes
 
 
 @every_game
@@ -251,7 +254,7 @@ def test_stability_bounds_hold_and_cut_in_both_games(rules):
     triggered = 0
     for i in np.flatnonzero((empties > endgame.PARITY_EMPTIES) & (bounds < rules.square_count)):
         if bounds[i] >= endgame.STABILITY_FROM[empties[i]]:
-            bound, nodes = _null_window(works, own[i], opp[i], bounds[i], empties[i])
+            bound, nodes = _null_window(works, NO_NET, own[i], opp[i], bounds[i], empties[i])
             assert (bound, nodes) == (bounds[i], 1)
             triggered += 1
     assert triggered > 5 or rules.size == 4
@@ -439,3 +442,18 @@ def test_bounds_can_be_watched_while_solving():
     thread.join()
     assert -64 <= lower < upper <= 64
     assert nodes > 1000
+
+
+def test_an_evaluator_changes_the_order_and_never_the_value():
+    """With any evaluator, also one that ranks moves badly, the scores are those of the plain solver."""
+    rules = Rules(6)
+    own, opp = endgames(rules, 12, 15, seed=11)
+    plain, helped = Solver(rules, table=Table(4)), Solver(rules, table=Table(4), evaluator="discs")
+    nodes = {plain: 0, helped: 0}
+    for a, b in zip(own, opp, strict=True):
+        position = Position(rules, int(a), int(b))
+        solutions = {solver: solver.solve(position) for solver in nodes}
+        assert solutions[plain].score == solutions[helped].score
+        for solver, solution in solutions.items():
+            nodes[solver] += solution.nodes
+    assert nodes[plain] != nodes[helped]

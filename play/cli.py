@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, evaluate, label, match, perft, solve
+from play.commands import analyse, bench, evaluate, exam, label, match, perft, solve, train
 from reversi_env.errors import ReversiError
 
 app = typer.Typer(
@@ -26,7 +26,9 @@ app.command("match")(match.match)
 app.command("analyse", context_settings={"ignore_unknown_options": True})(analyse.analyse)
 app.command("solve")(solve.solve)
 app.command("evaluate")(evaluate.evaluate)
+app.command("exam")(exam.exam)
 app.command("label")(label.label)
+app.command("train")(train.train)
 app.command("perft")(perft.perft)
 app.add_typer(bench.app, name="bench")
 

@@ -7,10 +7,12 @@ makes it best, by least squares through the origin on these very positions: it i
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +181,9 @@ class ExactScores:
         except (OSError, ValueError, EOFError):
             entries = None
         if entries is None or entries.dtype != _ENTRY:
-            raise ExamError(f"file {str(self.path)!r} cannot be read: expected exact scores; delete it to solve them again")
+            raise ExamError(
+                f"file {str(self.path)!r} cannot be read: expected exact scores; delete it to solve them again"
+            )
         keys = zip(entries["own"].tolist(), entries["opp"].tolist(), strict=True)
         return dict(zip(keys, entries["score"].tolist(), strict=True))
 
@@ -192,8 +196,6 @@ class ExactScores:
 
 
 def _npy(array: np.ndarray) -> bytes:
-    import io
-
     stream = io.BytesIO()
     np.save(stream, array, allow_pickle=False)
     return stream.getvalue()
@@ -215,7 +217,7 @@ def greedy_moves(evaluator: Any, own: np.ndarray, opp: np.ndarray, rules: Rules)
     children = batch.expand(own, opp, rules)
     values = evaluator.static_values(children.own, children.opp, rules)
     over = batch.is_over(children.own, children.opp, rules)
-    values[over] = rules.sign * batch.final_scores(children.own[over], children.opp[over], rules)
+    values[over] = batch.final_scores(children.own[over], children.opp[over], rules)
     order = np.lexsort((children.square, values, children.parent))  # the lowest for the opponent first
     chosen = order[np.searchsorted(children.parent[order], np.arange(own.size))]
     return children.own[chosen], children.opp[chosen]
@@ -248,11 +250,11 @@ def examine(
     papers, marks = [], []
     for number in empties:
         own, opp = sample(files, number, max(2, round(SHARES.get(number, 1) * positions)), seed)
-        exact = truth.of(own, opp, lambda done, total, e=number: progress(f"{e} empties", done, total))  # type: ignore[misc]
+        exact = truth.of(own, opp, partial(progress, f"{number} empties"))
         papers.append(Paper(number, own.size, float(np.abs(exact).mean())))
         played = [greedy_moves(judge, own, opp, rules) for judge in judges]
-        moves = [np.concatenate(side) for side in zip(*played, strict=True)]
-        after = truth.of(*moves, lambda done, total, e=number: progress(f"{e} empties, moves", done, total))  # type: ignore[misc]
+        next_own, next_opp = (np.concatenate(side) for side in zip(*played, strict=True))
+        after = truth.of(next_own, next_opp, partial(progress, f"{number} empties, moves"))
         for name, judge, replies in zip(names, judges, np.split(after, len(judges)), strict=True):
             values = judge.static_values(own, opp, rules)
             marks.append(_mark(name, values, exact, exact + replies, number, rules))

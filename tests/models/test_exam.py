@@ -1,0 +1,230 @@
+"""The exam: the sample, the truth and the marks against plain twins; the command, its cache and its plot."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from reversi_env import Position, ReversiError, Rules, batch
+from search import evaluators
+from search.solver import solve, solve_all_moves
+from tests.notation.samples import random_moves, wthor_file, wthor_record
+from train import exam
+from train.charts import LineChart
+from train.exam import ExactScores, ExamError, examine, greedy_moves, least_squares_scale, sample, wthor_files
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    """A folder with two small WTHOR files."""
+    folder = tmp_path_factory.mktemp("data") / "wthor"
+    folder.mkdir()
+    for year in (0, 1):
+        records = [wthor_record(random_moves(Position.initial(), 100 * year + seed)) for seed in range(30)]
+        (folder / f"WTH_200{year}.wtb").write_bytes(wthor_file(*records))
+    return folder
+
+
+def boards(rows):
+    return [(int(own), int(opp)) for own, opp in zip(*rows, strict=True)]
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+
+def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
+    files = wthor_files(games)
+    everything = {pair for path in files for pair in boards(exam.read_wthor(path).positions(8))}
+    one, two, other = (boards(sample(files, 8, 20, seed)) for seed in (1, 1, 2))
+    assert one == two != other
+    assert len(set(one)) == 20
+    assert set(one) <= everything
+    assert all((own | opp).bit_count() == 56 for own, opp in one)
+    assert boards(sample(files, 8, 10, 1)) == one[:10]
+
+
+def test_images_of_one_position_count_once(games):
+    assert len(sample(wthor_files(games), 60, 1)[0]) == 1
+    with pytest.raises(ExamError, match="1 positions with 60 empty squares: expected at least 2"):
+        sample(wthor_files(games), 60, 2)
+
+
+def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
+    assert wthor_files(games) == wthor_files(games.parent)
+    monkeypatch.setenv("REVERSI_DATA", str(games.parent))
+    assert wthor_files() == wthor_files(games)
+    with pytest.raises(ExamError, match=r"no WTHOR files in .*: expected \*.wtb"):
+        wthor_files(tmp_path)
+    monkeypatch.delenv("REVERSI_DATA")
+    with pytest.raises(ExamError, match=r"no games: expected a folder .* --wthor or the variable REVERSI_DATA"):
+        wthor_files()
+
+
+# --- truth ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
+def test_exact_scores_are_those_of_the_solver_and_are_kept(games, tmp_path, monkeypatch, batch_empties):
+    monkeypatch.setattr(exam, "BATCH_EMPTIES", batch_empties)
+    monkeypatch.setattr(exam, "CHUNK", 4)
+    monkeypatch.setattr(exam, "TABLE", 0.1)
+    own, opp = sample(wthor_files(games), 7, 10)
+    seen = []
+    first = ExactScores(Rules(), tmp_path / "cache", threads=1)
+    scores = first.of(own, opp, lambda done, total: seen.append((done, total)))
+    assert scores.tolist() == [solve(Position(Rules(), *pair)).score for pair in boards((own, opp))]
+    assert seen[-1] == (10, 10)
+    again = ExactScores(Rules(), tmp_path / "cache")
+    assert again.of(own, opp, lambda done, total: pytest.fail("solved again")).tolist() == scores.tolist()
+
+
+def test_what_is_solved_is_kept_when_the_rest_is_interrupted(games, tmp_path):
+    own, opp = sample(wthor_files(games), 7, 10)
+
+    def interrupt(done, total):
+        if done == 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ExactScores(Rules(), tmp_path, threads=1).of(own, opp, interrupt)
+    left = []
+    ExactScores(Rules(), tmp_path, threads=1).of(own, opp, lambda done, total: left.append(total))
+    assert left[0] == 4
+
+
+def test_a_damaged_cache_is_named(tmp_path):
+    path = ExactScores(Rules(), tmp_path).path
+    for content in (b"nonsense", b"", b"\x93NUMPY\x01\x00"):
+        path.write_bytes(content)
+        with pytest.raises(ExamError, match=rf"{path.name}' cannot be read: .*delete it"):
+            ExactScores(Rules(), tmp_path)
+
+
+def test_the_cache_is_where_caches_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert ExactScores(Rules(8, "reversed")).path == tmp_path / "reversi-lab" / "exact-8x8-reversed.npy"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert exam.cache_folder().name == "reversi-lab"
+
+
+# --- marks ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_greedy_moves_are_those_of_plain_python(variant):
+    rules, judge = Rules(6, variant), evaluators.get("six-factor")
+    own, opp = batch.random_positions(150, 31, rules, seed=2)
+    kept = ~batch.is_over(own, opp, rules) & (batch.legal_moves(own, opp, rules) != 0)
+    own, opp = own[kept], opp[kept]
+    assert own.size > 20
+    ended = 0
+    for pair, chosen in zip(boards((own, opp)), boards(greedy_moves(judge, own, opp, rules)), strict=True):
+        position, best = Position(rules, *pair), None
+        for action in position.legal_actions():
+            child = position.play(action)
+            ended += child.is_over()
+            value = -child.score() if child.is_over() else -judge.static_value(child)
+            if best is None or value > best[0]:
+                best = value, (child.own, child.opp)
+        assert chosen == best[1]
+    assert ended
+
+
+def test_marks_are_those_of_plain_python(games, tmp_path):
+    files, names = wthor_files(games), ("network", "six-factor", "discs")
+    result = examine(names, files, positions=12, empties=(6, 8), seed=3, scores=ExactScores(Rules(), tmp_path, 1))
+    assert result.names() == names
+    for paper in result.papers:
+        positions = [Position(Rules(), *pair) for pair in boards(sample(files, paper.empties, 12, 3))]
+        exact = [solve(position).score for position in positions]
+        assert (paper.positions, paper.mean_score) == (12, np.mean(np.abs(exact)))
+        for name in names:
+            judge, mark = evaluators.get(name), result.mark(name, paper.empties)
+            values = [judge.static_value(position) for position in positions]
+            scale = 1.0 if name == "network" else np.dot(values, exact) / np.dot(values, values)
+            errors = [abs(min(max(scale * v, -64), 64) - score) for v, score in zip(values, exact, strict=True)]
+            assert mark.scale == pytest.approx(scale)
+            assert mark.error == pytest.approx(np.mean(errors))
+            regrets = [regret(position, judge) for position in positions]
+            assert mark.regret == pytest.approx(np.mean(regrets))
+            assert mark.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
+
+
+def regret(position, judge):
+    values = {}
+    for move in position.legal_moves():
+        child = position.play(move)
+        values[move] = -child.score() if child.is_over() else -judge.static_value(child)
+    exact = solve_all_moves(position)
+    return max(exact.values()) - exact[max(values, key=values.get)]
+
+
+def test_a_scale_is_the_best_one():
+    values, scores = np.array([1.0, -2.0, 3.0]), np.array([3.0, -5.0, 8.0])
+    scale = least_squares_scale(values, scores)
+    assert all(np.sum((s * values - scores) ** 2) > np.sum((scale * values - scores) ** 2) for s in (2.6, 2.8))
+    assert least_squares_scale(np.zeros(3), scores) == 0
+
+
+def test_bad_exams(games, tmp_path):
+    files, scores = wthor_files(games), ExactScores(Rules(), tmp_path)
+    with pytest.raises(ExamError, match="an exam on 6x6: expected 8x8"):
+        examine(("discs",), files, Rules(6), scores=scores)
+    with pytest.raises(ExamError, match="1 positions: expected 2 or more"):
+        examine(("discs",), files, positions=1, scores=scores)
+    with pytest.raises(ReversiError, match="'disks' is unknown"):
+        examine(("disks",), files, scores=scores)
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, json_lines):
+    arguments = ("exam", "--wthor", games, "-e", 6, "-e", 8, "-p", 10, "--cache", tmp_path, "--threads", 1)
+    status, out, _ = reversi(*arguments, "--plot", tmp_path / "errors.svg")
+    assert status == 0
+    assert "mean absolute error" in out
+    assert "gives away" in out
+    assert all(name in out for name in ("network", *evaluators.published(), "always 0"))
+    (result,) = json_lines(*arguments, "--plot", tmp_path / "errors.png")
+    assert [paper["empties"] for paper in result["papers"]] == [6, 8]
+    assert len(result["marks"]) == 2 * (1 + len(evaluators.published()))
+    assert json.dumps(result)
+    tree = ElementTree.parse(tmp_path / "errors.svg")
+    texts = [element.text for element in tree.iter() if element.tag.endswith("text")]
+    assert {"network", "six-factor", "empty squares", "6", "8"} <= set(texts)
+    with Image.open(tmp_path / "errors.png") as image:
+        assert image.size == (1520, 880)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--plot", "errors.pdf"), "plot 'errors.pdf': expected a name that ends in .svg or .png"),
+        (("--wthor", "nowhere"), "no WTHOR files in 'nowhere'"),
+        (("--weights", "nowhere"), "weight file 'nowhere' cannot be read"),
+    ],
+)
+def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, message):
+    given = {"--wthor": str(games), "--cache": str(tmp_path)} | dict([arguments])
+    status, out, err = reversi("exam", *(text for option in given.items() for text in option))
+    assert (status, out) == (2, "")
+    assert message in err
+
+
+def test_charts_refuse_other_formats(tmp_path):
+    with pytest.raises(ReversiError, match=r"expected a name that ends in .svg or .png"):
+        LineChart("", "", "", [1, 2], {"a": [1, 2]}).save(tmp_path / "chart.gif")
+
+
+def test_charts_stay_inside_the_picture(tmp_path):
+    for scale in (0.001, 1, 7, 12345):
+        LineChart("a < b", "x", "y", [1, 2, 3], {"a & b": [0, scale, scale / 2]}).save(tmp_path / "chart.svg")
+        points = [
+            tuple(map(float, point.split(",")))
+            for line in ElementTree.parse(tmp_path / "chart.svg").iter()
+            for point in line.get("points", "").split()
+        ]
+        assert all(0 <= x <= 760 and 0 <= y <= 440 for x, y in points)

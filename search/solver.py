@@ -58,8 +58,8 @@ class Solver:
     """Solves positions of one game to the end, with a table that it keeps between them.
 
     *threads* share the table. An *evaluator*, given as such or by name, helps to order the moves: a network makes the
-    search about a third as large, without a word in the values. `stop` may be called from any thread. `bounds` tells how far the present position's value
-    is known. One position is solved at a time: a second call waits for the first.
+    search about a third as large, and no value depends on it. `stop` may be called from any thread. `bounds` tells how
+    far the present position's value is known. One position is solved at a time: a second call waits for the first.
     """
 
     def __init__(

@@ -26,6 +26,7 @@ from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
 from search.core.busy import is_busy, set_busy, set_free
 from search.core.evaluate import evaluate, evaluator
+from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.table import NO_MOVE, bucket_of, lower_of, move_of, probe, second_move_of, store, upper_of
 
 #: Worst value a search can return; no score is as bad.
@@ -49,8 +50,6 @@ VALUE_RANK = 10.0
 #: From so many empties on, an evaluator's value counts in the ranks, if there is one.
 RANK_EMPTIES = 12
 
-#: Room in a list of moves; no board is known, reachable or not, with more than 35.
-MOST_MOVES = 40
 
 #: All that a thread needs to solve: what is asked, what it may use, what it has counted, and room for its move lists.
 SOLVER = np.dtype(
@@ -77,9 +76,7 @@ SOLVER = np.dtype(
         ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
-        ("turned", np.uint64, (64, MOST_MOVES)),
-        ("square", np.int64, (64, MOST_MOVES)),
-        ("rank", np.int64, (64, MOST_MOVES)),
+        *MOVE_LISTS,
     ],
     align=True,
 )
@@ -349,26 +346,8 @@ def list_moves(work, net, own, opp, moves, count, first, second):
                 rank += 6 * popcount(neighbours(child_opp) & empties & ~bit)
             if count >= work.rank_empties:
                 rank += np.int64(VALUE_RANK * evaluate(net, child_own, child_opp))
-        work.turned[count, listed], work.square[count, listed], work.rank[count, listed] = turned, sq, rank
-        listed += 1
+        listed = add_move(work, count, listed, turned, sq, rank)
     return listed
-
-
-@kernel
-def bring_best(work, count, at, listed):
-    """Exchange move *at* of this level with the best one from there on."""
-    best = at
-    for i in range(at + 1, listed):
-        if work.rank[count, i] < work.rank[count, best]:
-            best = i
-    if best != at:
-        turned, sq, rank = work.turned[count, best], work.square[count, best], work.rank[count, best]
-        work.turned[count, best], work.square[count, best], work.rank[count, best] = (
-            work.turned[count, at],
-            work.square[count, at],
-            work.rank[count, at],
-        )
-        work.turned[count, at], work.square[count, at], work.rank[count, at] = turned, sq, rank
 
 
 @kernel

@@ -16,13 +16,12 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core.evaluate import evaluate
+from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
 
 UNIT = 128
 #: Beyond every value.
 INFINITY = 30_000
-#: Room in a list of moves; no board is known, reachable or not, with more than 35.
-MOST_MOVES = 40
 #: From so much depth on: results are kept in the table …
 TABLE_DEPTH = 2
 #: … moves are ranked by their evaluation, not by mobility alone …
@@ -50,9 +49,7 @@ ENGINE = np.dtype(
         ("cut_slope", np.float64, (64,)),  # deep value = slope * shallow value + shift, with this deviation, in units
         ("cut_shift", np.float64, (64,)),
         ("cut_deviation", np.float64, (64,)),
-        ("turned", np.uint64, (64, MOST_MOVES)),
-        ("square", np.int64, (64, MOST_MOVES)),
-        ("rank", np.int64, (64, MOST_MOVES)),
+        *MOVE_LISTS,
     ],
     align=True,
 )
@@ -91,23 +88,8 @@ def list_moves(work, net, own, opp, moves, level, depth, first, second):
             rank = REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
             if depth >= EVALUATION_RANK_DEPTH:
                 rank += units(evaluate(net, child_own, child_opp), work.squares)
-        work.turned[level, listed], work.square[level, listed], work.rank[level, listed] = turned, sq, rank
-        listed += 1
+        listed = add_move(work, level, listed, turned, sq, rank)
     return listed
-
-
-@kernel
-def bring_best(work, level, at, listed):
-    """Exchange move *at* of this level with the best one from there on."""
-    best = at
-    for i in range(at + 1, listed):
-        if work.rank[level, i] < work.rank[level, best]:
-            best = i
-    if best != at:
-        turned, sq, rank = work.turned[level, best], work.square[level, best], work.rank[level, best]
-        work.turned[level, best], work.square[level, best] = work.turned[level, at], work.square[level, at]
-        work.rank[level, best] = work.rank[level, at]
-        work.turned[level, at], work.square[level, at], work.rank[level, at] = turned, sq, rank
 
 
 @kernel

@@ -1,0 +1,44 @@
+"""Lists of moves, one a level, inside the record of a searching thread: no array is made while it searches.
+
+A level is a number of empty squares, which no two positions on the way to a leaf share. Each entry has the discs turned,
+the square, and a rank: the lower, the earlier it is searched. Moves are brought forward one by one as they are needed,
+since most positions are done with after the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reversi_env.core.compiling import kernel
+
+#: Room in a list of moves; no board is known, reachable or not, with more than 35.
+MOST_MOVES = 40
+#: The fields that a record needs to hold the lists.
+MOVE_LISTS: list[Any] = [
+    ("turned", np.uint64, (64, MOST_MOVES)),
+    ("square", np.int64, (64, MOST_MOVES)),
+    ("rank", np.int64, (64, MOST_MOVES)),
+]
+
+
+@kernel
+def add_move(work, level, listed, turned, sq, rank):
+    """Write a move behind the *listed* ones of its level; how many there are now."""
+    work.turned[level, listed], work.square[level, listed], work.rank[level, listed] = turned, sq, rank
+    return listed + 1
+
+
+@kernel
+def bring_best(work, level, at, listed):
+    """Exchange move *at* of this level with the best one from there on."""
+    best = at
+    for i in range(at + 1, listed):
+        if work.rank[level, i] < work.rank[level, best]:
+            best = i
+    if best != at:
+        turned, sq, rank = work.turned[level, best], work.square[level, best], work.rank[level, best]
+        work.turned[level, best], work.square[level, best] = work.turned[level, at], work.square[level, at]
+        work.rank[level, best] = work.rank[level, at]
+        work.turned[level, at], work.square[level, at], work.rank[level, at] = turned, sq, rank

@@ -1,0 +1,182 @@
+"""Any torch module as an evaluator inside alpha-beta: the slower path, for networks that the search has no kernel for.
+
+A call of a module costs far more than a position does, so positions go to it in batches: all children of a node at once,
+which gives the values of the leaves at the last ply and the order of the moves before it. Some ten thousand positions a
+second, where a compiled network makes millions.
+
+>>> module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2 * 6 * 6, 1))
+>>> agent = TorchAgent(TorchEvaluator(module, Rules(6)), depth=2)
+>>> start = Position.initial(Rules(6))
+>>> agent.choose(start) in start.legal_actions()
+True
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor, nn
+
+from models.boards import board_tensor, planes
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.errors import shown
+from search.limits import MoveValue, SearchResult
+from search.solver import Solver
+from search.table import Table
+
+#: Positions that go through the module at once, at most.
+BATCH = 4096
+Boards = NDArray[np.uint64]
+
+
+def board_planes(own: Tensor, opp: Tensor, size: int) -> Tensor:
+    """``(n, 2, size, size)`` of 0 and 1, float32: own discs, opponent's discs; int64 tensors of boards go in."""
+    frame = torch.stack([planes(own), planes(opp)], dim=1).view(-1, 2, 8, 8)
+    rim = (8 - size) // 2
+    return frame[:, :, rim : rim + size, rim : rim + size].to(torch.float32)
+
+
+class TorchEvaluator:
+    """Values of positions of one game, in discs for the side to move, by a module.
+
+    With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs (`board_planes`) to n
+    values, with ``"boards"`` two int64 tensors of boards (as `PatternNet` does). Its outputs times *scale* are discs: give
+    the number of squares for a value head between -1 and 1. The module is used as it is, in evaluation mode.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        rules: Rules | None = None,
+        *,
+        inputs: Literal["planes", "boards"] = "planes",
+        scale: float = 1.0,
+        device: str | torch.device = "cpu",
+        name: str = "torch",
+    ) -> None:
+        if inputs not in ("planes", "boards"):
+            raise ReversiError(f"inputs={shown(inputs)}: expected 'planes' or 'boards'")
+        self.module, self.rules, self.name = module.to(device).eval(), rules or Rules(), name
+        self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
+
+    def static_value(self, position: Position) -> float:
+        """Value of the position, no search. Of a finished game, ask the rules."""
+        return float(self.static_values([position.own], [position.opp], position.rules)[0])
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        if rules is not None and (rules.size, rules.variant) != (self.rules.size, self.rules.variant):
+            raise ReversiError(f"positions of {rules}: expected those of {self.rules}")
+        own, opp = batch.checked_boards(np.asarray(own, np.uint64), np.asarray(opp, np.uint64), self.rules)
+        parts = [self._outputs(own[i : i + BATCH], opp[i : i + BATCH]) for i in range(0, own.size, BATCH)]
+        limit = self.rules.square_count - 0.5
+        return np.clip(self._scale * np.concatenate([np.zeros(0), *parts]), -limit, limit)
+
+    def _outputs(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
+        mine, theirs = (board_tensor(side).to(self._device) for side in (own, opp))
+        with torch.inference_mode():
+            if self._inputs == "boards":
+                values = self.module(mine, theirs)
+            else:
+                values = self.module(board_planes(mine, theirs, self.rules.size))
+        if values.numel() != own.size:
+            raise ReversiError(f"a module's output of shape {tuple(values.shape)}: expected {own.size} values")
+        return values.reshape(-1).to("cpu", torch.float64).numpy()
+
+
+class TorchAgent:
+    """Alpha-beta to *depth* plies over a `TorchEvaluator`, and exact play from *exact* empty squares on; a player.
+
+    A pass uses up no depth. With *seed* the moves are shuffled first, so that equally good ones are drawn by lot.
+    """
+
+    def __init__(self, evaluator: TorchEvaluator, depth: int = 2, *, exact: int = 10, seed: int | None = None) -> None:
+        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
+            raise ReversiError(f"depth={shown(depth)}: expected a whole number of 1 or more")
+        self.evaluator, self.depth, self.exact = evaluator, depth, exact
+        self._ties = None if seed is None else np.random.default_rng(seed)
+        self._solver: Solver | None = None
+        self._nodes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solver": None}  # a copy makes its own when it first needs one
+
+    def choose(self, position: Position) -> int:
+        """The best action."""
+        move = self.search(position).move
+        return position.rules.action_from_name(move if move is not None else "pass")
+
+    def search(self, position: Position) -> SearchResult:
+        """The best move with its value; the values of the others are those of all moves that are no better than it."""
+        began, rules = perf_counter(), position.rules
+        if (rules.size, rules.variant) != (self.evaluator.rules.size, self.evaluator.rules.variant):
+            raise ReversiError(f"position of {rules}: expected one of {self.evaluator.rules}")
+        if position.is_over():
+            return SearchResult(None, float(position.score()), 0, True, (), 0, 0.0, ())
+        if position.empties <= self.exact and not position.must_pass():
+            solution = self._solve(position)
+            line = solution.pv
+            return SearchResult(
+                solution.move, solution.score, position.empties, True, line, solution.nodes, solution.seconds, ()
+            )
+        self._nodes = 1
+        squares, own, opp, values = self._ordered(np.uint64(position.own), np.uint64(position.opp), self._ties)
+        if squares[0] == PASS_SQUARE:
+            values = np.array([-self._negamax(own[0], opp[0], -np.inf, np.inf, self.depth)])
+        elif self.depth > 1:  # otherwise the values of the moves are there already
+            values = self._searched(own, opp)
+        best = int(np.argmax(values))
+        names = [rules.name_of(rules.action_of(int(sq))) if sq != PASS_SQUARE else "pass" for sq in squares]
+        moves = tuple(MoveValue(name, float(value)) for name, value in zip(names, values, strict=True))
+        elapsed = perf_counter() - began
+        return SearchResult(
+            names[best], float(values[best]), self.depth, False, (names[best],), self._nodes, elapsed, moves
+        )
+
+    def _solve(self, position: Position) -> Any:
+        if self._solver is None:
+            self._solver = Solver(position.rules, table=Table(16))
+        return self._solver.solve(position)
+
+    def _searched(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
+        """Values of the root's children for the side to move at the root; an upper bound for all but the best."""
+        values = np.full(own.size, -np.inf)
+        for i in range(own.size):
+            values[i] = -self._negamax(own[i], opp[i], -np.inf, -values[:i].max(initial=-np.inf), self.depth - 1)
+        return values
+
+    def _negamax(self, own: np.uint64, opp: np.uint64, alpha: float, beta: float, depth: int) -> float:
+        """Value for the side to move if it lies between the bounds; otherwise a bound."""
+        self._nodes += 1
+        if batch.is_over([own], [opp], self.evaluator.rules)[0]:
+            return float(batch.final_scores([own], [opp], self.evaluator.rules)[0])
+        squares, owns, opps, values = self._ordered(own, opp)
+        if squares[0] == PASS_SQUARE:
+            return -self._negamax(owns[0], opps[0], -beta, -alpha, depth)
+        if depth == 1:
+            return float(values.max())
+        best = -np.inf
+        for child_own, child_opp in zip(owns, opps, strict=True):
+            best = max(best, -self._negamax(child_own, child_opp, -beta, -max(alpha, best), depth - 1))
+            if best >= beta:
+                break
+        return best
+
+    def _ordered(
+        self, own: np.uint64, opp: np.uint64, ties: np.random.Generator | None = None
+    ) -> tuple[np.ndarray, Boards, Boards, NDArray[np.float64]]:
+        """Squares, children (own, opp) and their values for the side to move here, best first: one batch for the module."""
+        rules = self.evaluator.rules
+        children = batch.expand([own], [opp], rules)
+        self._nodes += children.own.size
+        over = batch.is_over(children.own, children.opp, rules)
+        values = -batch.final_scores(children.own, children.opp, rules).astype(np.float64)
+        values[~over] = -self.evaluator.static_values(children.own[~over], children.opp[~over])
+        order = np.arange(values.size) if ties is None else ties.permutation(values.size)
+        order = order[np.argsort(-values[order], kind="stable")]
+        return children.square[order], children.own[order], children.opp[order], values[order]

@@ -1,89 +1,87 @@
-"""The whole loop from nothing to an evaluator: solve endgames, learn them, search from earlier positions into what is
-learnt, learn those, and so on back to the opening.
+"""The whole loop from nothing to an evaluator: solved endgames first, then back to the opening, stage by stage.
 
 Perfect play is a fixed point of search: the value of a position is the best of its successors' negated values. So truth
-is carried backwards: a stage labels positions a few plies before those already learnt by a search that ends in them. No
-game of anyone else is used. Every stage leaves its labels and its weights in the run's folder and is skipped when they
-are there, so that a run that was stopped in any way goes on with the stage it was in.
+is carried backwards: a stage labels positions a few plies before those already learnt by a search that ends in them, and
+learns them. No game of anyone else is used. Every stage leaves its labels and its weights in the run's folder and is skipped
+when they are there, and a fit goes on after its last epoch: a run that was stopped in any way goes on where it was, and ends
+with the same weights.
 """
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.compiled import quantised
+from models.core.pattern_value import UNITS
 from models.files import PatternWeights, read_weights, write_atomically
 from models.pattern_net import PatternNet
 from models.patterns import EMPTIES_A_PHASE
 from reversi_env import Rules
+from reversi_env.errors import shown
 from reversi_env.rules import Variant
-from train.fit import Epoch, FitOptions, FitReport, fit
+from train.errors import TrainError
+from train.fit import Epoch, FitReport, fit
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.sampling import sample_block
+from train.stages import Stage, stages_of
 
 #: Who plays the games of the first stage, when there is no network yet.
 FIRST_PLAYER = "six-factor"
-#: How the games are played: short random beginnings, small errors, some large ones. Positions of strong play are what the
-#: network will be asked about; the others are what a search meets on the way.
-GAMES: dict[str, Any] = {
-    "noise": (0.0, 0.0, 0.02, 0.05, 0.1),
-    "heat": (0.5, 1.0, 2.0, 4.0),
-    "prefixes": (4, 8, 12, 20, 40),
-    "random_share": 0.03,
-}
 #: Phases this many empties below a stage take part in its fit.
 OVERLAP = 4
+#: Where a folder keeps the options of its run.
+RUN = "run.json"
+LOG = "log.csv"
 
 
 @dataclass(frozen=True)
-class Stage:
-    """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
+class BootstrapOptions:
+    """What to learn, and from how much.
 
-    ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
-    from the weights of the phase below.
+    * ``size``, ``variant``: the game.
+    * ``scale``: multiplies the numbers of positions of all stages. 1 is meant for a GPU and many cores; on two cores
+      0.02 takes minutes on 6x6.
+    * ``seed``: of the games and of the fits.
+    * ``stages``: other stages than those of the size.
     """
 
-    low: int
-    high: int
-    count: int
-    depth: int = 0
-    joint: bool = False
-    fit: FitOptions = FitOptions()
+    size: int = 8
+    variant: Variant = "normal"
+    scale: float = 1.0
+    seed: int = 0
+    stages: tuple[Stage, ...] | None = None
+
+    def __post_init__(self) -> None:
+        Rules(self.size, self.variant)  # refuses a game that does not exist
+        if not isinstance(self.scale, (int, float)) or not 1e-6 <= self.scale <= 1000:
+            raise TrainError(f"scale={shown(self.scale)}: expected a number from 0.000001 to 1000")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
+            raise TrainError(f"seed={shown(self.seed)}: expected a whole number from 0 to {(1 << 32) - 1}")
+        if self.stages is None:
+            object.__setattr__(self, "stages", stages_of(self.size, self.scale))
+        if not self.stages:
+            raise TrainError("no stages: expected one or more")
 
     @property
-    def name(self) -> str:
-        """Such as ``exact-1-14``."""
-        kind = f"depth{self.depth}" if self.depth else "exact"
-        return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
+    def all_stages(self) -> tuple[Stage, ...]:
+        """The stages in order."""
+        return self.stages or ()
 
-
-def stages_of(size: int, scale: float = 1.0) -> tuple[Stage, ...]:
-    """The stages for a board; *scale* multiplies the numbers of positions."""
-
-    def stage(low: int, high: int, thousands: float, depth: int = 0, **more: Any) -> Stage:
-        return Stage(low, high, max(100 * (high - low + 1), int(1000 * scale * thousands)), depth, **more)
-
-    if size == 4:
-        return (stage(1, 9, 2, fit=FitOptions(batch=256)),)
-    exact, last = (14, 50) if size == 8 else (13, 25)
-    few, joint = FitOptions(epochs=12, batch=1 << 13), FitOptions(epochs=10, rate=0.01, blur=1.0)
-    backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
-    return (
-        stage(1, exact - 2, 1200),
-        stage(8, exact, 5600),
-        *backwards,
-        stage(exact + 1, last, 360, 6, joint=True, fit=joint),
-    )
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return json.loads(json.dumps(asdict(self)))
 
 
 @dataclass(frozen=True)
@@ -101,26 +99,40 @@ class Progress:
 class Bootstrap:
     """One run in one folder.
 
-    *device* is where labels are solved and the network is fitted (``cpu`` or ``cuda``); searches run on *threads* cores.
+    *device* is where labels are solved and the network is fitted (``cpu`` or ``cuda``); searches run on *threads* cores. The
+    folder remembers the options; others raise a `TrainError`.
     """
 
     def __init__(
         self,
         folder: Path,
-        size: int = 8,
-        variant: Variant = "normal",
+        options: BootstrapOptions,
         *,
-        stages: Sequence[Stage] | None = None,
         device: str = "cpu",
         threads: int | None = None,
-        seed: int = 0,
         progress: Callable[[Progress], None] = lambda step: None,
     ) -> None:
-        self.folder, self.rules = folder, Rules(size, variant)
-        self.stages = tuple(stages_of(size) if stages is None else stages)
-        self.device, self.threads, self.seed, self.progress = device, threads, seed, progress
-        self.net = PatternNet(size)
+        self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
+        self.stages, self.seed = options.all_stages, options.seed
+        self.device, self.threads, self.progress = device, threads, progress
+        self.net = PatternNet(options.size)
         folder.mkdir(parents=True, exist_ok=True)
+        self._check_folder()
+
+    def _check_folder(self) -> None:
+        path, here = self.folder / RUN, {**self.options.as_dict(), "device": self.device}
+        if path.exists():
+            try:
+                there = json.loads(path.read_text("utf-8"))
+                other = next((name for name in here if there[name] != here[name]), None)
+            except (ValueError, LookupError, TypeError) as error:
+                raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what a bootstrap wrote") from None
+            if other is not None:
+                raise TrainError(
+                    f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
+                )
+        else:
+            write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
@@ -128,6 +140,7 @@ class Bootstrap:
             path = self._weights_path(number)
             if path.exists():
                 self._load(path)
+                self._write_log()
                 continue
             began = time.perf_counter()
             labels = self._labels(number, stage)
@@ -143,6 +156,9 @@ class Bootstrap:
                 "error_by_empties": report.error_by_empties,
             }
             self._save(number, figures)
+            self._load(path)  # with rounded weights, as a run that was stopped here would go on
+            self._write_log()
+            self._checkpoint_path(number).unlink(missing_ok=True)
         return self._weights_path(len(self.stages) - 1)
 
     def figures(self) -> list[dict[str, Any]]:
@@ -168,7 +184,7 @@ class Bootstrap:
             block_rows=stage.count,
             labeller="exact" if not stage.depth else f"network:depth={stage.depth},weights={previous}",
             player=network,
-            **GAMES,
+            **stage.games,
         )
         tell = self._teller(number, stage, "sampling", stage.count)
         own, opp = sample_block(options, 0, threads=self.threads, progress=tell)
@@ -193,20 +209,28 @@ class Bootstrap:
 
         if stage.joint:
             parts = [self._read_labels(earlier) for earlier in range(number)]
-            options = replace(stage.fit, seed=self.seed)
-            return fit(self.net, Labels.concatenate([*parts, labels]), options, device=self.device, progress=epoch_done)
+            return self._fit_to(number, stage, Labels.concatenate([*parts, labels]), epoch_done)
         if number:
             near = [self._read_labels(earlier) for earlier in range(number)]
             labels = Labels.concatenate([_above(part, stage.low - OVERLAP) for part in near] + [labels])
-        return self._fit_phases(stage, labels, epoch_done)
+        return self._fit_phases(number, stage, labels, epoch_done)
 
-    def _fit_phases(self, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
+    def _fit_to(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
+        return fit(
+            *(self.net, labels, replace(stage.fit, seed=self.seed)),
+            device=self.device,
+            threads=self.threads,
+            checkpoint=self._checkpoint_path(number),
+            progress=epoch_done,
+        )
+
+    def _fit_phases(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
         """Fit the phases from the stage's lowest on; those below stay as they are, those above follow the highest fitted."""
         weights = self.net.phase_weights()
         span = EMPTIES_A_PHASE[self.rules.size]
         first, last = max(0, stage.low - OVERLAP // 2) // span, stage.high // span
         before, constants_before = weights[:first].clone(), self.net.constant.weight.data[: stage.low].clone()
-        report = fit(self.net, labels, replace(stage.fit, seed=self.seed), device=self.device, progress=epoch_done)
+        report = self._fit_to(number, stage, labels, epoch_done)
         weights = self.net.phase_weights()
         weights[:first] = before.to(weights.device)
         if stage.low > 1:
@@ -222,17 +246,22 @@ class Bootstrap:
         net = self.net.cpu()
         record = {
             "training": "bootstrap",
-            "seed": self.seed,
+            "options": self.options.as_dict(),
             "device": self.device,
-            "stages": [asdict(stage) for stage in self.stages[: number + 1]],
             "figures": [*earlier, figures],
         }
         weights = quantised(net.phase_weights().numpy())
         saved = PatternWeights(self.rules, weights, quantised(net.constants()), record)
         write_atomically(self._weights_path(number), saved.to_bytes())
-        line = json.dumps({"number": number, **figures})
-        with (self.folder / "log.jsonl").open("a") as log:
-            log.write(line + "\n")
+
+    def _write_log(self) -> None:
+        """The figures of all finished stages, a line each."""
+        text = io.StringIO()
+        rows = [{**row, "error_by_empties": json.dumps(row["error_by_empties"])} for row in self.figures()]
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(self.folder / LOG, text.getvalue().encode())
 
     def _load(self, path: Path) -> None:
         self.net = network_of(read_weights(path))
@@ -243,16 +272,15 @@ class Bootstrap:
     def _labels_path(self, number: int) -> Path:
         return self.folder / f"stage-{number:02}-labels.npz"
 
+    def _checkpoint_path(self, number: int) -> Path:
+        return self.folder / f"stage-{number:02}-fit.safetensors"
+
     def _teller(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
         return lambda done: self.progress(Progress(number, len(self.stages), stage.name, doing, done, total))
 
 
 def network_of(saved: PatternWeights) -> PatternNet:
     """The torch module with the weights of a file."""
-    import torch
-
-    from models.core.pattern_value import UNITS
-
     net = PatternNet(saved.rules.size)
     net.phase_weights()[:] = torch.from_numpy(saved.weights.astype(np.float32) / UNITS)
     net.constant.weight.data[:, 0] = torch.from_numpy(saved.constants.astype(np.float32) / UNITS)

@@ -99,5 +99,5 @@ _NUMBERS = (
 
 def preset(size: int, variant: Variant = "normal", **changes: Any) -> FitOptions:
     """Options that did well for a game, with *changes*. Both variants like the same: the patterns are the same."""
-    known: dict[str, Any] = {"epochs": 20} if size == 8 else {"epochs": 15, "rate": 0.05}
+    known: dict[str, Any] = {"epochs": 40, "rate": 0.05, "patience": 15} if size == 4 else {}
     return FitOptions(**{**known, **changes})

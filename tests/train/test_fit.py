@@ -50,14 +50,14 @@ def test_planted_weights_are_found():
     generator = torch.Generator().manual_seed(1)
     for parameter in teacher.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator)
-    blank = label_positions(own, opp, replace(options, labeller="discs:depth=1,exact=0"))
+    blank = label_positions(own, opp, replace(options, labeller="six-factor:depth=1,exact=0"))
     planted = replace(blank, score=values_of(teacher, blank))
     assert np.abs(planted.score).mean() > 2
     net = PatternNet(4)
     report = fit(
         net, planted, FitOptions(epochs=40, batch=64, rate=0.1, decay=0.0, blur=0.0, held_out=0.1, patience=40)
     )
-    assert report.epochs[-1].training_error < 0.05
+    assert report.epochs[-1].training_error < 0.1
     assert report.validation_error < 0.35 * np.abs(planted.score).mean()
     assert np.abs(values_of(net, planted) - planted.score).mean() < 0.3
     assert (report.positions + report.held_out, report.nodes) == (900, report.positions)

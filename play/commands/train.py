@@ -1,0 +1,198 @@
+"""`reversi train`: a network from labels, or from nothing, in a folder that an interruption cannot spoil."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from play.commands.options import Json, Seed, VariantOption, print_json
+from reversi_env.errors import ReversiError
+
+if TYPE_CHECKING:
+    from train.bootstrap import Progress as Step
+    from train.fit import Epoch, FitOptions
+    from train.runs import Trained
+
+Meter = Callable[[str, int, int, str], None]
+
+
+def train(
+    labels: Annotated[str | None, typer.Argument(metavar="[LABELS]", help="Folder that reversi label made.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for weights and logs.")] = None,
+    bootstrap: Annotated[
+        bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
+    ] = False,
+    size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
+    variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
+    scale: Annotated[float | None, typer.Option("--scale", help="Share of the bootstrap's positions.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", "-e", help="Times every position is seen.")] = None,
+    batch: Annotated[int | None, typer.Option("--batch", help="Positions a step.")] = None,
+    rate: Annotated[float | None, typer.Option("--rate", help="Adam's step at the beginning, in discs.")] = None,
+    decay: Annotated[float | None, typer.Option("--decay", help="Weight decay.")] = None,
+    blur: Annotated[float | None, typer.Option("--blur", help="Empties by which phases are blurred.")] = None,
+    held_out: Annotated[float | None, typer.Option("--held-out", help="Share for validation.")] = None,
+    patience: Annotated[int | None, typer.Option("--patience", help="Epochs without a gain before the end.")] = None,
+    loss: Annotated[str | None, typer.Option("--loss", help="plain, or structural: trees of solved positions.")] = None,
+    plies: Annotated[int | None, typer.Option("--plies", help="Depth of these trees.")] = None,
+    seed: Seed = 0,
+    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Train a pattern network and write its weights.
+
+    Example: reversi train labels/10-14 --out runs/first
+
+    Fits a network to labelled positions; options that are not given are those that
+    did well for the game. With --bootstrap there is nothing to begin with: endgames
+    are solved and learnt, earlier positions are searched into what is learnt, and so
+    on back to the opening. --scale 1 of that is for a GPU and many cores.
+
+    Run the same command again to go on after Ctrl-C, or after a crash. The folder
+    has the weights, log.csv and error-by-empties.svg, errors in discs on positions
+    that were held out.
+    """
+    from play.commands.interruptible import INTERRUPTED
+
+    if out is None:
+        raise ReversiError("--out is missing: expected a folder for weights and logs")
+    how_to_fit: dict[str, Any] = {
+        "epochs": epochs,
+        "batch": batch,
+        "rate": rate,
+        "decay": decay,
+        "blur": blur,
+        "held_out": held_out,
+    }
+    how_to_fit |= {"patience": patience, "loss": loss, "plies": plies}
+    of_labels = {name: value for name, value in how_to_fit.items() if value is not None}
+    game = {"size": size, "variant": variant.value if variant else None, "scale": scale}
+    of_bootstrap = {name: value for name, value in game.items() if value is not None}
+    _check_kind(labels, bootstrap, of_labels, of_bootstrap)
+    how: dict[str, Any] = {"command": shlex.join(["reversi", *sys.argv[1:]]), "device": device, "threads": threads}
+    began = perf_counter()
+    try:
+        with _meters() as meter:
+            if bootstrap:
+                trained = _from_nothing(Path(out), {**of_bootstrap, "seed": seed}, how, meter)
+            else:
+                trained = _on_labels(str(labels), Path(out), {**of_labels, "seed": seed}, how, meter)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    _show(trained, perf_counter() - began, as_json)
+
+
+def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], of_bootstrap: dict[str, Any]) -> None:
+    """Labels or a bootstrap, each with its own options."""
+    if bootstrap and labels is not None:
+        raise ReversiError(
+            f"LABELS {labels!r} with --bootstrap: expected one of them; a bootstrap makes its own labels"
+        )
+    if not bootstrap and labels is None:
+        raise ReversiError("LABELS is missing: expected a folder that `reversi label` made, or --bootstrap")
+    wrong = of_labels if bootstrap else of_bootstrap
+    if wrong:
+        option = f"--{next(iter(wrong)).replace('_', '-')}"
+        what = (
+            "is not for --bootstrap: expected it with LABELS" if bootstrap else "is for --bootstrap: expected it there"
+        )
+        raise ReversiError(f"{option} {what}")
+
+
+def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], meter: Meter) -> Trained:
+    from train.fit import preset
+    from train.labels import read_manifest
+    from train.runs import train_on_labels
+
+    manifest = read_manifest(Path(labels)).options
+    options = preset(manifest.size, manifest.variant, **changes)
+
+    def solving(done: int, total: int) -> None:
+        meter("solving successors", done, total, "")
+
+    return train_on_labels(labels, out, options, **how, solving=solving, progress=_epoch_meter(meter, options))
+
+
+def _epoch_meter(meter: Meter, options: FitOptions) -> Callable[[Epoch], None]:
+    def show(epoch: Epoch) -> None:
+        meter("fitting, epochs", epoch.number, options.epochs, f"error {epoch.validation_error:.3f} discs")
+
+    return show
+
+
+def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], meter: Meter) -> Trained:
+    from train.bootstrap import BootstrapOptions
+    from train.runs import train_from_nothing
+
+    def show(step: Step) -> None:
+        meter(f"stage {step.stage + 1}/{step.stages} {step.name}: {step.doing}", step.done, step.total, "")
+
+    return train_from_nothing(out, BootstrapOptions(**changes), **how, progress=show)
+
+
+@contextmanager
+def _meters() -> Iterator[Meter]:
+    """A bar on standard error for whatever is being done, with its rate and the time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[note]}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(what: str, done: int, total: int, note: str) -> None:
+            if what not in tasks:
+                for task in tasks.values():
+                    bar.update(task, visible=False)
+                tasks[what] = bar.add_task(what, total=total, rate="", note="")
+            speed = bar.tasks[tasks[what]].speed
+            bar.update(tasks[what], completed=done, rate=f"{speed:,.3g}/s" if speed else "", note=note)
+
+        yield show
+
+
+def _show(trained: Trained, seconds: float, as_json: bool) -> None:
+    """Where the weights are, how good they are, and how to use them."""
+    if as_json:
+        by_empties = [{"empties": e, "error": error} for e, error in trained.error_by_empties.items()]
+        print_json(
+            {
+                "weights": str(trained.weights),
+                "validation_error": trained.validation_error,
+                "by_empties": by_empties,
+                "positions": trained.positions,
+                "epochs": trained.epochs,
+                "seconds": seconds,
+            }
+        )
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    table.add_column("empties", justify="right")
+    table.add_column("error, discs", justify="right")
+    for empties, error in trained.error_by_empties.items():
+        table.add_row(str(empties), f"{error:.2f}")
+    Console().print(table)
+    print(f"{trained.positions:,} positions, {trained.epochs} epochs, {seconds:.1f} s")
+    print(f"mean error on held-out positions: {trained.validation_error:.2f} discs")
+    print(f"weights: {trained.weights}")
+    game = f"--size {trained.rules.size} --variant {trained.rules.variant}"
+    print(f"use them: reversi match network:depth=4,weights={trained.weights} six-factor:depth=4 {game} --games 20")

@@ -1,0 +1,43 @@
+"""Ending a process with ``kill -9`` at random moments, and starting it again."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+from tests.conftest import REPOSITORY
+
+
+def run_with_kills(arguments, folder, kills, seed, first_sign, longest=1.0):
+    """Start ``python arguments`` in *folder* and kill it, *kills* times: some time after the file *first_sign* is there.
+
+    Then let it finish. How many of the kills met a process that was still running.
+    """
+    moments, met = random.Random(seed), 0
+    for _ in range(kills):
+        job = start(arguments, folder)
+        try:
+            deadline = time.monotonic() + 120
+            while not (folder / first_sign).exists() and job.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            with suppress(subprocess.TimeoutExpired):
+                job.wait(moments.uniform(0, longest))
+        finally:
+            job.kill()
+            _, errors = job.communicate()
+        assert job.returncode in (0, -signal.SIGKILL), errors
+        met += job.returncode != 0
+    job = start(arguments, folder)
+    _, errors = job.communicate(timeout=300)
+    assert job.returncode == 0, errors
+    return met
+
+
+def start(arguments, folder):
+    command, environment = [sys.executable, *map(str, arguments)], {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)

@@ -1,0 +1,165 @@
+"""The bootstrap: small runs from nothing to an evaluator, killed and resumed to the same weights."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from models.boards import board_tensor
+from models.files import read_weights
+from reversi_env import Position, ReversiError, Rules
+from search import evaluators
+from search.batch import search_batch
+from tests.train.kills import run_with_kills
+from train.bootstrap import Bootstrap, BootstrapOptions, network_of
+from train.fit import FitOptions
+from train.runs import train_from_nothing
+from train.stages import Stage, stages_of
+
+FEW = FitOptions(epochs=3, batch=64)
+STAGES = (
+    Stage(1, 5, 400, fit=FEW),
+    Stage(6, 9, 300, 2, fit=FEW),
+    Stage(6, 13, 240, 3, joint=True, fit=replace(FEW, rate=0.01)),
+)
+SMALL_RULES = Rules(6, "reversed")
+SMALL = BootstrapOptions(size=6, variant="reversed", stages=STAGES)
+KILLED = """
+from pathlib import Path
+from tests.train.test_bootstrap import SMALL
+from train.bootstrap import Bootstrap
+Bootstrap(Path("run"), SMALL).run()
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run without interruption: its folder and what it told on the way."""
+    folder, steps = tmp_path_factory.mktemp("whole"), []
+    Bootstrap(folder, SMALL, progress=steps.append).run()
+    return folder, steps
+
+
+def weights_in(folder):
+    return [read_weights(path) for path in sorted(folder.glob("stage-??.safetensors"))]
+
+
+def same_weights(one, other):
+    pairs = zip(weights_in(one), weights_in(other), strict=True)
+    return all((a.weights == b.weights).all() and (a.constants == b.constants).all() for a, b in pairs)
+
+
+def test_every_stage_leaves_labels_weights_and_figures(whole):
+    folder, steps = whole
+    assert [(len(w.record["figures"]), w.rules) for w in weights_in(folder)] == [
+        (k, Rules(6, "reversed")) for k in (1, 2, 3)
+    ]
+    with (folder / "log.csv").open() as log:
+        rows = list(csv.DictReader(log))
+    assert [row["stage"] for row in rows] == ["exact-1-5", "depth2-6-9", "depth3-6-13-joint"]
+    assert [int(row["positions"]) for row in rows] == [400, 300, 240]
+    assert json.loads(rows[0]["error_by_empties"]).keys() <= {"1", "2", "3", "4", "5"}
+    assert not list(folder.glob("*-fit.safetensors"))
+    told = list(dict.fromkeys((step.stage, step.doing) for step in steps))
+    assert told == [(k, doing) for k in range(3) for doing in ("sampling", "labelling", "fitting")]
+    assert all(0 <= step.done <= step.total for step in steps)
+
+
+def test_a_stage_leaves_the_phases_below_alone(whole):
+    first, second, _ = weights_in(whole[0])
+    assert (first.weights[:2] == second.weights[:2]).all()
+    assert (first.constants[:6] == second.constants[:6]).all()
+    assert not (first.weights[3:5] == second.weights[3:5]).all()
+    assert (second.weights[5:] == second.weights[4]).all()  # and above as the highest
+
+
+def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
+    folder, _ = whole
+    with np.load(folder / "stage-01-labels.npz") as saved:
+        own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
+    network = evaluators.get(f"network:weights={folder / 'stage-00.safetensors'}")
+    searched = search_batch(own[~exact], opp[~exact], network, SMALL_RULES, 2)
+    assert (score[~exact] == searched).all()
+    assert (~exact).sum() == 75  # of nine empties: the others are solved
+
+
+def test_the_torch_module_of_a_weight_file(whole):
+    saved = weights_in(whole[0])[-1]
+    net = network_of(saved)
+    position = Position.initial(SMALL_RULES)
+    with torch.no_grad():
+        value = net(*(board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp)))
+    path = sorted(whole[0].glob("stage-??.safetensors"))[-1]
+    assert float(value) == pytest.approx(evaluators.get(f"network:weights={path}").static_value(position), abs=1e-4)
+
+
+def test_stopped_between_and_within_stages(whole, tmp_path):
+    """By an exception out of the progress, at every kind of moment."""
+
+    class StopError(Exception):
+        pass
+
+    for stage, doing in ((0, "labelling"), (0, "fitting"), (1, "sampling"), (1, "fitting"), (2, "fitting")):
+
+        def stop(step, at=(stage, doing)):
+            if (step.stage, step.doing) == at and step.done * 2 >= step.total:
+                raise StopError
+
+        with pytest.raises(StopError):
+            Bootstrap(tmp_path, SMALL, progress=stop).run()
+    Bootstrap(tmp_path, SMALL).run()
+    assert same_weights(whole[0], tmp_path)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_with_the_same_weights(whole, tmp_path):
+    assert run_with_kills(["-c", KILLED], tmp_path, 6, 6, "run/run.json", longest=1.5)
+    assert same_weights(whole[0], tmp_path / "run")
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_the_smallest_board_from_nothing(tmp_path, variant):
+    trained = train_from_nothing(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
+    saved = read_weights(trained.weights)
+    assert saved.rules == Rules(4, variant)
+    assert saved.record.keys() >= {"options", "figures", "command", "version", "commit", "device"}
+    assert trained.error_by_empties.keys() == {1, 2, 3, 4, 5}
+    assert trained.validation_error < 5
+    again = train_from_nothing(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
+    assert again == trained
+
+
+def test_presets_cover_the_game():
+    for size, last in ((4, 5), (6, 25), (8, 50)):
+        stages = stages_of(size, 0.5)
+        covered = {e for stage in stages for e in range(stage.low, stage.high + 1)}
+        assert covered == set(range(1, last + 1))
+        assert len({stage.name for stage in stages}) == len(stages)
+    assert stages_of(8, 2.0)[0].count == 2 * stages_of(8)[0].count
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"size": 5}, "size 5 is not supported"),
+        ({"variant": "misere"}, "variant 'misere' is unknown"),
+        ({"scale": 0}, "scale=0: expected a number from 0.000001 to 1000"),
+        ({"seed": -1}, "seed=-1: expected a whole number from 0"),
+        ({"stages": ()}, "no stages: expected one or more"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ReversiError, match=message):
+        BootstrapOptions(**changes)
+
+
+def test_a_folder_of_another_run(tmp_path):
+    Bootstrap(tmp_path, BootstrapOptions(size=4))
+    with pytest.raises(ReversiError, match="was begun with another seed: expected the same, or another folder"):
+        Bootstrap(tmp_path, BootstrapOptions(size=4, seed=1))
+    (tmp_path / "run.json").write_text("{")
+    with pytest.raises(ReversiError, match="run.json' cannot be read .*: expected what a bootstrap wrote"):
+        Bootstrap(tmp_path, BootstrapOptions(size=4))

@@ -1,0 +1,177 @@
+"""`reversi train`: its files, its output, kills, and its one-line errors."""
+
+import csv
+import json
+import signal
+import sys
+import time
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from models.files import read_weights
+from play import cli
+from search import evaluators
+from tests.train.kills import run_with_kills, start
+from train.labels import LabelOptions, generate
+from train.plots import error_plot
+
+LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
+COMMAND = ("train", "../labels", "--out", "out", "--epochs", 40, "--patience", 40, "--batch", 64)
+SCRIPT = ["-c", "from play.cli import main; main()", *COMMAND]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with labels, in ``labels``."""
+    path = tmp_path_factory.mktemp("training")
+    generate(LABELS, path / "labels")
+    return path
+
+
+@pytest.fixture
+def reversi(monkeypatch, capsys):
+    """Run the command line in this process: (exit status, standard output, standard error)."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def here(folder, tmp_path, monkeypatch):
+    """An empty working folder beside the labels."""
+    path = folder / tmp_path.name
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def files(path):
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def test_the_files_and_the_table(reversi, here):
+    code, out, err = reversi("train", "../labels", "--out", "out", "--epochs", 3, "--held-out", 0.2, "--seed", 4)
+    assert (code, err) == (0, "")
+    (path,) = (here / "out").glob("6x6-reversed-*.safetensors")
+    assert {file.name for file in (here / "out").iterdir()} == {
+        *(path.name, "checkpoint.safetensors", "log.csv", "error-by-empties.svg")
+    }
+    assert f"weights: out/{path.name}" in out
+    assert (
+        f"reversi match network:depth=4,weights=out/{path.name} six-factor:depth=4 --size 6 --variant reversed" in out
+    )
+    assert "3,000 positions, 3 epochs" in out
+    record = read_weights(path).record
+    assert record["command"] == "reversi train ../labels --out out --epochs 3 --held-out 0.2 --seed 4"
+    assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, "0.1.0")
+    assert record["data"]["labels"] == LABELS.as_dict()
+    assert (record["data"]["rows"], record["data"]["exact"]) == (3000, 3000)
+    assert record["positions"] + record["held_out"] == 3000
+    assert record["error_by_empties"].keys() == {"3", "4", "5", "6", "7"}
+    with (here / "out" / "log.csv").open() as log:
+        rows = list(csv.DictReader(log))
+    assert [row["number"] for row in rows] == ["1", "2", "3"]
+    assert min(float(row["validation_error"]) for row in rows) == pytest.approx(record["validation_error"], abs=1e-3)
+    assert ET.parse(here / "out" / "error-by-empties.svg").getroot().tag.endswith("svg")
+    evaluators.get(f"network:weights={path}").record(LABELS.rules)
+
+
+def test_json_and_the_structural_loss(reversi, here):
+    arguments = ("train", "../labels", "-o", "out", "-e", 2, "--loss", "structural", "--patience", 1, "--json")
+    code, out, err = reversi(*arguments)
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert result.keys() == {"weights", "validation_error", "by_empties", "positions", "epochs", "seconds"}
+    assert (result["positions"], result["epochs"]) == (3000, 2)
+    assert [row["empties"] for row in result["by_empties"]] == [3, 4, 5, 6, 7]
+    before = files(here / "out")
+    assert reversi(*arguments)[0] == 0  # finished already
+    assert files(here / "out") == before
+
+
+def test_a_bootstrap(reversi, here):
+    code, out, _ = reversi("train", "--bootstrap", "--size", 4, "--variant", "reversed", "--out", "out", "--scale", 0.1)
+    assert code == 0
+    assert "weights: out/4x4-reversed-" in out
+
+
+def test_killed_it_ends_with_the_same_files(reversi, here):
+    assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
+    assert run_with_kills(SCRIPT, here, 1, 1, "out/checkpoint.safetensors", longest=0.2)
+    check_same(here)
+
+
+@pytest.mark.slow
+def test_killed_ten_times_it_ends_with_the_same_files(reversi, here):
+    assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
+    run_with_kills(SCRIPT, here, 10, 2, ".", longest=4.0)
+    check_same(here)
+
+
+def check_same(here):
+    """All but the command in the record: it names the folder."""
+    whole, out = files(here / "whole"), files(here / "out")
+    weights = [read_weights(next((here / name).glob("6x6*"))) for name in ("whole", "out")]
+    assert (weights[0].weights == weights[1].weights).all()
+    assert (weights[0].constants == weights[1].constants).all()
+    assert [weights[0].record | {"command": ""}] == [weights[1].record | {"command": ""}]
+    for name in ("checkpoint.safetensors", "log.csv", "error-by-empties.svg"):
+        assert whole[name] == out[name]
+
+
+def test_ctrl_c(here):
+    job = start([*SCRIPT, "--epochs", 9999, "--patience", 9999], here)
+    try:
+        while not (here / "out" / "checkpoint.safetensors").exists():
+            assert job.poll() is None
+            time.sleep(0.02)
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert (job.returncode, out, err) == (130, "", "stopped; the same command goes on\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "out"), "LABELS is missing: expected a folder that `reversi label` made, or --bootstrap"),
+        (("../labels",), "--out is missing: expected a folder for weights and logs"),
+        (("../labels", "--bootstrap", "-o", "out"), "LABELS '../labels' with --bootstrap: expected one of them"),
+        (("../nothing", "-o", "out"), "'../nothing' has no manifest.json: expected a folder that `reversi label` made"),
+        (("../labels", "-o", "out", "--size", 6), "--size is for --bootstrap: expected it there"),
+        (("--bootstrap", "-o", "out", "--held-out", 0.1), "--held-out is not for --bootstrap: expected it with LABELS"),
+        (("--bootstrap", "-o", "out", "--size", 5), "size 5 is not supported"),
+        (("../labels", "-o", "out", "--epochs", 0), "epochs=0: expected a whole number from 1"),
+        (("../labels", "-o", "out", "--loss", "small"), "loss='small': expected one of plain, structural"),
+        (("../labels", "-o", "out", "--device", "tpu"), "device 'tpu': expected cpu or cuda"),
+    ],
+)
+def test_bad_input_is_one_clear_line(reversi, here, arguments, message):
+    code, out, err = reversi("train", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("reversi: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_other_options_in_the_same_folder(reversi, here):
+    assert reversi("train", "../labels", "-o", "out", "-e", 1)[0] == 0
+    code, _, err = reversi("train", "../labels", "-o", "out", "-e", 1, "--rate", 0.5)
+    assert code == 2
+    assert "is of a fit with other options, data or device: expected the same, or another folder" in err
+
+
+def test_plots_have_room_for_every_error():
+    for errors in ({}, {5: 0.0}, {1: 0.001}, {1: 3.0, 40: 5000.0}):
+        root = ET.fromstring(error_plot("a <title>", {"one": errors, "two": {}}))
+        circles = [e for e in root.iter() if e.tag.endswith("circle")]
+        assert len(circles) == len(errors)
+        assert all(0 <= float(c.get("cx")) <= 640 and 0 <= float(c.get("cy")) <= 360 for c in circles)

@@ -1,0 +1,159 @@
+"""Whole trainings in a folder: from labels to a weight file with its record, log and plot, resumable at any moment."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.compiled import quantised
+from models.files import PatternWeights, read_weights, write_atomically
+from models.pattern_net import PatternNet
+from reversi_env import Rules, __version__
+from train.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fit import Epoch, FitOptions, fit
+from train.labels import Labels, read, read_manifest
+from train.labels.storage import MANIFEST, only_writer
+from train.plots import error_plot
+from train.trees import Trees, grow
+
+CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training left: the weight file, and its error on held-out positions in discs."""
+
+    rules: Rules
+    weights: Path
+    validation_error: float
+    error_by_empties: dict[int, float]
+    positions: int
+    epochs: int
+
+
+def train_on_labels(
+    folder: str | os.PathLike[str],
+    out: Path,
+    options: FitOptions,
+    *,
+    command: str = "",
+    device: str = "cpu",
+    threads: int | None = None,
+    solving: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[Epoch], None] = lambda epoch: None,
+) -> Trained:
+    """Fit a network to the data set that `reversi label` made in *folder*, in the folder *out*.
+
+    Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
+    how many successors of how many are solved, for the structural loss.
+    """
+    labels = read(folder)
+    with only_writer(out):
+        data: Labels | Trees = labels
+        if options.loss == "structural":
+            data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
+        net, epochs = PatternNet(labels.rules.size), _Log(out / LOG, progress)
+        how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
+        report = fit(net, data, options, **how, progress=epochs.add)
+        record = {
+            "training": "labels",
+            "options": options.as_dict(),
+            "device": device,
+            "data": _summary(Path(folder), labels),
+            "positions": report.positions,
+            "held_out": report.held_out,
+            "epochs": len(report.epochs),
+            "validation_error": round(report.validation_error, 3),
+            "error_by_empties": report.error_by_empties,
+            **provenance(command),
+        }
+        net = net.cpu()
+        weights = quantised(net.phase_weights().numpy())
+        path = PatternWeights(labels.rules, weights, quantised(net.constants()), record).save_in(out)
+        _write_plot(out, f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}", report.error_by_empties)
+    return Trained(
+        labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)
+    )
+
+
+def train_from_nothing(
+    out: Path,
+    options: BootstrapOptions,
+    *,
+    command: str = "",
+    device: str = "cpu",
+    threads: int | None = None,
+    progress: Callable[[Progress], None] = lambda step: None,
+) -> Trained:
+    """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
+    with only_writer(out):
+        run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
+        last = read_weights(run.run())
+        path = PatternWeights(last.rules, last.weights, last.constants, {**last.record, **provenance(command)}).save_in(
+            out
+        )
+        figures = run.figures()
+        # every number of empties by the last stage that was measured at it
+        errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
+        _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
+    positions = sum(row["positions"] for row in figures)
+    epochs = sum(row["epochs"] for row in figures)
+    return Trained(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """By what command, version and commit weights were made; the commit only in a checkout of the project."""
+    return {"command": command, "version": __version__, "commit": _commit()}
+
+
+def _commit() -> str | None:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        asked = ["git", "-C", str(root), "rev-parse", "HEAD"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
+    """What the labels were: the options that make them again, and a hash of their manifest."""
+    manifest = read_manifest(folder)
+    return {
+        "labels": manifest.options.as_dict(),
+        "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+        "rows": len(labels),
+        "exact": int(labels.exact.sum()),
+        "mean_absolute_score": round(float(np.abs(labels.score).mean()), 3),
+    }
+
+
+class _Log:
+    """The epochs so far, written whole after each: a kill leaves a log that is complete up to some epoch."""
+
+    def __init__(self, path: Path, progress: Callable[[Epoch], None]) -> None:
+        self.path, self.progress, self.epochs = path, progress, list[Epoch]()
+
+    def add(self, epoch: Epoch) -> None:
+        self.epochs.append(epoch)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(asdict(epoch)))
+        writer.writeheader()
+        writer.writerows(asdict(one) for one in self.epochs)
+        write_atomically(self.path, text.getvalue().encode())
+        self.progress(epoch)
+
+
+def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:
+    plot = error_plot(f"{game}: mean absolute error on held-out positions", {"network, no search": errors})
+    write_atomically(out / PLOT, plot.encode())

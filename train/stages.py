@@ -1,0 +1,56 @@
+"""The stages of a bootstrap: which positions, how they are labelled, and how the network is fitted to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from train.fit_options import FitOptions
+
+#: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
+#: will be asked about; the others are what a search meets on the way.
+GAMES: dict[str, Any] = {"heat": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
+#: The 4x4 board has so few positions that only random games find them.
+GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
+
+    ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
+    from the weights of the phase below. ``games`` are options of `train.labels.LabelOptions`: how the games are played.
+    """
+
+    low: int
+    high: int
+    count: int
+    depth: int = 0
+    joint: bool = False
+    fit: FitOptions = field(default_factory=FitOptions)
+    games: dict[str, Any] = field(default_factory=lambda: dict(GAMES))
+
+    @property
+    def name(self) -> str:
+        """Such as ``exact-1-14``."""
+        kind = f"depth{self.depth}" if self.depth else "exact"
+        return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
+
+
+def stages_of(size: int, scale: float = 1.0) -> tuple[Stage, ...]:
+    """The stages for a board; *scale* multiplies the numbers of positions."""
+
+    def stage(low: int, high: int, thousands: float, depth: int = 0, **more: Any) -> Stage:
+        return Stage(low, high, max(100 * (high - low + 1), int(1000 * scale * thousands)), depth, **more)
+
+    if size == 4:  # no more than a few hundred positions with 5 empties exist, and hardly any with more
+        return (Stage(1, 5, 1500, games=dict(GAMES_4X4)),)
+    exact, last = (14, 50) if size == 8 else (13, 25)
+    few, joint = FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
+    backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
+    return (
+        stage(1, exact - 2, 1200),
+        stage(8, exact, 5600),
+        *backwards,
+        stage(exact + 1, last, 360, 6, joint=True, fit=joint),
+    )

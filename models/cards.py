@@ -1,0 +1,121 @@
+"""Model cards: what a weight file says about itself, as Markdown for people.
+
+``python -m models.cards`` writes those of the package's weights into ``docs/models.md``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from models.core.patterns import EMPTIES_A_PHASE, patterns_of
+from models.files import PatternWeights, read_weights
+from models.network import FOLDER
+
+PAGE = Path(__file__).parents[1] / "docs" / "models.md"
+BEGIN, END = "<!-- cards:begin -->", "<!-- cards:end -->"
+#: Numbers of empty squares that a card shows.
+SHOWN = (4, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40)
+
+
+def annotate(path: Path, folder: Path | None = None, **facts: Any) -> Path:
+    """Write the weights of a file again with *facts* added to its record, and where: another hash, another name.
+
+    For what is measured after the training, such as ``exam=`` and ``matches=`` (a mapping from opponents to results).
+    """
+    weights = read_weights(path)
+    return replace(weights, record=weights.record | facts).save_in(folder or path.parent)
+
+
+def card(path: Path) -> str:
+    """The card of one weight file."""
+    weights = read_weights(path)
+    rules = weights.rules
+    lines = [f"### {rules.size}×{rules.size} {rules.variant}", "", "| | |", "|---|---|"]
+    lines += [f"| {name} | {_escaped(text)} |" for name, text in _facts(path, weights)]
+    stages = weights.record.get("figures", [])
+    if stages:
+        lines += ["", "| stage | positions | labels | epochs | error of held-out positions |", "|---|---|---|---|---|"]
+        lines += [_stage_row(stage) for stage in stages]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
+    """The rows of a card; what the record does not know is left out."""
+    record = weights.record
+    yield "file", f"`{path.name}`, {path.stat().st_size / 1e6:.1f} MB"
+    yield "architecture", _architecture(weights)
+    if record.get("command"):
+        yield "trained by", f"`{record['command']}`"
+    elif record.get("training"):
+        yield "trained by", f"{record['training']}, seed {record.get('seed', '?')}"
+    places = [f"{name} {record[name]}" for name in ("device", "version", "commit") if record.get(name)]
+    if places:
+        yield "on", ", ".join(places)
+    positions = record.get("positions") or sum(stage.get("positions", 0) for stage in record.get("figures", []))
+    if positions:
+        yield "positions", f"{positions:,}"
+    errors = _errors(record)
+    if errors:
+        yield "mean absolute error of held-out positions, in discs, by empty squares", _by_empties(errors)
+    if "exam" in record:
+        yield "the same on tournament games (`reversi exam`)", _by_empties(_exam_errors(record["exam"]))
+    for opponent, result in record.get("matches", {}).items():
+        yield f"match against {opponent}", str(result)
+
+
+def _architecture(weights: Any) -> str:
+    if not isinstance(weights, PatternWeights):
+        return str(weights.architecture)
+    size = weights.rules.size
+    patterns = patterns_of(size)
+    return (
+        f"{weights.architecture}: {len(patterns.patterns)} patterns in {len(patterns.instances)} places, "
+        f"{weights.weights.shape[1]:,} weights for every {EMPTIES_A_PHASE[size]} empty squares, int16"
+    )
+
+
+def _errors(record: Mapping[str, Any]) -> dict[int, float]:
+    """Error by number of empties, each by the last stage that was measured at it."""
+    rows = [*(stage.get("error_by_empties", {}) for stage in record.get("figures", []))]
+    rows.append(record.get("error_by_empties", {}))
+    return {int(empties): error for row in rows for empties, error in row.items()}
+
+
+def _exam_errors(exam: Mapping[str, Any]) -> dict[int, float]:
+    """The network's errors in an exam (`train.exam.Exam.as_dict`)."""
+    marks = [mark for mark in exam["marks"] if mark["evaluator"].startswith("network")]
+    return {mark["empties"]: mark["error"] for mark in marks}
+
+
+def _by_empties(errors: Mapping[int, float]) -> str:
+    return ", ".join(f"{empties}: {errors[empties]:.2f}" for empties in SHOWN if empties in errors)
+
+
+def _stage_row(stage: Mapping[str, Any]) -> str:
+    kind, low, high, *_ = str(stage["stage"]).split("-")
+    labels = "exact" if kind == "exact" else f"search to {kind.removeprefix('depth')} plies"
+    error = f"{stage['validation_error']:.2f}"
+    return f"| {low} to {high} empties | {stage['positions']:,} | {labels} | {stage['epochs']} | {error} |"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def cards(folder: Path = FOLDER) -> str:
+    """The cards of all weight files of a folder, largest board first."""
+    paths = sorted(folder.glob("*.safetensors"), key=lambda path: (-int(path.name[0]), path.name))
+    return "\n".join(card(path) for path in paths)
+
+
+def updated(page: str) -> str:
+    """The text of ``docs/models.md`` with the cards of the weights that are there now."""
+    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n\n{cards()}\n{END}", page, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(updated(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

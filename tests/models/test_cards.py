@@ -1,0 +1,89 @@
+"""Model cards: they say what the file says, and the documentation has the present ones."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from models import cards
+from models.dense_net import DenseNet
+from models.files import read_weights
+from reversi_env import Rules
+from tests.models.twins import random_weights
+
+
+def test_the_documentation_has_the_cards_of_the_weights_in_the_package():
+    page = cards.PAGE.read_text(encoding="utf-8")
+    assert page == cards.updated(page), "run python -m models.cards"
+    for path in cards.FOLDER.glob("*.safetensors"):
+        assert path.name in page
+
+
+def test_a_card_says_what_the_record_says(tmp_path):
+    record = {
+        "command": "reversi train --size 4 | tee log",
+        "commit": "abc",
+        "figures": [
+            {
+                "stage": "exact-1-9",
+                "positions": 2000,
+                "epochs": 3,
+                "validation_error": 1.234,
+                "error_by_empties": {"8": 2},
+            },
+            {
+                "stage": "depth4-10-12",
+                "positions": 500,
+                "epochs": 2,
+                "validation_error": 3,
+                "error_by_empties": {"12": 1.5},
+            },
+        ],
+    }
+    path = cards.annotate(random_weights(4).save_in(tmp_path), **record)
+    text = cards.card(path)
+    assert "### 4×4 normal" in text
+    assert path.name in text
+    assert "`reversi train --size 4 \\| tee log`" in text
+    assert "| positions | 2,500 |" in text
+    assert "8: 2.00, 12: 1.50" in text
+    assert "| 1 to 9 empties | 2,000 | exact | 3 | 1.23 |" in text
+    assert "| 10 to 12 empties | 500 | search to 4 plies | 2 | 3.00 |" in text
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert all(line.endswith("|") for line in rows)
+
+
+def test_facts_are_added_after_the_training(tmp_path):
+    before = random_weights(4).save_in(tmp_path)
+    exam = {
+        "marks": [{"evaluator": "network", "empties": 14, "error": 5.5}, {"evaluator": "x", "empties": 14, "error": 9}]
+    }
+    after = cards.annotate(before, matches={"six-factor, depth 6": "98 %"}, exam=exam)
+    assert after != before
+    assert read_weights(after).record == {"seed": 0, "matches": {"six-factor, depth 6": "98 %"}, "exam": exam}
+    text = cards.card(after)
+    assert "| match against six-factor, depth 6 | 98 % |" in text
+    assert "14: 5.50 |" in text
+
+
+def test_a_card_without_a_record(tmp_path):
+    torch.manual_seed(0)
+    text = cards.card(DenseNet(6).weights(Rules(6, "reversed")).save_in(tmp_path))
+    assert "### 6×6 reversed" in text
+    assert "| architecture | dense |" in text
+
+
+def test_the_examples_of_the_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = cards.PAGE.read_text(encoding="utf-8")
+    examples = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert len(examples) == 3
+    for example in examples:
+        exec(compile(example.replace("games=10", "games=2"), "docs/models.md", "exec"), {})
+    assert [path.name[:11] for path in Path().glob("*.safetensors")] == ["6x6-normal-"]
+
+
+@pytest.mark.parametrize("command", ["reversi exam", "reversi match", "reversi analyse"])
+def test_the_page_shows_the_commands(command):
+    assert command in cards.PAGE.read_text(encoding="utf-8")

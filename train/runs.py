@@ -19,10 +19,10 @@ from models.files import PatternWeights, read_weights, write_atomically
 from models.pattern_net import PatternNet
 from reversi_env import Rules, __version__
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.charts import LineChart
 from train.fit import Epoch, FitOptions, fit
 from train.labels import Labels, read, read_manifest
 from train.labels.storage import MANIFEST, only_writer
-from train.plots import error_plot
 from train.trees import Trees, grow
 
 CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
@@ -155,5 +155,6 @@ class _Log:
 
 
 def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:
-    plot = error_plot(f"{game}: mean absolute error on held-out positions", {"network, no search": errors})
-    write_atomically(out / PLOT, plot.encode())
+    empties = sorted(errors)
+    title = f"{game}: mean absolute error on held-out positions, no search"
+    LineChart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]}).save(out / PLOT)

@@ -70,6 +70,10 @@ class Trees:
         parent = np.where(self.parent[rows] < 0, -1, self.parent[rows] - moved)
         return Trees(self.rules, self.own[rows], self.opp[rows], self.score[rows], self.ply[rows], parent, first)
 
+    def alone_roots(self) -> Trees:
+        """The roots as trees of their own."""
+        return _single(self.rules, self.own[self.roots], self.opp[self.roots], self.score[self.roots])
+
     def alone(self) -> Trees:
         """Every node that is not a finished game as a tree of its own: the same labels without the structure."""
         rows = ~self.finished

@@ -14,7 +14,6 @@ from play import cli
 from search import evaluators
 from tests.train.kills import run_with_kills, start
 from train.labels import LabelOptions, generate
-from train.plots import error_plot
 
 LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
 COMMAND = ("train", "../labels", "--out", "out", "--epochs", 40, "--patience", 40, "--batch", 64)
@@ -167,11 +166,3 @@ def test_other_options_in_the_same_folder(reversi, here):
     code, _, err = reversi("train", "../labels", "-o", "out", "-e", 1, "--rate", 0.5)
     assert code == 2
     assert "is of a fit with other options, data or device: expected the same, or another folder" in err
-
-
-def test_plots_have_room_for_every_error():
-    for errors in ({}, {5: 0.0}, {1: 0.001}, {1: 3.0, 40: 5000.0}):
-        root = ET.fromstring(error_plot("a <title>", {"one": errors, "two": {}}))
-        circles = [e for e in root.iter() if e.tag.endswith("circle")]
-        assert len(circles) == len(errors)
-        assert all(0 <= float(c.get("cx")) <= 640 and 0 <= float(c.get("cy")) <= 360 for c in circles)

@@ -1,8 +1,8 @@
 """Any torch module as an evaluator inside alpha-beta: the slower path, for networks that the search has no kernel for.
 
 A call of a module costs far more than a position does, so positions go to it in batches: all children of a node at once,
-which gives the values of the leaves at the last ply and the order of the moves before it. Some ten thousand positions a
-second, where a compiled network makes millions.
+which gives the values of the leaves at the last ply and the order of the moves before it. That is some thousand positions
+a second on one core, where a compiled network makes millions.
 
 >>> module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2 * 6 * 6, 1))
 >>> agent = TorchAgent(TorchEvaluator(module, Rules(6)), depth=2)

@@ -8,6 +8,7 @@ from numba.extending import intrinsic
 
 from models.boards import board_tensor, legal_moves
 from models.compiled import CompiledPatternNet, quantised
+from models.core import pattern_sum
 from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_sum import TERNARY, emit_packed_bits, has_pext, packing_steps
 from models.core.pattern_value import COUNTS, UNITS
@@ -139,6 +140,27 @@ def test_steps_gather_every_pattern(size):
         for step, moving in enumerate(packing_steps(pattern.mask)):
             board = board & ~moving | (board & moving) >> (1 << step)
         assert board == (1 << len(pattern.squares)) - 1
+
+
+@pytest.mark.parametrize("size", [6])
+def test_the_sum_is_the_same_on_a_cpu_that_gathers_bits_in_steps(size, monkeypatch):
+    monkeypatch.setattr(pattern_sum, "has_pext", lambda context: False)
+
+    @njit
+    def sums(own, opp, weights, out):
+        for i in range(own.size):
+            out[i] = pattern_sum.pattern_sum(size, own[i], opp[i], weights)
+
+    weights, (own, opp) = random_weights(size), some_boards(size, 100)
+    memory, patterns = weights.expanded()[1], patterns_of(size)
+    found = np.zeros(own.size, np.int64)
+    sums(own, opp, memory.ctypes.data, found)
+    for a, b, total in zip(own.tolist(), opp.tolist(), found, strict=True):
+        expected = 0
+        for number, symmetry in patterns.instances:
+            digits = twins.digits_of(a, b, patterns.patterns[number].image(symmetry))
+            expected += memory[patterns.offsets[number] + sum(d * 3**k for k, d in enumerate(digits))]
+        assert total == expected
 
 
 def test_bits_as_digits_of_base_3():

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, evaluate, exam, label, match, perft, solve, train
+from play.commands import analyse, bench, demo, evaluate, exam, label, match, perft, solve, train
 from reversi_env.errors import ReversiError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command("analyse", context_settings={"ignore_unknown_options": True})(analys
 app.command("solve")(solve.solve)
 app.command("evaluate")(evaluate.evaluate)
 app.command("exam")(exam.exam)
+app.command("demo")(demo.demo)
 app.command("label")(label.label)
 app.command("train")(train.train)
 app.command("perft")(perft.perft)

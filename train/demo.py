@@ -84,11 +84,8 @@ def run(
             tell(f"against {opponent}", len(result.games), games)
 
         tell(f"against {opponent}", 0, games)
-        players = [
-            agents.make(f"{spec},depth={DEPTH}" if ":" in spec else f"{spec}:depth={DEPTH}")
-            for spec in (network, opponent)
-        ]
-        matches.append(Match(opponent, play_match(*players, games, RULES, opening_plies=4, on_game=on_game)))
+        learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)
+        matches.append(Match(opponent, play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)))
     return DemoResult(weights, errors, tuple(matches))
 
 

@@ -23,26 +23,18 @@ Where a report is unclear, the decision taken is written at the compiled formula
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
-from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.batch import checked_boards
-from reversi_env.core.geometry import board_of
+from reversi_env import Rules
 from reversi_env.errors import shown
-from reversi_env.rules import Variant
 from search.core import heuristics
-from search.core.evaluate import static_values
 from search.core.heuristics import in_discs, record_type
+from search.formulas import Evaluator, EvaluatorError, HasRecord, Weights, hint, square_classes
 
 __all__ = [
     "POSITION_STABILITY_ORIGINAL",
@@ -62,168 +54,6 @@ __all__ = [
     "takes_weights",
 ]
 
-Weight = float | tuple[float, ...]
-Weights = Mapping[str, Weight]
-#: Makes record fields that are not weights as they stand out of the weights.
-Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
-
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-
-
-class HasRecord(Protocol):
-    """Anything that gives a compiled evaluator's data for a game: an `Evaluator`, or a network."""
-
-    def record(self, rules: Rules) -> np.ndarray:
-        """An array of one record."""
-        ...
-
-
-class EvaluatorError(ReversiError):
-    """An evaluator that does not exist, or a weight that it does not take."""
-
-
-def square_classes(rules: Rules) -> list[int]:
-    """Boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; empty where a small board has none."""
-    squares: dict[tuple[int, ...], list[int]] = {distances: [] for distances in heuristics.CLASS_DISTANCES}
-    for action in range(rules.square_count):
-        row, column = divmod(action, rules.size)
-        distances = sorted((min(row, rules.size - 1 - row), min(column, rules.size - 1 - column)))
-        squares[tuple(distances)].append(rules.square_of(action))
-    return [board_of(members) for members in squares.values()]
-
-
-def _board_fields(rules: Rules) -> dict[str, Any]:
-    """The fields of a record that depend on the board alone."""
-    last = rules.size - 1
-    edges: dict[str, list[int]] = {"edge_rows": [], "edge_columns": []}
-    for action in range(rules.square_count):
-        row, column = divmod(action, rules.size)
-        if row in (0, last):
-            edges["edge_rows"].append(rules.square_of(action))
-        if column in (0, last):
-            edges["edge_columns"].append(rules.square_of(action))
-    classes = square_classes(rules)
-    return {
-        "playable": rules.playable,
-        "corners": classes[0],
-        "square_classes": np.array(classes, np.uint64),
-        "limit": rules.square_count - 0.5,
-        **{name: board_of(squares) for name, squares in edges.items()},
-    }
-
-
-def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weight:
-    """*value* as a float or a tuple of floats, of the same length as the *known* one."""
-    try:
-        numbers = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array(np.nan)
-    if numbers.ndim > 1 or not np.isfinite(numbers).all():
-        raise EvaluatorError(f"weight {name}={shown(value)}: expected finite numbers")
-    if known is not None and numbers.shape != np.shape(known):
-        count = f"{np.size(known)} numbers" if np.ndim(known) else "one number"
-        raise EvaluatorError(f"weight {name}={shown(value)}: expected {count}")
-    return float(numbers) if numbers.ndim == 0 else tuple(float(number) for number in numbers)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluator:
-    """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
-
-    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
-    of the formula is worth in discs: one number, or one for every board size.
-    """
-
-    name: str
-    description: str
-    record_type: np.dtype
-    weights: Weights
-    written_for: Variant = "normal"
-    scale: float | Mapping[int, float] = 1.0
-    source: str = ""
-    derive: Derivation | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise EvaluatorError(f"evaluator name {shown(self.name)}: expected lower-case words joined by hyphens")
-        checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
-        object.__setattr__(self, "weights", MappingProxyType(checked))
-
-    # --- weights ----------------------------------------------------------------------------------
-
-    def with_weights(self, **weights: ArrayLike) -> Evaluator:
-        """The same evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
-        for name in weights:
-            if name not in self.weights:
-                raise EvaluatorError(
-                    f"weight {shown(name)} of evaluator {self.name} is unknown{_hint(name, self.weights)}: "
-                    f"expected one of {', '.join(self.weights)}"
-                )
-        changed = {name: _checked_weight(name, value, self.weights[name]) for name, value in weights.items()}
-        return replace(self, weights={**self.weights, **changed})
-
-    def weight_vector(self) -> NDArray[np.float64]:
-        """All weights in a row, in the order in which they are declared: what a tuner varies."""
-        return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
-
-    def with_weight_vector(self, vector: ArrayLike) -> Evaluator:
-        """The same evaluator with all weights taken from a vector such as `weight_vector` gives."""
-        numbers = np.asarray(vector, np.float64)
-        sizes = [np.size(weight) for weight in self.weights.values()]
-        if numbers.shape != (sum(sizes),):
-            raise EvaluatorError(
-                f"vector of shape {numbers.shape} for evaluator {self.name}: expected {sum(sizes)} numbers"
-            )
-        parts = np.split(numbers, np.cumsum(sizes)[:-1])
-        weights = {
-            name: part if np.ndim(known) else part[0]
-            for (name, known), part in zip(self.weights.items(), parts, strict=True)
-        }
-        return self.with_weights(**weights)
-
-    def named(self, name: str) -> Evaluator:
-        """The same evaluator under another name, to be registered beside this one."""
-        return replace(self, name=name)
-
-    # --- values -----------------------------------------------------------------------------------
-
-    def sign(self, rules: Rules) -> int:
-        """-1 where the heuristic is used in its reversed form: in the game that it was not written for."""
-        return 1 if self.written_for == rules.variant else -1
-
-    def scale_on(self, rules: Rules) -> float:
-        """Discs for one unit of the formula on this board."""
-        if not isinstance(self.scale, Mapping):
-            return self.scale
-        if rules.size not in self.scale:
-            raise EvaluatorError(
-                f"evaluator {self.name} has no scale for size {rules.size}: expected one in {self.scale}"
-            )
-        return self.scale[rules.size]
-
-    def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data for this game: an array of one record, to be given to a search."""
-        fields = _board_fields(rules) | {"sign": self.sign(rules), "scale": self.scale_on(rules)}
-        fields |= self.weights if self.derive is None else self.derive(self.weights, rules)
-        net = np.zeros(1, self.record_type)
-        for name in self.record_type.names or ():
-            if name not in fields:
-                raise EvaluatorError(
-                    f"field {name} of evaluator {self.name} has no value: expected a weight of that name"
-                )
-            net[name] = fields[name]
-        return net
-
-    def static_value(self, position: Position) -> float:
-        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
-        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        return float(self.static_values(own, opp, position.rules)[0])
-
-    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
-        """Values of many positions, given as two arrays of boards."""
-        return static_values(self.record(rules), *checked_boards(own, opp, rules))
-
-
 # --- the registry ---------------------------------------------------------------------------------
 
 
@@ -232,11 +62,6 @@ _REGISTRY: dict[str, Evaluator] = {}
 _FAMILIES: dict[str, Callable[[str | None], Any]] = {}
 #: Entry points in this group are loaded before a name is called unknown; they call `register` or `register_family`.
 PLUGINS = "reversi_search.evaluators"
-
-
-def _hint(name: object, known: Mapping[str, object]) -> str:
-    close = get_close_matches(str(name), known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def register(evaluator: Evaluator) -> Evaluator:
@@ -296,7 +121,7 @@ def get(name: str) -> Any:
         if takes_weights(family) and (path or not given):
             return _FAMILIES[family](path or None)
     raise EvaluatorError(
-        f"evaluator {shown(name)} is unknown{_hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
+        f"evaluator {shown(name)} is unknown{hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
     )
 
 

@@ -230,9 +230,10 @@ def solve_positions(
             if level >= SORT_EMPTIES:
                 unsorted, moves = replies, NO_SQUARE
         elif level == 1:
-            value, has_value = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True
+            value, has_value, probing = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True, False
         elif level == 2:
-            value, has_value = -_i32(sign) * _last_square(child_own, child_opp, replies, playable, squares), True
+            value = -_i32(sign) * _last_square(child_own, child_opp, replies, playable, squares)
+            has_value, probing = True, False  # exact: whatever the window, there is no need to ask again
         else:  # go down, unless the table knows better
             go_down = True
             child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha

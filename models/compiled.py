@@ -26,8 +26,7 @@ class CompiledPatternNet:
 
     def __init__(self, rules: Rules, weights: np.ndarray, constants: np.ndarray) -> None:
         self.rules = rules
-        # Some zeros after the end: a board with more empties than any game has still reads memory that is ours.
-        self._memory = np.concatenate([weights.ravel(), constants, np.zeros(weights.shape[1], np.int16)])
+        self._memory = np.concatenate([weights.ravel(), constants])
         patterns, net = patterns_of(rules.size), np.zeros(1, PATTERN_NET)
         net["pattern_weights"] = self._memory.ctypes.data
         net["row"], net["states"], net["phases"] = weights.shape[1], patterns.states, patterns.phases

@@ -46,7 +46,8 @@ class PatternNet(nn.Module):
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
         """Values in discs."""
         features, empties = self.features(own, opp)
-        return self.value(features, empties, empties // EMPTIES_A_PHASE[self.size])
+        phases = (empties // EMPTIES_A_PHASE[self.size]).clamp(max=self.patterns.phases - 1)
+        return self.value(features, empties, phases)
 
     def features(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """``(n, instances + 2)`` numbers of weights within a phase, and the numbers of empty squares."""

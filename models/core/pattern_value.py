@@ -38,7 +38,8 @@ PATTERN_NET = np.dtype(
 def pattern_value(net, own, opp):
     """Value of the position in discs for the side to move."""
     empties = net.squares - popcount(own | opp)
-    weights = net.pattern_weights + 2 * (empties // net.empties_a_phase) * net.row
+    phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
+    weights = net.pattern_weights + 2 * phase * net.row
     if net.squares == 64:
         total = pattern_sum(8, own, opp, weights)
     elif net.squares == 36:

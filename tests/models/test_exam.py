@@ -228,3 +228,15 @@ def test_charts_stay_inside_the_picture(tmp_path):
             for point in line.get("points", "").split()
         ]
         assert all(0 <= x <= 760 and 0 <= y <= 440 for x, y in points)
+
+
+@pytest.mark.slow
+def test_the_network_does_better_than_every_heuristic_on_tournament_games(external_data, tmp_path):
+    names = ("network", *evaluators.published())
+    scores = ExactScores(Rules(), tmp_path)
+    result = examine(names, wthor_files(external_data), positions=300, empties=(10, 14), scores=scores)
+    for empties in (10, 14):
+        network, *others = (result.mark(name, empties) for name in names)
+        assert network.error < 9
+        assert network.error < min(mark.error for mark in others) - 2
+        assert network.regret < min(mark.regret for mark in others) - 1

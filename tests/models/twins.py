@@ -12,18 +12,13 @@ SIZES = (4, 6, 8)
 
 
 def some_boards(size, count=300, seed=0):
-    """Boards from all stages of random games, and a few with discs anywhere, which play never reaches."""
+    """Boards from all stages of random games, and some that play never reaches: discs anywhere, few, or none."""
     rules, generator = Rules(size), np.random.default_rng(seed)
     own, opp = batch.random_positions(count, generator.integers(0, LONGEST[size], count), rules, seed=seed)
     filled, mine = generator.integers(0, 2**63, (2, count // 10), dtype=np.uint64) << np.uint64(1)
     filled &= np.uint64(rules.playable)
-    filled |= np.uint64(board_of_centre(rules))  # no board has more empties than the start
-    return np.concatenate([own, filled & mine]), np.concatenate([opp, filled & ~mine])
-
-
-def board_of_centre(rules):
-    black, white = rules.start_boards
-    return black | white
+    sparse = np.array([0, rules.start_boards[0], rules.playable], np.uint64)
+    return np.concatenate([own, filled & mine, sparse]), np.concatenate([opp, filled & ~mine, sparse * np.uint64(0)])
 
 
 def random_weights(size, seed=0, variant="normal", low=-500, high=500):
@@ -46,7 +41,7 @@ def pattern_value(weights, own, opp):
     rules, own, opp = weights.rules, int(own), int(opp)
     patterns, position = patterns_of(rules.size), Position(rules, own, opp)
     empties = rules.square_count - (own | opp).bit_count()
-    row = weights.weights[empties // EMPTIES_A_PHASE[rules.size]]
+    row = weights.weights[min(empties // EMPTIES_A_PHASE[rules.size], patterns.phases - 1)]
     total = int(weights.constants[empties])
     for number, symmetry in patterns.instances:
         digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))

@@ -30,6 +30,9 @@ def exam(
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
     threads: Annotated[int | None, typer.Option("--threads", help="For solving; default: all cores.", min=1)] = None,
+    annotate: Annotated[
+        Path | None, typer.Option("--annotate", help="Folder for a copy of the weights with the results in its record.")
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -67,6 +70,8 @@ def exam(
         raise typer.Exit(INTERRUPTED) from None
     if plot is not None:
         _save_plot(result, plot)
+    if annotate is not None:
+        _annotate(result, evaluators.get(network).file(rules), annotate)
     if as_json:
         print_json(result.as_dict())
     else:
@@ -110,6 +115,17 @@ def _print_table(result: Exam, title: str, cell: Callable[[Mark], str], *, zero:
         table.add_row("always 0", *(f"{paper.mean_score:.2f}" for paper in result.papers), end_section=True)
     table.add_row("positions", *(str(paper.positions) for paper in result.papers))
     Console().print(table)
+
+
+def _annotate(result: Exam, weights: Path, folder: Path) -> None:
+    """Write the weights again into *folder*, their own marks and the papers in their record, and say where."""
+    from models import cards
+
+    facts = result.as_dict()
+    facts["marks"] = [mark for mark in facts["marks"] if mark["evaluator"] == result.names()[0]]
+    for mark in facts["marks"]:
+        mark["evaluator"] = "network"  # and not the place where the file happened to lie
+    print(f"reversi: {cards.annotate(weights, folder, exam=facts)}", file=sys.stderr)
 
 
 def _save_plot(result: Exam, path: Path) -> None:

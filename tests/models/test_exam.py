@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from models.cards import card
+from models.files import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.solver import solve, solve_all_moves
@@ -197,6 +199,20 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
     assert {"network", "six-factor", "empty squares", "6", "8"} <= set(texts)
     with Image.open(tmp_path / "errors.png") as image:
         assert image.size == (1520, 880)
+
+
+def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi):
+    own = evaluators.get("network").file(Rules())
+    arguments = ("--wthor", games, "-e", 6, "-e", 8, "-p", 5, "--cache", tmp_path, "--threads", 1)
+    status, _, err = reversi("exam", *arguments, "--weights", own, "--annotate", tmp_path)
+    assert status == 0
+    (path,) = tmp_path.glob("*.safetensors")
+    assert str(path) in err
+    record = read_weights(path).record
+    assert [mark["empties"] for mark in record["exam"]["marks"]] == [6, 8]
+    assert {mark["evaluator"] for mark in record["exam"]["marks"]} == {"network"}
+    assert record | {"exam": None} == read_weights(own).record | {"exam": None}
+    assert "on tournament games" in card(path)
 
 
 @pytest.mark.parametrize(

@@ -113,8 +113,12 @@ def _ways(options: CompareOptions, trees: Trees, seed: int) -> dict[str, tuple[T
     return {
         "plain: roots alone, seen more often": (trees.alone_roots(), replace(plain, epochs=more, patience=more)),
         "plain: all nodes, each for itself": (nodes, plain),
-        "structural, without consistency": (trees, replace(structural, consistency=0.0)),
-        "structural": (trees, structural),
+        "structural: errors of all nodes, no consistency": (trees, replace(structural, consistency=0.0)),
+        "structural: consistency 0.5": (trees, replace(structural, consistency=0.5)),
+        "structural: consistency 2": (trees, replace(structural, consistency=2.0)),
+        "structural: successors count half, consistency 0.5": (
+            *(trees, replace(structural, consistency=0.5, ply_weight=0.5)),
+        ),
         "plain: as many positions of other games": (others, plain),
     }
 

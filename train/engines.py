@@ -84,11 +84,8 @@ def prepared(net: PatternNet, trees: Trees, node_weights: np.ndarray, device: to
 
 
 def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
-    """How much each node's error counts: a ply's nodes share the weight of the ply."""
-    tree = np.repeat(np.arange(len(trees)), np.diff(trees.first))
-    ply = trees.ply.astype(np.int64)
-    group = tree * (int(ply.max(initial=0)) + 1) + ply
-    return (options.ply_weight**ply / np.bincount(group)[group]).astype(np.float32)
+    """How much each node's error counts in the loss of its root."""
+    return (options.ply_weight ** trees.ply.astype(np.float64)).astype(np.float32)
 
 
 class Draw(NamedTuple):
@@ -301,18 +298,15 @@ class TorchEngine:
         loss = (data["weight"][nodes] * _huber(errors, bend)).sum()
         parent = data["parent"][nodes]
         if _consistency(self.options) and bool((parent >= 0).any()):
-            loss = loss + _consistency(self.options) * self._inconsistency(values, parent - moved, parent >= 0, sizes)
+            loss = loss + _consistency(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
         return loss / len(draw.trees), errors[begin].detach().abs()
 
-    def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor, sizes: Tensor) -> Tensor:
-        """Sum over the trees of the mean distance of inner nodes from their best child."""
+    def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:
+        """Sum of the distances of inner nodes from their best child."""
         above = parent[is_child]
         best = torch.full_like(values, -torch.inf).scatter_reduce(0, above, -values[is_child], "amax")
         inner = torch.isfinite(best)
-        tree = torch.repeat_interleave(torch.arange(len(sizes), device=self.device), sizes)
-        inner_nodes = torch.zeros_like(sizes).scatter_add(0, tree, inner.long()).clamp(min=1)
-        distances = _huber(values[inner] - best[inner], self.options.bend)
-        return (distances / inner_nodes[tree][inner]).sum()
+        return _huber(values[inner] - best[inner], self.options.bend).sum()
 
     def _phases(self, empties: Tensor) -> Tensor:
         last = self.net.patterns.phases - 1

@@ -32,9 +32,9 @@ class FitOptions:
     * ``seed``: order of the positions and the blur.
     * ``loss``: ``plain`` counts the error of each labelled position. ``structural`` counts the errors of all nodes of the
       tree of ``plies`` below it too, and how far each node is from its best child.
-    * ``ply_weight``: in the structural loss, the mean error of a ply counts so many times that of the ply above.
-    * ``consistency``: in the structural loss, the mean distance of nodes from their best child counts so many times the
-      error at the root.
+    * ``ply_weight``: in the structural loss, the error of a node counts so many times that of a node one ply above.
+    * ``consistency``: in the structural loss, the distance of an inner node from its best child counts so many times
+      the error at the root.
 
     There is no option for symmetric augmentation: the weights of a pattern are shared by all its images under the eight
     symmetries (`models.patterns`), so that a position and its mirror images are one and the same to the network.
@@ -52,7 +52,7 @@ class FitOptions:
     seed: int = 0
     loss: Loss = "plain"
     plies: int = 1
-    ply_weight: float = 0.5
+    ply_weight: float = 1.0
     consistency: float = 0.5
 
     def __post_init__(self) -> None:

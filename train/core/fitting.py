@@ -78,8 +78,8 @@ def values_of(nets, nodes, features, weights, constants, values):
 def tree_slopes(nodes, start, values, bend, consistency, best, slopes):
     """Write the slope of the loss by the value of every node of one tree; *start* is the number of its root.
 
-    Each node's error counts with its weight. Each inner node also counts by how far it is from its best child, *consistency*
-    divided among the inner nodes. Finished games have their score as value, and nothing to learn.
+    Each node's error counts with its weight. Each inner node also counts by how far it is from its best child, times
+    *consistency*. Finished games have their score as value, and nothing to learn.
     """
     for k in range(nodes.size):
         node = nodes[k]
@@ -90,18 +90,14 @@ def tree_slopes(nodes, start, values, bend, consistency, best, slopes):
             slopes[k] = node.weight * clipped(values[k] - node.score, bend)
     if nodes.size == 1 or consistency == 0.0:
         return
-    inner = 0
     for k in range(1, nodes.size):
         above = nodes[k].parent - start
-        if best[above] < 0:
-            inner += 1
         if best[above] < 0 or values[k] < values[best[above]]:  # a child's value is for the other side: lowest is best
             best[above] = k
-    share = consistency / np.float32(inner)
     for k in range(nodes.size):
         child = best[k]
         if child >= 0:
-            slope = share * clipped(values[k] + values[child], bend)
+            slope = consistency * clipped(values[k] + values[child], bend)
             slopes[k] += slope
             if not nodes[child].finished:
                 slopes[child] += slope

@@ -11,19 +11,20 @@ from contextlib import suppress
 from tests.conftest import REPOSITORY
 
 
-def run_with_kills(arguments, folder, kills, seed, first_sign, longest=1.0):
-    """Start ``python arguments`` in *folder* and kill it, *kills* times: some time after the file *first_sign* is there.
+def run_with_kills(arguments, folder, kills, seed, longest):
+    """Start ``python arguments`` in *folder* and kill it, *kills* times: at a random moment soon after it has written something.
 
     Then let it finish. How many of the kills met a process that was still running.
     """
     moments, met = random.Random(seed), 0
     for _ in range(kills):
+        before = snapshot(folder)
         job = start(arguments, folder)
         try:
             deadline = time.monotonic() + 120
-            while not (folder / first_sign).exists() and job.poll() is None:
+            while snapshot(folder) == before and job.poll() is None:
                 assert time.monotonic() < deadline
-                time.sleep(0.005)
+                time.sleep(0.01)
             with suppress(subprocess.TimeoutExpired):
                 job.wait(moments.uniform(0, longest))
         finally:
@@ -35,6 +36,15 @@ def run_with_kills(arguments, folder, kills, seed, first_sign, longest=1.0):
     _, errors = job.communicate(timeout=300)
     assert job.returncode == 0, errors
     return met
+
+
+def snapshot(folder):
+    """What is there, and since when."""
+    found = {}
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            found[path] = path.stat().st_mtime_ns
+    return found
 
 
 def start(arguments, folder):

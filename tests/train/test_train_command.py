@@ -103,14 +103,14 @@ def test_a_bootstrap(reversi, here):
 
 def test_killed_it_ends_with_the_same_files(reversi, here):
     assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
-    assert run_with_kills(SCRIPT, here, 1, 1, "out/checkpoint.safetensors", longest=0.2)
+    assert run_with_kills(SCRIPT, here, 1, 1, longest=0.2)
     check_same(here)
 
 
 @pytest.mark.slow
 def test_killed_ten_times_it_ends_with_the_same_files(reversi, here):
     assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
-    run_with_kills(SCRIPT, here, 10, 2, ".", longest=4.0)
+    assert run_with_kills(SCRIPT, here, 10, 2, longest=0.1) > 5
     check_same(here)
 
 

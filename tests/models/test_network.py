@@ -81,8 +81,8 @@ def test_weights_for_another_game_are_refused(small):
 
 def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("models.network.FOLDER", tmp_path)
-    with pytest.raises(WeightsError, match=r"0 weight files for 6x6 reversed in the package: .*weights=FILE"):
-        NetworkEvaluator().record(Rules(6, "reversed"))
+    with pytest.raises(WeightsError, match=r"0 weight files for 4x4 reversed in the package: .*weights=FILE"):
+        NetworkEvaluator().record(Rules(4, "reversed"))
 
 
 def test_weights_are_read_once(small, monkeypatch):

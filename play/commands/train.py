@@ -162,7 +162,8 @@ def _meters() -> Iterator[Meter]:
                     bar.update(task, visible=False)
                 tasks[what] = bar.add_task(what, total=total, rate="", note="")
             speed = bar.tasks[tasks[what]].speed
-            bar.update(tasks[what], completed=done, rate=f"{speed:,.3g}/s" if speed else "", note=note)
+            rate = f"{speed:,.{0 if speed >= 100 else 1}f}/s" if speed else ""
+            bar.update(tasks[what], completed=done, rate=rate, note=note)
 
         yield show
 

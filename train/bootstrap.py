@@ -45,7 +45,7 @@ OVERLAP = 4
 RUN = "run.json"
 LOG = "log.csv"
 #: What is known of a finished stage, in the order of the log's columns.
-FIGURES = "stage positions label_seconds fit_seconds epochs validation_error error_by_empties".split()
+FIGURES = ["stage", "positions", "label_seconds", "fit_seconds", "epochs", "validation_error", "error_by_empties"]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from contextlib import suppress
 
 import pytest
 
-from play import cli
 from train.labels import LabelOptions, generate, read, read_manifest
 
 JOB = LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600)
@@ -23,20 +22,6 @@ import sys
 from train.labels import LabelOptions, generate
 generate(LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600), sys.argv[1])
 """
-
-
-@pytest.fixture
-def reversi(monkeypatch, capsys):
-    """Run the command line in this process: (exit status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def files(folder):

@@ -3,14 +3,12 @@
 import csv
 import json
 import signal
-import sys
 import time
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from models.files import read_weights
-from play import cli
 from search import evaluators
 from tests.train.kills import run_with_kills, start
 from train.labels import LabelOptions, generate
@@ -26,20 +24,6 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("training")
     generate(LABELS, path / "labels")
     return path
-
-
-@pytest.fixture
-def reversi(monkeypatch, capsys):
-    """Run the command line in this process: (exit status, standard output, standard error)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

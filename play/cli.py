@@ -11,6 +11,7 @@ import sys
 import typer
 
 from play.commands import analyse, bench, demo, evaluate, exam, label, match, perft, solve, train
+from play.commands.interruptible import no_interrupt_lost
 from reversi_env.errors import ReversiError
 
 app = typer.Typer(
@@ -37,7 +38,8 @@ app.add_typer(bench.app, name="bench")
 def main() -> None:
     """Run the command line; the console script's entry point."""
     try:
-        app()
+        with no_interrupt_lost():
+            app()
     except (ReversiError, OSError) as error:
         print(f"reversi: {error}", file=sys.stderr)
         sys.exit(2)

@@ -7,6 +7,7 @@ still be printed and saved.
 
 from __future__ import annotations
 
+import _thread
 import signal
 import sys
 import threading
@@ -19,6 +20,8 @@ from typing import TypeVar
 INTERRUPTED = 130
 #: Seconds between two looks at the work, and between two requests to stop.
 LOOK_SECONDS, ASK_SECONDS = 0.5, 0.05
+#: Seconds until a lost interrupt is sent again: by then the callback that lost it has returned.
+AGAIN_SECONDS = 0.05
 
 Result = TypeVar("Result")
 
@@ -54,6 +57,33 @@ def abandonable(work: Callable[[], Result]) -> Result:
     threading.Thread(target=_run, args=(work, future), daemon=True).start()
     wait([future])
     return future.result()
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Send a Ctrl-C again that Python swallowed: in a destructor or a weak reference's callback it is reported, not raised."""
+    before = sys.unraisablehook
+
+    def look(unraisable: sys.UnraisableHookArgs) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            threading.Timer(AGAIN_SECONDS, _interrupt_main_thread).start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = look
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _interrupt_main_thread() -> None:
+    """A real signal where there is one: unlike `interrupt_main`, it ends a wait."""
+    main = threading.main_thread().ident
+    if hasattr(signal, "pthread_kill") and main is not None:
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()
 
 
 def _run(work: Callable[[], Result], future: Future[Result]) -> None:

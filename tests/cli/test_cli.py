@@ -1,10 +1,14 @@
 """The command line as a contract: stable JSON keys, clean standard output, one-line errors."""
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
+
+from play import cli
 
 
 def timeless(result):
@@ -16,6 +20,26 @@ def test_without_arguments_it_shows_what_can_be_done():
     result = subprocess.run([sys.executable, "-m", "play.cli"], capture_output=True, text=True)
     for command in ("match", "perft", "bench"):
         assert command in result.stdout + result.stderr
+
+
+def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
+    """One that lands in a destructor is only reported by Python; the command must end all the same."""
+
+    class Swallowing:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+            unreachable.append("the interrupt came after the destructor")
+
+    def command():
+        Swallowing()
+        threading.Event().wait(60)
+        unreachable.append("the interrupt was lost")
+
+    unreachable = []
+    monkeypatch.setattr(cli, "app", command)
+    with pytest.raises(KeyboardInterrupt):
+        cli.main()
+    assert not unreachable
 
 
 def test_perft(reversi, json_lines):

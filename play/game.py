@@ -1,0 +1,248 @@
+"""`Game`: a game that is being played – its moves so far, and those taken back – for everything that people play with.
+
+>>> game = Game()
+>>> game.play("f5")
+>>> game.play("d6", seconds=1.5)
+>>> game.undo()
+'d6'
+>>> game.position.turn
+<Colour.WHITE: 1>
+>>> game.redo()
+'d6'
+>>> game.to_transcript()
+'f5d6'
+
+Games that are finished and stored are `reversi_env.notation.Game`, which `record` and `from_record` convert from and to.
+"""
+
+from __future__ import annotations
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import IllegalMoveError
+from reversi_env.notation import Annotation, Ending, read_ggf_game, read_transcript, write_ggf, write_transcript
+from reversi_env.notation import Game as Record
+from reversi_env.notation.game import play_recorded
+from reversi_env.rules import BLACK, PASS_NAME, Colour
+
+
+class Game:
+    """A game in progress, from *start*: a position, or the rules whose usual start it is (by default standard 8x8 Reversi).
+
+    Every pass is a move of its own, by the name ``'pass'``. A square may be played where the side to move must pass: the
+    pass before it is then understood, and noted. `undo` and `redo` go back and forth one move, a pass counted, and a new
+    move forgets what was taken back.
+
+    A game is over when neither side can move, or when it was ended by `end`. *black* and *white* are the players' names.
+    """
+
+    def __init__(
+        self, start: Position | Rules | None = None, black: str | None = None, white: str | None = None
+    ) -> None:
+        self.start = start if isinstance(start, Position) else Position.initial(start)
+        self.black, self.white = black, white
+        self._positions = [self.start]
+        self._moves: list[str] = []
+        self._notes: list[Annotation] = []
+        self._taken_back: list[tuple[str, Annotation]] = []
+        self._ending: Ending | None = None
+        self._loser: Colour | None = None
+
+    # --- reading it -------------------------------------------------------------------------------
+
+    @property
+    def rules(self) -> Rules:
+        """The rules that the game is played by."""
+        return self.start.rules
+
+    @property
+    def position(self) -> Position:
+        """The present position."""
+        return self._positions[-1]
+
+    @property
+    def turn(self) -> Colour:
+        """The side to move."""
+        return self.position.turn
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """The moves made, by names, every pass explicit."""
+        return tuple(self._moves)
+
+    @property
+    def positions(self) -> tuple[Position, ...]:
+        """The start and the position after every move, ``len(moves) + 1`` in all."""
+        return tuple(self._positions)
+
+    @property
+    def annotations(self) -> tuple[Annotation, ...]:
+        """What was noted about every move."""
+        return tuple(self._notes)
+
+    @property
+    def taken_back(self) -> tuple[str, ...]:
+        """The moves that `redo` would make again, the next one first."""
+        return tuple(move for move, _ in reversed(self._taken_back))
+
+    @property
+    def last_move(self) -> str | None:
+        """The last move, None at the start."""
+        return self._moves[-1] if self._moves else None
+
+    @property
+    def last_action(self) -> int | None:
+        """The last move as an action of the rules, as the renderers want it; None at the start."""
+        return self.rules.action_from_name(self._moves[-1]) if self._moves else None
+
+    @property
+    def ending(self) -> Ending | None:
+        """How the game was ended before it was played out, if it was."""
+        return self._ending
+
+    def mover(self, number: int) -> Colour:
+        """The side that made move *number*, counted from 0."""
+        return self._positions[number].turn
+
+    def is_over(self) -> bool:
+        """Whether neither side can move, or the game was ended."""
+        return self._ending is not None or self.position.is_over()
+
+    def score(self, colour: Colour = BLACK) -> int:
+        """The result in discs for *colour*; who resigned or ran out of time has lost all squares.
+
+        The empty squares count for the winner, and in the reversed game the fewest discs win. A score that the players
+        agreed on counts the discs as they lie.
+        """
+        if self._loser is not None:
+            return -self.rules.square_count if colour == self._loser else self.rules.square_count
+        if self._ending == "agreed" and not self.position.is_over():
+            return self.rules.sign * self.position.disc_difference(colour)
+        return self.position.score(colour)
+
+    def winner(self) -> Colour | None:
+        """The side that won; None for a draw and while the game goes on."""
+        if not self.is_over() or self.score() == 0:
+            return None
+        return BLACK if self.score() > 0 else BLACK.other
+
+    # --- playing ----------------------------------------------------------------------------------
+
+    def play(self, move: str | int, *, seconds: float | None = None, evaluation: float | None = None) -> None:
+        """Make *move*, a square, an action or the pass, after the pass before it that the rules force.
+
+        *seconds* is the time it took, *evaluation* the mover's opinion in discs; both are only noted.
+        """
+        if self._ending is not None:
+            raise IllegalMoveError(f"move {move!r}: the game is over ({self._ending}), expected no move")
+        name = move if isinstance(move, str) else self.rules.name_of(move)
+        played, _ = play_recorded(self.position, name)
+        for forced in played[:-1]:
+            self._make(forced, Annotation())
+        self._make(played[-1], Annotation(evaluation, seconds))
+        self._taken_back.clear()
+
+    def play_forced_pass(self) -> bool:
+        """Pass if the rules force the side to move to; whether it had to."""
+        forced = not self.is_over() and self.position.must_pass()
+        if forced:
+            self.play(PASS_NAME)
+        return forced
+
+    def undo(self) -> str | None:
+        """Take the last move back, or the way the game was ended; the move, or None if it was not a move."""
+        if self._ending is not None:
+            self._ending = self._loser = None
+            return None
+        if not self._moves:
+            raise ReversiError("no move to take back: the game is at its start")
+        move = self._moves.pop()
+        self._taken_back.append((move, self._notes.pop()))
+        self._positions.pop()
+        return move
+
+    def redo(self) -> str:
+        """Make the move again that was taken back last."""
+        if not self._taken_back:
+            raise ReversiError("no move to make again: none was taken back")
+        move, note = self._taken_back.pop()
+        self._make(move, note)
+        return move
+
+    def undo_to(self, colours: set[Colour]) -> list[str]:
+        """Take back until one of *colours* is to move and has a choice; the moves in the order they were taken back.
+
+        Nothing is taken back, and an error raised, if there is no such position before this one.
+        """
+        if self._ending is not None:
+            self.undo()
+            return []
+        earlier = [
+            number
+            for number, position in enumerate(self._positions[:-1])
+            if position.turn in colours and not position.must_pass()
+        ]
+        if not earlier:
+            raise ReversiError("no move to take back: you have made none")
+        return [str(self.undo()) for _ in range(len(self._moves) - earlier[-1])]
+
+    def redo_to(self, colours: set[Colour]) -> list[str]:
+        """Make moves again until one of *colours* is to move and has a choice, or none is left."""
+        moves = [self.redo()]
+        while self._taken_back and (self.turn not in colours or self.position.must_pass()):
+            moves.append(self.redo())
+        return moves
+
+    def end(self, ending: Ending, loser: Colour | None = None) -> None:
+        """End the game before it is played out: *loser* resigned or ran out of time, or the players agreed on a score."""
+        if self.is_over():
+            raise ReversiError(f"the game cannot end as {ending}: it is over already")
+        if (loser is None) != (ending == "agreed"):
+            raise ReversiError(f"a game that ended as {ending} with loser {loser}: expected a loser, but for 'agreed'")
+        self._ending, self._loser = ending, loser
+
+    def _make(self, move: str, note: Annotation) -> None:
+        self._positions.append(self.position.play(move))
+        self._moves.append(move)
+        self._notes.append(note)
+
+    # --- records ----------------------------------------------------------------------------------
+
+    def record(self) -> Record:
+        """The game as a record: all that can be stored of it."""
+        noted = any(note != Annotation() for note in self._notes)
+        result = float(self.score()) if self.is_over() else None
+        notes = self.annotations if noted else ()
+        return Record(self.start, self.moves, self.black, self.white, result, self._ending, annotations=notes)
+
+    @classmethod
+    def from_record(cls, record: Record) -> Game:
+        """The game that *record* holds, at its last move."""
+        game = cls(record.start, record.black, record.white)
+        notes = record.annotations or [Annotation()] * len(record.moves)
+        for move, note in zip(record.moves, notes, strict=True):
+            game._make(move, note)
+        if record.ending == "agreed" and not game.is_over():
+            game.end("agreed")
+        elif record.ending is not None and record.result and not game.is_over():
+            game.end(record.ending, BLACK if record.result < 0 else BLACK.other)
+        return game
+
+    def to_ggf(self) -> str:
+        """The game on one line of GGF, which keeps the start, the names, the times and the result."""
+        return write_ggf(self.record())
+
+    @classmethod
+    def from_ggf(cls, text: str) -> Game:
+        """Read one game of GGF."""
+        return cls.from_record(read_ggf_game(text))
+
+    def to_transcript(self) -> str:
+        """The moves as one word, ``f5d6c3``; a pass is ``--`` only where the game ends with it."""
+        explicit = self._moves[-1:] == [PASS_NAME]
+        return write_transcript(self._moves[:-1]) + ("--" if explicit else "".join(self._moves[-1:]))
+
+    @classmethod
+    def from_transcript(cls, text: str, start: Position | Rules | None = None) -> Game:
+        """Read a transcript, whose start is not part of it."""
+        begin = start if isinstance(start, Position) else Position.initial(start)
+        return cls.from_record(read_transcript(text, begin))

@@ -1,0 +1,155 @@
+"""`play.game.Game`: moves with passes, taking back, endings, and the way to and from records."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from play.game import Game
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import IllegalMoveError
+from reversi_env.rules import BLACK, WHITE
+from tests.strategies import any_rules
+
+
+@st.composite
+def games(draw):
+    """A game played at random, sometimes to its end, with passes made or left to be understood."""
+    game = Game(draw(any_rules))
+    for choice in draw(st.lists(st.integers(0, 2**20), max_size=70)):
+        actions = game.position.legal_actions()
+        if not actions:
+            break
+        if game.position.must_pass() and choice % 2:
+            after = game.position.play("pass")
+            game.play(after.legal_moves()[choice % len(after.legal_actions())])
+        else:
+            game.play(actions[choice % len(actions)], seconds=choice % 7 or None)
+    return game
+
+
+def state(game):
+    return game.moves, game.positions, game.annotations, game.ending
+
+
+@given(games())
+def test_undo_and_redo_are_each_others_inverse(game):
+    before = state(game)
+    steps = len(game.moves)
+    for _ in range(steps):
+        game.undo()
+    assert game.position == game.start
+    assert len(game.taken_back) == steps
+    assert game.taken_back == before[0]
+    for _ in range(steps):
+        game.redo()
+    assert state(game) == before
+
+
+@given(games())
+def test_positions_follow_from_the_moves(game):
+    assert list(game.positions) == list(game.record().positions())
+    assert all(game.mover(number) == game.positions[number].turn for number in range(len(game.moves)))
+
+
+@given(games())
+def test_ggf_round_trip(game):
+    again = Game.from_ggf(game.to_ggf())
+    assert again.moves == game.moves
+    assert again.annotations == game.annotations
+    assert [(p.own, p.opp, p.turn) for p in again.positions] == [(p.own, p.opp, p.turn) for p in game.positions]
+    assert again.is_over() == game.is_over()
+    if game.is_over():
+        assert (again.score(), again.winner()) == (game.score(), game.winner())
+
+
+@given(games())
+def test_transcript_round_trip(game):
+    assert Game.from_transcript(game.to_transcript(), game.start).moves == game.moves
+
+
+@given(games(), st.sampled_from([{BLACK}, {WHITE}, {BLACK, WHITE}]))
+def test_taking_back_ends_where_the_player_has_a_choice(game, colours):
+    before = state(game)
+    try:
+        taken = game.undo_to(colours)
+    except ReversiError:
+        assert all(p.turn not in colours or p.must_pass() for p in game.positions[:-1])
+        assert state(game) == before
+        return
+    assert taken
+    assert game.turn in colours
+    assert not game.position.must_pass()
+    assert game.moves + tuple(reversed(taken)) == before[0]
+
+
+@given(games())
+def test_a_new_move_forgets_what_was_taken_back(game):
+    if not game.moves:
+        return
+    game.undo()
+    game.play(game.position.legal_moves()[0])
+    assert game.taken_back == ()
+    with pytest.raises(ReversiError, match="none was taken back"):
+        game.redo()
+
+
+def test_a_forced_pass_is_understood_and_noted():
+    start = Position.from_text("XO-- -XXX OXXX -OXX", turn=WHITE)
+    while not start.must_pass():
+        start = start.play(start.legal_moves()[0])
+    game = Game(start)
+    move = start.play("pass").legal_moves()[0]
+    game.play(move, seconds=2)
+    assert game.moves == ("pass", move)
+    assert [note.seconds for note in game.annotations] == [None, 2]
+    assert game.undo_to({start.turn.other}) == [move]
+    assert game.moves == ("pass",)
+    assert Game(start).play_forced_pass()
+
+
+def test_an_illegal_move_changes_nothing():
+    game = Game()
+    game.play("f5")
+    game.undo()
+    for move in ("a1", "pass", "z9", 64, ""):
+        with pytest.raises(ReversiError):
+            game.play(move)
+    assert game.moves == ()
+    assert game.taken_back == ("f5",)
+
+
+@pytest.mark.parametrize("ending", ["resigned", "timeout"])
+@pytest.mark.parametrize("loser", [BLACK, WHITE])
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_who_gives_up_loses_all(ending, loser, variant):
+    game = Game(Rules(6, variant))
+    game.play("e4")
+    game.end(ending, loser)
+    assert game.is_over()
+    assert game.winner() == loser.other
+    assert game.score(loser) == -36
+    with pytest.raises(IllegalMoveError, match="is over"):
+        game.play(game.position.legal_moves()[0])
+    again = Game.from_ggf(game.to_ggf())
+    assert (again.ending, again.winner()) == (ending, loser.other)
+    assert game.undo() is None
+    assert not game.is_over()
+
+
+def test_endings_that_make_no_sense():
+    game = Game(Rules(4))
+    with pytest.raises(ReversiError, match="expected a loser"):
+        game.end("resigned")
+    with pytest.raises(ReversiError, match="expected a loser"):
+        game.end("agreed", BLACK)
+    game.end("agreed")
+    assert game.score() == 0
+    with pytest.raises(ReversiError, match="over already"):
+        game.end("resigned", BLACK)
+
+
+def test_nothing_to_take_back():
+    with pytest.raises(ReversiError, match="at its start"):
+        Game().undo()
+    with pytest.raises(ReversiError, match="you have made none"):
+        Game().undo_to({WHITE})

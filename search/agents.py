@@ -8,7 +8,8 @@ Names:
 * every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
 * ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
 * ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own);
-* ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty.
+* ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
+* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program, see `search.external.specs`.
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
 ``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
@@ -17,16 +18,17 @@ Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), `
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search import evaluators
+from search.external.specs import KINDS, is_external, parse_external
 from search.limits import Limits, SearchResult
 
 DEFAULT_DEPTH = 4
@@ -43,6 +45,26 @@ class Agent(Protocol):
     def choose(self, position: Position) -> int:
         """The action to play in *position*, whose game is not over; the pass where nothing else is legal."""
         ...
+
+
+@runtime_checkable
+class FollowingAgent(Protocol):
+    """A player that wants the moves that led to a position as well: another program, which follows whole games."""
+
+    def choose_after(self, start: Position, moves: Sequence[str]) -> int:
+        """The action to play after *moves*, by name with every pass, from *start*."""
+        ...
+
+
+def choose(agent: Agent, position: Position, start: Position, moves: Sequence[str]) -> int:
+    """What *agent* plays in *position*, which *moves* lead to from *start*."""
+    return agent.choose_after(start, moves) if isinstance(agent, FollowingAgent) else agent.choose(position)
+
+
+def close(agent: Agent) -> None:
+    """End what *agent* keeps running; only other programs need it."""
+    if hasattr(agent, "close"):
+        agent.close()
 
 
 class RandomAgent:
@@ -117,9 +139,9 @@ class SearchAgent:
         move = self.search(position).move
         return position.rules.action_from_name(move if move is not None else "pass")
 
-    def search(self, position: Position, **options: int) -> SearchResult:
-        """All that the engine finds out."""
-        return self.prepare(position.rules).search(position, self.limits, ties=self._ties, **options)
+    def search(self, position: Position, limits: Limits | None = None, **options: int) -> SearchResult:
+        """All that the engine finds out, within *limits* in place of the agent's own if given."""
+        return self.prepare(position.rules).search(position, limits or self.limits, ties=self._ties, **options)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_engines": {}, "evaluator": self.evaluator.name}
@@ -208,6 +230,7 @@ _SEARCHING = _SOLVING | {
     "level": _whole(1, 4),
 }
 
+_EXTERNAL = {"time": _SEARCHING["time"], "limit": _number(0.001, 1e6), "depth": _SEARCHING["depth"]}
 _LEARNED = _SEARCHING | {"weights": _path}
 
 _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
@@ -230,8 +253,11 @@ def make(spec: str, **defaults: object) -> Agent:
     >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
-    name, options = parse_spec(spec)
-    factory, readers = _factory(name)
+    if is_external(spec):
+        factory, readers, options = _external(spec)
+    else:
+        name, options = parse_spec(spec)
+        factory, readers = _factory(name)
     known = {key: value for key, value in defaults.items() if key in readers and value is not None}
     if "level" in options:  # another name for the depth
         known.pop("depth", None)
@@ -246,7 +272,11 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         raise AgentSpecError(f"agent {shown(spec)}: expected a text such as 'six-factor:depth=4'")
     name, _, option_text = spec.partition(":")
     _factory(name)
-    options = {}
+    return name, _option_texts(spec, option_text)
+
+
+def _option_texts(spec: str, option_text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
     for item in filter(None, option_text.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
@@ -254,7 +284,17 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         if key in options:
             raise AgentSpecError(f"option {shown(key)} of agent {shown(spec)} is given twice: expected it once")
         options[key] = value
-    return name, options
+    return options
+
+
+def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]], dict[str, str]]:
+    """How to make the player that is another program, how its options are read, and those that *spec* gives."""
+    try:
+        kind, option_text, command = parse_external(spec)
+    except ValueError as error:
+        raise AgentSpecError(f"agent {shown(spec)}: {error}") from None
+    factory, keys = KINDS[kind]
+    return partial(factory, command), {key: _EXTERNAL[key] for key in keys}, _option_texts(spec, option_text)
 
 
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:

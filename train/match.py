@@ -1,6 +1,7 @@
 """A match between two agents over paired openings: each opening is played twice, with the colours exchanged.
 
-Pairing takes the luck of the opening out of the result: only a difference between the agents is left.
+Pairing takes the luck of the opening out of the result: only a difference between the agents is left. A player that is another
+program and fails – it crashes, hangs, plays an illegal move – loses the game by all squares of the board, with the reason recorded.
 """
 
 from __future__ import annotations
@@ -13,15 +14,21 @@ from time import perf_counter
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
-from search.agents import Agent
+from reversi_env.rules import PASS_NAME
+from search.agents import Agent, choose
+from search.external import EngineFailure
 
 
 @dataclass(frozen=True, slots=True)
 class GameResult:
-    """One finished game from agent A's side: its colour, and its result in discs (positive: A won, empties to the winner)."""
+    """One finished game from agent A's side: its colour, and its result in discs (positive: A won, empties to the winner).
+
+    ``forfeit`` says why the loser could not play on.
+    """
 
     a_plays: Colour
     discs: int
+    forfeit: str | None = None
 
 
 @dataclass(slots=True)
@@ -50,6 +57,11 @@ class MatchResult:
         """Games that A lost."""
         return sum(game.discs < 0 for game in self.games)
 
+    def forfeits(self, player: str) -> list[str]:
+        """Why player ``"a"`` or ``"b"`` failed, for each game that it lost in that way."""
+        lost = -1 if player == "a" else 1
+        return [game.forfeit for game in self.games if game.forfeit is not None and game.discs * lost > 0]
+
     @property
     def score(self) -> float:
         """A's mean points a game."""
@@ -76,16 +88,31 @@ class MatchResult:
         return self.seconds[player] / max(1, self.moves[player])
 
 
-def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Position:
-    """A position after *plies* random moves from the start that leaves a game to play."""
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Where games begin: a start, and the moves that were made from it, by name with every pass."""
+
+    start: Position
+    moves: tuple[str, ...] = ()
+
+    @property
+    def position(self) -> Position:
+        """Where the players take over."""
+        return self.start.play_all(self.moves)
+
+
+def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Opening:
+    """*plies* random moves from the start that leave a game to play."""
     for _ in range(1000):
-        position = Position.initial(rules)
+        position, moves = Position.initial(rules), list[str]()
         for _ in range(plies):
             if position.is_over():
                 break
-            position = position.play(int(generator.choice(position.legal_actions())))
+            action = int(generator.choice(position.legal_actions()))
+            moves.append(rules.name_of(action))
+            position = position.play(action)
         if not position.is_over():
-            return position
+            return Opening(Position.initial(rules), tuple(moves))
     raise ReversiError(
         f"no opening of {plies} random plies leaves a game to play on the {rules.size}x{rules.size} board"
     )
@@ -120,17 +147,23 @@ def play_match(
     return result
 
 
-def _play_game(agent_a: Agent, agent_b: Agent, opening: Position, a_plays: Colour, result: MatchResult) -> GameResult:
+def _play_game(agent_a: Agent, agent_b: Agent, opening: Opening, a_plays: Colour, result: MatchResult) -> GameResult:
     """Play one game to the end, adding the thinking times to *result*. Passes are made for the agents."""
-    position = opening
+    position, moves = opening.position, list(opening.moves)
     while not position.is_over():
         if position.must_pass():
-            position = position.play("pass")
+            moves.append(PASS_NAME)
+            position = position.play(PASS_NAME)
             continue
         player, agent = ("a", agent_a) if position.turn == a_plays else ("b", agent_b)
         began = perf_counter()
-        action = agent.choose(position)
+        try:
+            action = choose(agent, position, opening.start, moves)
+        except EngineFailure as failure:
+            all_squares = position.rules.square_count
+            return GameResult(a_plays, -all_squares if player == "a" else all_squares, str(failure))
         result.seconds[player] += perf_counter() - began
         result.moves[player] += 1
+        moves.append(position.rules.name_of(action))
         position = position.play(action)
     return GameResult(a_plays, position.score(a_plays))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +13,8 @@ import typer
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from reversi_env import Position, Rules
     from search.agents import Agent
     from train.match import MatchResult
@@ -31,7 +34,7 @@ def match(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Play agent A against agent B, every opening from both sides.
+    r"""Play agent A against agent B, every opening from both sides.
 
     Example: reversi match six-factor:depth=6 greedy --games 50
 
@@ -40,6 +43,10 @@ def match(
     sixteen-weight, position-stability, mobility, discs. Options follow a
     colon, as in [b]six-factor:depth=6,seed=1[/b]; --time and --depth hold for
     searching agents that leave them open.
+
+    Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
+    [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
+    move or takes longer than its limit (60 s a move) loses that game.
 
     Ctrl-C ends the match early and shows the games played so far.
     """
@@ -50,7 +57,11 @@ def match(
     limits = {"time": time, "depth": depth}
     players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
-    result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, openings, seed)
+    try:
+        result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, openings, seed)
+    finally:
+        for player in players:
+            agents.close(player)
     if interrupted:
         print(f"reversi: interrupted after {len(result.games)} of {games} games", file=sys.stderr)
     if result.games and as_json:
@@ -86,6 +97,27 @@ class _Stoppable:
             self._engine.stop()
 
 
+class _StoppableProgram(_Stoppable):
+    """The same for another program, which follows the game."""
+
+    def choose_after(self, start: Position, moves: Sequence[str]) -> int:
+        """The player's action after *moves* from *start*."""
+        from search.external import EngineFailure
+
+        if self._stopped:
+            raise _Ended
+        try:
+            return self._agent.choose_after(start, moves)  # type: ignore[attr-defined]
+        except EngineFailure:
+            if self._stopped:  # it was we who ended it
+                raise _Ended from None
+            raise
+
+
+def _stoppable(agent: Agent, rules: Rules) -> _Stoppable:
+    return _StoppableProgram(agent, rules) if hasattr(agent, "choose_after") else _Stoppable(agent, rules)
+
+
 def _play(
     agents: list[Agent], title: str, games: int, rules: Rules, openings: int, seed: int
 ) -> tuple[MatchResult, bool]:
@@ -93,7 +125,7 @@ def _play(
     from play.commands.interruptible import interruptible
     from train.match import MatchResult, play_match
 
-    players = player_a, player_b = [_Stoppable(agent, rules) for agent in agents]
+    players = player_a, player_b = [_stoppable(agent, rules) for agent in agents]
     played = MatchResult()
 
     def on_game(result: MatchResult) -> None:
@@ -143,12 +175,15 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
         "discs_per_game": result.discs_per_game,
         "seconds_per_move_a": result.seconds_per_move("a"),
         "seconds_per_move_b": result.seconds_per_move("b"),
+        "forfeits_a": result.forfeits("a"),
+        "forfeits_b": result.forfeits("b"),
     }
 
 
 def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> None:
     """The result as a table for people."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     low, high = result.interval()
@@ -163,7 +198,7 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
     )
     for name, wins, losses, score, bottom, top, discs, player in rows:
         table.add_row(
-            name,
+            escape(name),
             str(wins),
             str(result.draws),
             str(losses),
@@ -173,3 +208,6 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
             f"{1000 * result.seconds_per_move(player):.2f}",
         )
     Console().print(table)
+    for name, player in ((agent_a, "a"), (agent_b, "b")):
+        for reason, count in Counter(result.forfeits(player)).items():
+            print(f"{name} lost {count} by forfeit: {reason}")

@@ -1,0 +1,17 @@
+"""Players that are other programs: started by their command line, spoken to over pipes, never trusted.
+
+* `process` – one running program: lines in, lines out, deadlines, and an end that leaves nothing behind;
+* `player` – the agent over it: it follows the game, checks every answer, and starts the program again after a failure;
+* `gtp`, `nboard` – the two protocols;
+* `specs` – players by text: ``gtp:gtp-rhino -l 3 -b 0``.
+
+A program that crashes, hangs, talks nonsense or plays an illegal move raises `EngineFailure`; whoever runs the game takes
+that as the loss of the game.
+"""
+
+from search.external.failure import EngineFailure
+from search.external.gtp import GtpAgent
+from search.external.nboard import NBoardAgent
+from search.external.player import ExternalAgent
+
+__all__ = ["EngineFailure", "ExternalAgent", "GtpAgent", "NBoardAgent"]

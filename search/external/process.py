@@ -1,0 +1,187 @@
+"""A program that runs beside us: lines to its standard input, lines from its standard output, and a sure end.
+
+The program gets a session, and so a process group, of its own: a Ctrl-C in the terminal does not reach it, and ending the
+group ends what it has started as well. It ends with `close`, with the object, with the interpreter; and, should this process
+be killed in a way that lets nothing run, by a guard: a shell that waits for the end of a pipe that only we hold open, and
+kills the group when it comes. (Linux could send a signal at a parent's death, but only to the child itself, and it takes
+the death of the thread that started it for that of the parent.)
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import weakref
+from collections import deque
+from contextlib import suppress
+from time import monotonic
+from typing import IO
+
+from reversi_env.errors import shown
+from search.external.failure import EngineFailure
+
+#: Where Debian puts games; the path of a root shell or a service does not lead there.
+GAME_FOLDERS = "/usr/games:/usr/local/games"
+#: A line is cut after so many bytes, and so many unread lines are taken for a program that has run wild.
+LONGEST_LINE, MOST_UNREAD = 65536, 100_000
+#: Seconds that a program is waited for: one that was asked to end, and one that was killed.
+FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
+#: The guard: nothing to do if it reads a line, the whole group to kill if the pipe ends without one.
+GUARD = 'read -r line || kill -9 "-$0"'
+
+
+class EngineProcess:
+    """The program of a command line, running. *merge_errors*: its standard error is read like its standard output."""
+
+    def __init__(self, command: str, *, merge_errors: bool = False) -> None:
+        self.command = command
+        self._process = _started(command, merge_errors)
+        self._output = _Output(self._process)
+        guard = _started_guard(self._process.pid)
+        self._end = weakref.finalize(self, _end, self._process, guard, self._output.threads)
+
+    @property
+    def pid(self) -> int:
+        """The program's process, which is also its group."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs, as far as we know."""
+        return self._end.alive and self._process.poll() is None
+
+    def send(self, line: str) -> None:
+        """Write a line to the program."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError):  # a broken pipe, or one that is closed already
+            raise EngineFailure("crash", self._ending(f"before {shown(line)}")) from None
+
+    def read_line(self, deadline: float, waiting_for: str) -> str:
+        """The next line that the program writes, without its end; *deadline* is a `time.monotonic`."""
+        try:
+            line = self._output.lines.get(timeout=max(0.0, deadline - monotonic()))
+        except queue.Empty:
+            raise EngineFailure("timeout", f"{shown(self.command)} gave no answer in time to {waiting_for}") from None
+        if line is None:
+            self._output.lines.put(None)  # for whoever asks again
+            raise EngineFailure("crash", self._ending(f"during {waiting_for}"))
+        return line
+
+    def close(self, farewell: str | None = None) -> None:
+        """End the program and all that it has started: by its protocol's *farewell* if it keeps to it, else by force."""
+        if farewell is not None and self.alive:
+            with suppress(EngineFailure, subprocess.TimeoutExpired):
+                self.send(farewell)
+                self._process.wait(FAREWELL_SECONDS)
+        self._end()
+
+    def _ending(self, when: str) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(FAREWELL_SECONDS)  # its output ends a moment before it does
+        status = self._process.poll()
+        how = "closed its output" if status is None else f"ended {_status_text(status)}"
+        last = f"; its last words: {shown(self._output.last[-1], 200)}" if self._output.last else ""
+        return f"{shown(self.command)} {how} {when}{last}"
+
+
+class _Output:
+    """What a program writes, read by threads: a queue of lines with None at the end, and the last words for a report.
+
+    It knows the process but not the `EngineProcess`, which can so be forgotten while the threads still read.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.lines: queue.Queue[str | None] = queue.Queue()
+        self.last: deque[str] = deque(maxlen=1)
+        self._process = process
+        self.threads = [self._thread(process.stdout, self._read_answers)]
+        if process.stderr is not None:
+            self.threads.append(self._thread(process.stderr, self._read_errors))
+
+    def _thread(self, stream: IO[bytes] | None, target: object) -> threading.Thread:
+        thread = threading.Thread(target=target, args=(stream,), daemon=True)  # type: ignore[arg-type]
+        thread.start()
+        return thread
+
+    def _read_answers(self, stream: IO[bytes]) -> None:
+        for data in iter(lambda: stream.readline(LONGEST_LINE), b""):
+            line = data.decode("utf-8", "replace").rstrip("\r\n")
+            self.lines.put(line)
+            if line.strip():
+                self.last.append(line)
+            if self.lines.qsize() > MOST_UNREAD:
+                _kill_group(self._process.pid)
+        self.lines.put(None)
+
+    def _read_errors(self, stream: IO[bytes]) -> None:
+        for data in iter(lambda: stream.readline(LONGEST_LINE), b""):
+            if line := data.decode("utf-8", "replace").strip():
+                self.last.append(line)
+
+
+def _started(command: str, merge_errors: bool) -> subprocess.Popen[bytes]:
+    try:
+        arguments = shlex.split(command)
+    except ValueError as error:
+        raise EngineFailure("crash", f"command line {shown(command)} cannot be read: {error}") from None
+    if not arguments:
+        raise EngineFailure("crash", f"command line {shown(command)} is empty: expected a program and its arguments")
+    program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
+    if program is None:
+        raise EngineFailure("crash", f"program {shown(arguments[0])} was not found: expected one that can be run")
+    errors = subprocess.STDOUT if merge_errors else subprocess.PIPE
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
+    try:
+        return subprocess.Popen([program, *arguments[1:]], start_new_session=True, **pipes)  # type: ignore[call-overload]
+    except OSError as error:
+        raise EngineFailure("crash", f"program {shown(program)} cannot be started: {error.strerror}") from None
+
+
+def _started_guard(group: int) -> subprocess.Popen[bytes] | None:
+    if os.name != "posix":
+        return None
+    nowhere = subprocess.DEVNULL
+    arguments = ["/bin/sh", "-c", GUARD, str(group)]
+    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
+
+
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # gone already; macOS says so for a group of dead processes
+        if os.name == "posix":
+            os.killpg(group, signal.SIGKILL)
+        else:
+            os.kill(group, signal.SIGTERM)
+
+
+def _end(
+    process: subprocess.Popen[bytes], guard: subprocess.Popen[bytes] | None, readers: list[threading.Thread]
+) -> None:
+    """Kill the group, dismiss the guard, and leave neither zombies nor open pipes."""
+    _kill_group(process.pid)  # before it is reaped: until then nobody else can have its number
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(REAP_SECONDS)
+    if guard is not None:
+        with suppress(subprocess.TimeoutExpired, OSError):
+            guard.communicate(b"\n", timeout=REAP_SECONDS)
+    for reader in readers:
+        reader.join(REAP_SECONDS)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
+
+
+def _status_text(status: int) -> str:
+    if status >= 0:
+        return f"with exit status {status}"
+    with suppress(ValueError):
+        return f"by {signal.Signals(-status).name}"
+    return f"by signal {-status}"

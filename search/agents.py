@@ -247,6 +247,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted({*_FIXED, *evaluators.names()}))
 
 
+def option_names(name: str) -> tuple[str, ...]:
+    """The options that the agent of that name takes."""
+    return tuple(sorted(_factory(name)[1]))
+
+
 def make(spec: str, **defaults: object) -> Agent:
     """The agent that *spec* describes; *defaults* hold for the options that it leaves open and its agent knows.
 

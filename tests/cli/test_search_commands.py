@@ -330,7 +330,7 @@ def test_match_between_searching_agents(json_lines):
     [result], [again] = json_lines(*arguments), json_lines(*arguments)
     assert result.keys() == {
         *("a", "b", "games", "wins", "draws", "losses", "score", "score_low", "score_high", "discs_per_game"),
-        *("seconds_per_move_a", "seconds_per_move_b"),
+        *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b"),
     }
     assert (result["a"], result["b"], result["games"]) == ("six-factor:table=0.1", "greedy", 6)
     assert result["wins"] + result["draws"] + result["losses"] == 6

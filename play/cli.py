@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, demo, evaluate, exam, label, match, perft, solve, train
+from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, perft, solve, train
 from play.commands.interruptible import no_interrupt_lost
 from reversi_env.errors import ReversiError
 
@@ -22,17 +22,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("match")(match.match)
+#: The groups of the help, in its order.
+PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
+
+app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
+app.command("match", rich_help_panel=PLAY)(match.match)
 # an empty corner begins a board with "-", which must not be taken for an option
-app.command("analyse", context_settings={"ignore_unknown_options": True})(analyse.analyse)
-app.command("solve")(solve.solve)
-app.command("evaluate")(evaluate.evaluate)
-app.command("exam")(exam.exam)
-app.command("demo")(demo.demo)
-app.command("label")(label.label)
-app.command("train")(train.train)
-app.command("perft")(perft.perft)
-app.add_typer(bench.app, name="bench")
+app.command("analyse", rich_help_panel=LOOK, context_settings={"ignore_unknown_options": True})(analyse.analyse)
+app.command("solve", rich_help_panel=LOOK)(solve.solve)
+app.command("evaluate", rich_help_panel=LOOK)(evaluate.evaluate)
+app.command("perft", rich_help_panel=LOOK)(perft.perft)
+app.command("demo", rich_help_panel=LEARN)(demo.demo)
+app.command("label", rich_help_panel=LEARN)(label.label)
+app.command("train", rich_help_panel=LEARN)(train.train)
+app.command("exam", rich_help_panel=MEASURE)(exam.exam)
+app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 
 def main() -> None:

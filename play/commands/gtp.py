@@ -1,0 +1,41 @@
+"""`reversi gtp`: our agents for any program that speaks GTP."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from play.commands.options import Size, VariantName, VariantOption
+from play.commands.specs import AgentArgument, Threads
+
+
+def gtp(
+    agent: AgentArgument = None,
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    time: Annotated[
+        float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
+    ] = 1.0,
+    threads: Threads = 1,
+) -> None:
+    """Be a GTP engine on standard input and output, for Quarry, GRhino's tools and other GTP controllers.
+
+    Example: reversi gtp network:time=2
+
+    GTP version 2, with squares as in Othello: a1 at the top left. Clocks set
+    by the controller (time_settings, time_left) are obeyed.
+    """
+    from importlib.metadata import version
+
+    from play.protocols.gtp import GtpEngine, serve
+    from play.protocols.standard_streams import protocol_streams
+    from play.thinker import Thinker, default_agent
+    from reversi_env import Rules
+
+    rules = Rules(size, variant.value)
+    spec = agent or default_agent(rules)
+    engine = GtpEngine(Thinker(spec, time=time, threads=threads), rules, version=f"{version('reversi-lab')} {spec}")
+    with protocol_streams(sys.stdin.buffer) as (lines, output):
+        serve(engine, lines, output)

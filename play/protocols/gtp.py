@@ -1,0 +1,310 @@
+"""GTP, the Go Text Protocol version 2, as Othello programs speak it: any GTP controller can let our agents play.
+
+The protocol is that of the `GTP 2 specification <https://www.lysator.liu.se/~gunnar/gtp/>`_. What Othello adds, as in GRhino and
+Quarry:
+
+* Squares are named as everywhere in Othello, a1 at the *top* left.
+* A side that cannot move passes, and only then. The pass may be sent (``play w pass``) and asked for (``genmove w`` answers
+  ``pass``), or left out: a move by the other colour implies it.
+* As in Go, moves of one colour may follow each other, whatever the turn; a colour may then play where it could if it were its
+  turn. When the game is over, both sides can only pass.
+* ``list_games`` and ``set_game`` choose between ``Othello`` and ``Anti-Othello``, where the fewest discs win.
+* ``final_score`` counts the empty squares for the winner, and answers ``cannot score`` before the end.
+
+``time_settings`` and ``time_left`` are obeyed, on top of the limits in the agent's own spec.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import perf_counter, process_time
+from typing import TextIO
+
+from play.thinker import Thinker
+from play.time_control import Clock
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rendering import render_ansi
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Variant
+
+PROTOCOL_VERSION = "2"
+NAME = "Reversi Lab"
+
+#: Characters that are no part of any message: all control characters but the tab and the line end.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_VERTEX = re.compile(r"([a-hj-z])([1-9]|1[0-9]|2[0-5])")
+_COLOURS = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
+_GAMES: dict[str, Variant] = {"Othello": "normal", "Anti-Othello": "reversed"}
+_OTHER_NAMES: dict[str, Variant] = {"reversi": "normal", "reversed reversi": "reversed"}
+
+
+class GtpError(ReversiError):
+    """What a command is answered with that cannot be carried out."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A line of the controller: *id* is the text of its number, empty if it has none."""
+
+    id: str
+    name: str
+    arguments: tuple[str, ...]
+
+
+def read_command(line: str) -> Command | None:
+    """The command on a line; None if there is none on it, but perhaps a comment."""
+    words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
+    if not words:
+        return None
+    number = words.pop(0) if words[0].isascii() and words[0].isdigit() else ""
+    return Command(number, words[0] if words else "", tuple(words[1:]))
+
+
+class GtpEngine:
+    """The engine's side of one session: `answer` takes a line, and returns the text to be sent back."""
+
+    def __init__(self, thinker: Thinker, rules: Rules | None = None, *, version: str = "") -> None:
+        self.thinker = thinker
+        self.rules = rules or Rules()
+        self.thinker.check(self.rules)
+        self.has_quit = False
+        self._version = version
+        self._positions = [Position.initial(self.rules)]
+        self._clocks: dict[Colour, Clock] = {}
+        self._settings: Clock | None = None
+        self._commands: dict[str, Callable[..., str]] = {
+            "protocol_version": lambda: PROTOCOL_VERSION,
+            "name": lambda: NAME,
+            "version": lambda: self._version,
+            "known_command": self._known_command,
+            "list_commands": lambda: "\n".join(sorted(self._commands)),
+            "help": lambda: "\n".join(sorted(self._commands)),
+            "quit": self._quit,
+            "boardsize": self._boardsize,
+            "query_boardsize": lambda: str(self.rules.size),
+            "clear_board": self._clear_board,
+            "komi": self._komi,
+            "play": self._play,
+            "genmove": self._genmove,
+            "reg_genmove": self._reg_genmove,
+            "undo": self._undo,
+            "time_settings": self._time_settings,
+            "time_left": self._time_left,
+            "final_score": self._final_score,
+            "showboard": self._showboard,
+            "list_games": lambda: "\n".join(_GAMES),
+            "set_game": self._set_game,
+            "cputime": lambda: f"{process_time():.2f}",
+            "reversi-values": self._values,
+        }
+
+    @property
+    def position(self) -> Position:
+        """The present position."""
+        return self._positions[-1]
+
+    def answer(self, line: str) -> str | None:
+        """The answer to a line, with the empty line that ends it; None where the protocol wants none."""
+        command = read_command(line)
+        if command is None:
+            return None
+        try:
+            return _message("=", command.id, self._run(command))
+        except GtpError as error:
+            return _message("?", command.id, str(error))
+
+    def _run(self, command: Command) -> str:
+        if command.name not in self._commands:
+            raise GtpError("unknown command")
+        try:
+            return self._commands[command.name](*command.arguments)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next is None:  # the number of arguments, nothing deeper
+                raise GtpError("syntax error") from None
+            raise
+
+    # --- about us ---------------------------------------------------------------------------------
+
+    def _known_command(self, name: str, *_: str) -> str:
+        return "true" if name in self._commands else "false"
+
+    def _quit(self, *_: str) -> str:
+        self.has_quit = True
+        return ""
+
+    # --- the game ---------------------------------------------------------------------------------
+
+    def _boardsize(self, text: str, *_: str) -> str:
+        self._begin(_whole(text), self.rules.variant, "unacceptable size")
+        return ""
+
+    def _set_game(self, *words: str) -> str:
+        name = " ".join(words).lower()
+        games = {title.lower(): variant for title, variant in _GAMES.items()} | _OTHER_NAMES
+        if not name:
+            raise GtpError("syntax error")
+        if name not in games:
+            raise GtpError("unsupported game")
+        self._begin(self.rules.size, games[name], "unsupported game")
+        return ""
+
+    def _begin(self, size: int, variant: Variant, refusal: str) -> None:
+        """Begin another game, if there is one such and the agent plays it."""
+        try:
+            rules = Rules(size, variant)
+            self.thinker.check(rules)
+        except ReversiError:
+            raise GtpError(refusal) from None
+        self.rules = rules
+        self._restart()
+
+    def _clear_board(self, *_: str) -> str:
+        self._restart()
+        self.thinker.prepare(self.rules)  # here, where no clock is running
+        return ""
+
+    def _restart(self) -> None:
+        self._positions = [Position.initial(self.rules)]
+        self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
+
+    def _komi(self, text: str, *_: str) -> str:
+        _number(text)  # there is none in Othello
+        return ""
+
+    def _play(self, colour: str, vertex: str, *_: str) -> str:
+        position = self._seen_by(_colour(colour))
+        move = self._move(vertex)
+        if move == PASS_NAME:
+            if position.legal_board():
+                raise GtpError("illegal move")
+            self._positions.append(_other_to_move(position))
+            return ""
+        try:
+            self._positions.append(position.play(move))
+        except ReversiError:
+            raise GtpError("illegal move") from None
+        return ""
+
+    def _genmove(self, colour: str, *_: str) -> str:
+        side = _colour(colour)
+        position = self._seen_by(side)
+        began = perf_counter()
+        move = self._chosen(position, side)
+        if side in self._clocks:
+            self._clocks[side] = self._clocks[side].after(perf_counter() - began)
+        self._positions.append(_other_to_move(position) if move == PASS_NAME else position.play(move))
+        return _vertex(move)
+
+    def _reg_genmove(self, colour: str, *_: str) -> str:
+        side = _colour(colour)
+        return _vertex(self._chosen(self._seen_by(side), side))
+
+    def _chosen(self, position: Position, side: Colour) -> str:
+        """The agent's move, within its time; the pass without any thought."""
+        if not position.legal_board():
+            return PASS_NAME
+        clock = self._clocks.get(side)
+        return self.thinker.think(position, time=None if clock is None else clock.share(position)).move
+
+    def _undo(self, *_: str) -> str:
+        if len(self._positions) == 1:
+            raise GtpError("cannot undo")
+        self._positions.pop()
+        return ""
+
+    def _seen_by(self, colour: Colour) -> Position:
+        """The present position with *colour* to move."""
+        return self.position if self.position.turn == colour else _other_to_move(self.position)
+
+    def _move(self, vertex: str) -> str:
+        text = vertex.lower()
+        if text == PASS_NAME:
+            return text
+        parts = _VERTEX.fullmatch(text)
+        if parts is None:
+            raise GtpError("syntax error")
+        return text
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def _time_settings(self, main: str, period: str, moves: str, *_: str) -> str:
+        main_time, period_time, stones = _seconds(main), _seconds(period), _whole(moves)
+        unlimited = period_time > 0 and stones == 0
+        self._settings = None if unlimited else Clock(main_time, period_time if stones else 0.0, stones)
+        if self._settings is not None and main_time == 0 and stones:
+            self._settings = Clock(period_time, period_time, stones, stones)
+        self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
+        return ""
+
+    def _time_left(self, colour: str, time: str, moves: str, *_: str) -> str:
+        side, left, stones = _colour(colour), _seconds(time), _whole(moves)
+        settings = self._settings or Clock(left)
+        self._clocks[side] = Clock(left, settings.period, settings.moves, stones)
+        return ""
+
+    # --- looking at it ----------------------------------------------------------------------------
+
+    def _final_score(self, *_: str) -> str:
+        if not self.position.is_over():
+            raise GtpError("cannot score")
+        score = self.position.score(BLACK)
+        return f"{'B' if score > 0 else 'W'}+{abs(score)}" if score else "0"
+
+    def _showboard(self, *_: str) -> str:
+        lines = render_ansi(self.position).splitlines()
+        return "\n" + "\n".join(line for line in lines if line.strip())  # an empty line would end the answer
+
+    def _values(self, count: str = "64", *_: str) -> str:
+        """The values of the best moves for the side to move, in discs, a private command."""
+        if self.position.is_over() or not self.thinker.has_opinions:
+            raise GtpError("no values")
+        thought = self.thinker.think(self.position, moves=max(2, _whole(count)))
+        return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves)
+
+
+def serve(engine: GtpEngine, lines: Iterable[str], output: TextIO) -> None:
+    """Answer *lines* until they end or say ``quit``."""
+    for line in lines:
+        answer = engine.answer(line)
+        if answer is not None:
+            output.write(answer)
+            output.flush()
+        if engine.has_quit:
+            return
+
+
+def _message(mark: str, number: str, text: str) -> str:
+    return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
+
+
+def _other_to_move(position: Position) -> Position:
+    """The same board with the other side to move: a pass, though the rules may not ask for it."""
+    return Position(position.rules, position.opp, position.own, position.turn.other)
+
+
+def _vertex(move: str) -> str:
+    return move if move == PASS_NAME else move.upper()
+
+
+def _colour(text: str) -> Colour:
+    try:
+        return _COLOURS[text.lower()]
+    except KeyError:
+        raise GtpError("syntax error") from None
+
+
+def _whole(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise GtpError("syntax error")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+)", text):
+        raise GtpError("syntax error")
+    return float(text)
+
+
+def _seconds(text: str) -> float:
+    return max(0.0, _number(text))

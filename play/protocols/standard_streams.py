@@ -1,0 +1,31 @@
+"""Standard input and output as protocols want them: lines of bytes in, text out, a quiet end when the other side goes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO, TextIO
+
+#: Longer lines are cut: no command is anywhere near as long, and memory is not the other side's to use.
+LONGEST_LINE = 1 << 16
+
+
+@contextmanager
+def protocol_streams(stdin: BinaryIO) -> Iterator[tuple[Iterator[str], TextIO]]:
+    """The lines of *stdin* as they come, and standard output; both ends may close at any moment without an error."""
+    try:
+        yield text_lines(stdin), sys.stdout
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still in the buffer has no reader: let the interpreter's last flush go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def text_lines(stdin: BinaryIO) -> Iterator[str]:
+    """Every line of 8-bit characters; bytes that mean nothing to us cannot fail."""
+    while line := stdin.readline(LONGEST_LINE):
+        yield line.decode("latin-1")
+        while not line.endswith(b"\n") and (line := stdin.readline(LONGEST_LINE)):
+            pass  # the rest of a line that was cut

@@ -1,0 +1,117 @@
+"""`Thinker`: an agent as games with people and protocols need it – given a clock, stopped at any moment, asked for its opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import PASS_NAME
+from search.agents import Agent, SearchAgent, is_external, make, parse_spec
+from search.limits import Limits, MoveValue, SearchResult
+
+#: Options of a spec that bound its search.
+_LIMITS = frozenset({"time", "depth", "nodes", "level"})
+#: Plays wherever no network has been trained.
+PLAYS_EVERYTHING = "six-factor"
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What an agent wants to play, and why, seen from the side to move.
+
+    ``value`` in discs is None for agents that have no opinion; ``moves`` holds the values of as many moves as were asked for,
+    best first. The rest is as in `search.limits.SearchResult`.
+    """
+
+    move: str
+    value: float | None = None
+    exact: bool = False
+    depth: int = 0
+    pv: tuple[str, ...] = ()
+    nodes: int = 0
+    seconds: float = 0.0
+    moves: tuple[MoveValue, ...] = ()
+
+
+class Thinker:
+    """The agent of *spec*; *options* hold for what the spec leaves open.
+
+    *time* is for a spec that has no limit of its own: so many seconds a move, where no clock says otherwise. `stop` may be
+    called from any thread, and is to be called again until the thinking has ended: a first call may come before it has begun.
+    """
+
+    def __init__(self, spec: str, *, time: float = 1.0, **options: object) -> None:
+        given = {} if is_external(spec) else parse_spec(spec)[1]
+        options = {key: value for key, value in options.items() if value is not None}
+        self.spec = spec
+        self.limited = bool(_LIMITS & (given.keys() | options.keys()))
+        self.agent: Agent = make(spec, **(options if self.limited else {**options, "time": time}))
+        self._engine: Any = None
+
+    @property
+    def has_opinions(self) -> bool:
+        """Whether its moves come with values."""
+        return isinstance(self.agent, SearchAgent)
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""
+        if isinstance(self.agent, SearchAgent):
+            self.agent.evaluator.record(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Load what the agent needs for that game, and compile what has not been compiled on this machine."""
+        prepare = getattr(self.agent, "prepare", None)
+        self._engine = prepare(rules) if prepare else None
+
+    def think(
+        self, position: Position, *, time: float | None = None, depth: int | None = None, moves: int = 1
+    ) -> Thought:
+        """The move for *position*, whose game is not over, within *time* seconds and *depth* plies if given.
+
+        Both come on top of the spec's own limits, but *time* takes the place of the default. *moves*: how many to value.
+        """
+        if position.is_over():
+            raise ReversiError("nothing to think about: the game is over")
+        self.prepare(position.rules)
+        began = perf_counter()
+        if isinstance(self.agent, SearchAgent):
+            return _thought(self.agent.search(position, self._limits(time, depth), multi_pv=moves))
+        action = self.agent.choose(position)
+        return Thought(position.rules.name_of(action), seconds=perf_counter() - began)
+
+    def stop(self) -> None:
+        """Cut the thinking short: the best move so far is the answer."""
+        if hasattr(self._engine, "stop"):
+            self._engine.stop()
+
+    def _limits(self, time: float | None, depth: int | None) -> Limits:
+        assert isinstance(self.agent, SearchAgent)
+        own = self.agent.limits
+        if not self.limited and (time is not None or depth is not None):
+            return Limits(time=time, depth=depth, empties_exact=own.empties_exact)
+        return Limits(
+            time=_least(own.time, time),
+            depth=_least(own.depth, depth),
+            nodes=own.nodes,
+            empties_exact=own.empties_exact,
+        )
+
+
+def default_agent(rules: Rules) -> str:
+    """The strongest agent for that game: the network, where one has been trained."""
+    try:
+        Thinker("network").check(rules)
+    except ReversiError:
+        return PLAYS_EVERYTHING
+    return "network"
+
+
+def _least(first: Any, second: Any) -> Any:
+    return min((limit for limit in (first, second) if limit is not None), default=None)
+
+
+def _thought(found: SearchResult) -> Thought:
+    move = found.move or PASS_NAME
+    return Thought(move, found.value, found.exact, found.depth, found.pv, found.nodes, found.seconds, found.moves)

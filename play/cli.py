@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, perft, solve, train
+from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, nboard, perft, solve, train
 from play.commands.interruptible import no_interrupt_lost
 from reversi_env.errors import ReversiError
 
@@ -26,6 +26,7 @@ app = typer.Typer(
 PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
 
 app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
+app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
 app.command("match", rich_help_panel=PLAY)(match.match)
 # an empty corner begins a board with "-", which must not be taken for an option
 app.command("analyse", rich_help_panel=LOOK, context_settings={"ignore_unknown_options": True})(analyse.analyse)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -37,5 +36,5 @@ def gtp(
     rules = Rules(size, variant.value)
     spec = agent or default_agent(rules)
     engine = GtpEngine(Thinker(spec, time=time, threads=threads), rules, version=f"{version('reversi-lab')} {spec}")
-    with protocol_streams(sys.stdin.buffer) as (lines, output):
+    with protocol_streams() as (lines, output):
         serve(engine, lines, output)

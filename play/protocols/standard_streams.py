@@ -13,14 +13,22 @@ LONGEST_LINE = 1 << 16
 
 
 @contextmanager
-def protocol_streams(stdin: BinaryIO) -> Iterator[tuple[Iterator[str], TextIO]]:
-    """The lines of *stdin* as they come, and standard output; both ends may close at any moment without an error."""
+def protocol_streams() -> Iterator[tuple[Iterator[str], TextIO]]:
+    """The lines of standard input as they come, and standard output; both may be closed at any moment without an error."""
     try:
-        yield text_lines(stdin), sys.stdout
+        yield text_lines(_own_input()), sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
         # What is still in the buffer has no reader: let the interpreter's last flush go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _own_input() -> BinaryIO:
+    """Standard input under a buffer of its own: a thread that waits for a line must not hold the lock of `sys.stdin` at the end."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except (OSError, ValueError):  # not a file: a test's buffer
+        return sys.stdin.buffer
 
 
 def text_lines(stdin: BinaryIO) -> Iterator[str]:

@@ -1,0 +1,34 @@
+"""`reversi nboard`: our agents for NBoard and other programs that speak its engine protocol."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from play.commands.specs import AgentArgument, Threads
+
+
+def nboard(
+    agent: AgentArgument = None,
+    time: Annotated[
+        float, typer.Option("--time", help="Seconds a move, where neither agent nor board set a limit.", min=0.001)
+    ] = 1.0,
+    threads: Threads = 1,
+) -> None:
+    """Be an engine on standard input and output for NBoard, a board for Othello players.
+
+    Example: reversi nboard network
+
+    NBoard sets the search depth; limits in the agent spec hold on top of it.
+    Which game is played, 8x8 or smaller, most discs or fewest, is in the
+    game that NBoard sends.
+    """
+    from play.protocols.nboard import NBoardEngine, serve, write_line
+    from play.protocols.standard_streams import protocol_streams
+    from play.thinker import Thinker, default_agent
+    from reversi_env import Rules
+
+    spec = agent or default_agent(Rules())
+    with protocol_streams() as (lines, output):
+        serve(NBoardEngine(Thinker(spec, time=time, threads=threads), write_line(output)), lines)

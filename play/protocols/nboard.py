@@ -1,0 +1,251 @@
+"""The NBoard engine protocol, version 2: our agents for NBoard and other Othello boards that speak it.
+
+The board sends a line and the engine answers with none, one or many. Commands::
+
+    nboard 2                    the version; the engine answers with its name
+    set depth 12                plies to search; the spec's own limits hold too
+    set game (;GM[Othello]…;)   the position at the end of this game; its TY says size and variant
+    set contempt 5              accepted, without effect
+    move F5/1.23/4.5            a move was made; evaluation and time may be missing
+    hint 3                      value the best three moves: ``search`` lines, deeper and deeper
+    go                          ``=== F5/evaluation/seconds``; the board itself is not changed by it
+    analyze                     value every position of the game, from the last to the first: ``analysis`` lines
+    learn                       ``learned``: nothing is, there being no book
+    ping 7                      stop thinking; then ``pong 7``
+    quit                        (or the end of the input)
+
+Anything else is ignored, as the protocol wants it; so is a line with a mistake, which the status line then tells about. Answers::
+
+    set myname network12
+    status Thinking             what the status line shows; empty: nothing
+    search F5D6C3 1.25 0 12     line, value in discs for the side to move, 0, depth (100%: exact)
+    nodestats 35805 0.02        nodes and seconds since the search began
+    analysis 12 -3.50           moves made, and the value for the side to move then
+"""
+
+from __future__ import annotations
+
+import queue
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
+from time import perf_counter
+from typing import TextIO
+
+from play.game import Game
+from play.thinker import Thinker, Thought
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.rules import PASS_NAME
+from search.agents import SearchAgent
+
+#: Seconds between two looks at whether the thinking is to be cut short.
+LOOK_SECONDS = 0.02
+#: A hint is searched to these depths, then to the one that was set: the first values come at once.
+FIRST_DEPTHS = (1, 4, 8, 12, 16, 20)
+_WRITTEN_PASS = "PA"
+_LEARNED = "learned"
+
+
+class NBoardEngine:
+    """The engine's side of one session; *send* is called with every line to be sent.
+
+    `run` takes one command at a time. `hurry` may be set from another thread while one runs: it then ends as soon as it can.
+    """
+
+    def __init__(self, thinker: Thinker, send: Callable[[str], None], rules: Rules | None = None) -> None:
+        self.thinker, self._send = thinker, send
+        self.game = Game(rules)
+        self.thinker.check(self.game.rules)
+        self.hurry = threading.Event()
+        self.has_quit = False
+        self._depth: int | None = None
+        self._commands: dict[str, Callable[[str], None]] = {
+            "nboard": lambda _: self._tell_name(),
+            "set": self._set,
+            "move": self._move,
+            "hint": self._hint,
+            "go": self._go,
+            "analyze": self._analyze,
+            "learn": lambda _: self._send(_LEARNED),
+            "ping": self._ping,
+            "quit": self._quit,
+        }
+
+    def run(self, line: str) -> None:
+        """Carry out one line."""
+        name, _, rest = line.strip().partition(" ")
+        if name not in self._commands:
+            if not re.fullmatch(r"(?i)[a-h][1-8]|pa", name) or rest:  # the first versions sent moves bare
+                return
+            name, rest = "move", name
+        try:
+            self._commands[name](rest.strip())
+        except ReversiError as error:
+            self._send(f"status {' '.join(str(error).split())}")
+
+    # --- the game ---------------------------------------------------------------------------------
+
+    def _set(self, rest: str) -> None:
+        what, _, value = rest.partition(" ")
+        if what == "depth":
+            self._depth = _whole(value, "depth")
+            self._tell_name()
+        elif what == "game":
+            game = Game.from_ggf(value)
+            self.thinker.check(game.rules)
+            self.game = game
+
+    def _tell_name(self) -> None:
+        name = self.thinker.spec.partition(":")[0]
+        self._send(f"set myname {name}{self._depth or ''}")
+
+    def _move(self, rest: str) -> None:
+        self.game.play(rest.partition("/")[0].strip())
+
+    def _ping(self, rest: str) -> None:
+        self._send(f"pong {rest}")
+
+    def _quit(self, _: str) -> None:
+        self.has_quit = True
+
+    # --- thinking ---------------------------------------------------------------------------------
+
+    def _go(self, _: str) -> None:
+        position = self.game.position
+        if position.is_over():
+            raise ReversiError("the game is over: there is no move to make")
+        if position.must_pass():
+            self._send(f"=== {_WRITTEN_PASS}")
+            return
+        self._send("status Thinking")
+        thought = self._think(position)
+        self._tell(thought)
+        self._send("status")
+        value = "" if thought.value is None else f"{thought.value:.2f}"
+        self._send(f"=== {_written(thought.move)}/{value}/{thought.seconds:.2f}")
+
+    def _hint(self, rest: str) -> None:
+        count, position = _whole(rest or "1", "number of moves"), self.game.position
+        if position.is_over() or self.hurry.is_set():
+            return
+        self._send("status Analyzing")
+        nodes, began = 0, perf_counter()
+        for depth in self._depths(position):
+            thought = self._think(position, depth, max(count, 2))
+            if self.hurry.is_set():
+                break
+            nodes += thought.nodes
+            self._tell(thought, count)
+            self._send(f"nodestats {nodes} {perf_counter() - began:.2f}")
+            if thought.exact or not self.thinker.has_opinions:
+                break
+        self._send("status")
+
+    def _analyze(self, _: str) -> None:
+        self._send("status Analyzing")
+        positions = self.game.positions
+        for number, position in reversed(list(enumerate(positions))):
+            value = position.score() if position.is_over() else self._think(position).value
+            if self.hurry.is_set() or value is None:
+                break
+            self._send(f"analysis {number} {value:.2f}")
+        self._send("status")
+
+    def _depths(self, position: Position) -> Iterator[int | None]:
+        """The depths of one hint: a few shallow ones, and last the one that was set, or the spec's own limits."""
+        agent = self.thinker.agent
+        deepest = self._depth or (agent.limits.depth if isinstance(agent, SearchAgent) else None)
+        yield from (depth for depth in FIRST_DEPTHS if depth < min(deepest or 8, position.empties))
+        yield deepest
+
+    def _think(self, position: Position, depth: int | None = None, moves: int = 1) -> Thought:
+        """Think in a thread of its own, so that a ping can end it."""
+        self.thinker.prepare(position.rules)
+        thinking: Future[Thought] = Future()
+        wanted = depth or self._depth
+        threading.Thread(target=_run, args=(thinking, self.thinker, position, wanted, moves), daemon=True).start()
+        while not wait([thinking], LOOK_SECONDS).done:
+            if self.hurry.is_set():
+                self.thinker.stop()
+        return thinking.result()
+
+    def _tell(self, thought: Thought, count: int = 1) -> None:
+        """The values of the best moves, each with its line as far as it is known."""
+        if thought.value is None:
+            self._send(f"search {_written(thought.move)} 0 0 0 {self.thinker.spec} has no values")
+            return
+        depth = "100%" if thought.exact else str(thought.depth)
+        values = [(entry.move, entry.value) for entry in thought.moves[:count]] or [(thought.move, thought.value)]
+        for move, value in values:
+            line = thought.pv if thought.pv[:1] == (move,) else (move,)
+            self._send(f"search {''.join(map(_written, line))} {value:.2f} 0 {depth}")
+
+
+def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
+    """Carry out *lines* until they end or say ``quit``; a ``ping`` is seen while the engine thinks about what came before it."""
+    commands: queue.Queue[str | None] = queue.Queue()
+    pings = _Pending(engine.hurry)
+
+    def read() -> None:
+        for line in lines:
+            if _ends_thinking(line):
+                pings.add()
+            commands.put(line)
+        commands.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while not engine.has_quit and (line := commands.get()) is not None:
+        if _ends_thinking(line):
+            pings.remove()
+        engine.run(line)
+
+
+class _Pending:
+    """Counts the pings that were read but not yet answered; as long as there are any, nothing is worth thinking about."""
+
+    def __init__(self, hurry: threading.Event) -> None:
+        self._hurry, self._count, self._lock = hurry, 0, threading.Lock()
+
+    def add(self) -> None:
+        with self._lock:
+            self._count += 1
+            self._hurry.set()
+
+    def remove(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if not self._count:
+                self._hurry.clear()
+
+
+def write_line(output: TextIO) -> Callable[[str], None]:
+    """A function that writes a line and sends it off."""
+
+    def send(line: str) -> None:
+        output.write(f"{line}\n")
+        output.flush()
+
+    return send
+
+
+def _run(thinking: Future[Thought], thinker: Thinker, position: Position, depth: int | None, moves: int) -> None:
+    try:
+        thinking.set_result(thinker.think(position, depth=depth, moves=moves))
+    except BaseException as error:
+        thinking.set_exception(error)
+
+
+def _ends_thinking(line: str) -> bool:
+    return line.split(maxsplit=1)[:1] in (["ping"], ["quit"])
+
+
+def _written(move: str) -> str:
+    return _WRITTEN_PASS if move == PASS_NAME else move.upper()
+
+
+def _whole(text: str, what: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) < 1:
+        raise ReversiError(f"{what} {shown(text)}: expected a whole number, 1 or more")
+    return min(int(text), 60)

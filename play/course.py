@@ -1,0 +1,142 @@
+"""The interface of the courses on Reversed Reversi (CS303 and others): a class `AI` that a referee asks for moves.
+
+A referee that loads a file with a class ``AI`` gets this one from a file of one line::
+
+    from play.course import AI, COLOR_BLACK, COLOR_NONE, COLOR_WHITE
+
+It makes one ``AI(chessboard_size, color, time_out)`` a side, and calls ``go(chessboard)`` when that side is to move, with a numpy
+array of -1 (black), 0 (empty) and 1 (white). The answer is in ``candidate_list``: the legal moves as (row, column), and last the
+one to be played. It is empty where there is no legal move. The fewest discs win.
+
+`go` never takes longer than *time_out* seconds, whatever has to be compiled or loaded first: that begins in a thread when the
+object is made, and a move is in the list at once.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import Future, wait
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+COLOR_BLACK, COLOR_WHITE, COLOR_NONE = -1, 1, 0
+
+#: What is kept of the time: a part of it, but no less and no more than so many seconds.
+RESERVE_PART, LEAST_RESERVE, MOST_RESERVE = 0.08, 0.05, 0.5
+#: Of what is left, the engine gets this part; the rest is for a machine on which it answers late.
+ENGINE_PART = 0.9
+_DIRECTIONS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1) if row or column]
+
+Square = tuple[int, int]
+
+
+class AI:
+    """A player of Reversed Reversi behind the courses' interface.
+
+    *agent* is the spec of who thinks, by default the strongest for that board. *variant* may be ``"normal"``, for referees of the
+    other game.
+    """
+
+    def __init__(
+        self,
+        chessboard_size: int,
+        color: int,
+        time_out: float,
+        *,
+        agent: str | None = None,
+        variant: str = "reversed",
+    ) -> None:
+        self.chessboard_size = chessboard_size
+        self.color = color
+        self.time_out = time_out
+        self.candidate_list: list[Square] = []
+        self._agent, self._variant = agent, variant
+        self._load_in_background()
+
+    def go(self, chessboard: np.ndarray) -> None:
+        """Fill `candidate_list` for *chessboard*, within `time_out` seconds."""
+        deadline = perf_counter() + self.time_out - _reserve(self.time_out)
+        self.candidate_list.clear()
+        board = np.asarray(chessboard)
+        moves = legal_moves(board, self.color)
+        if not moves:
+            return
+        moves.sort(
+            key=lambda square: _rim(square, self.chessboard_size), reverse=True
+        )  # the least bad by looks is last
+        self.candidate_list.extend(moves)
+        if len(moves) == 1:
+            return
+        best = self._thought(board, deadline)
+        if best is not None:
+            self.candidate_list.append(best)
+
+    def _thought(self, board: np.ndarray, deadline: float) -> Square | None:
+        """The agent's move, or None if it was not ready in time."""
+        answer: Future[Square] = Future()
+        threading.Thread(target=self._think, args=(answer, board.copy(), deadline), daemon=True).start()
+        done = wait([answer], max(0.0, deadline - perf_counter())).done
+        return answer.result() if done else None
+
+    def _think(self, answer: Future[Square], board: np.ndarray, deadline: float) -> None:
+        try:
+            if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
+                self._load_in_background()
+            thinker, rules = self._loaded.result()
+            time = ENGINE_PART * (deadline - perf_counter())
+            if time <= 0:
+                return
+            from reversi_env import Position
+            from reversi_env.rules import Colour
+
+            position = Position.from_matrix(board, Colour(self.color), rules)
+            row, column = divmod(rules.action_from_name(thinker.think(position, time=time).move), rules.size)
+            answer.set_result((row, column))
+        except Exception as error:
+            answer.set_exception(error)
+
+    def _load_in_background(self) -> None:
+        self._loaded: Future[Any] = Future()
+        self._process = os.getpid()
+        threading.Thread(target=self._load, args=(self._loaded,), daemon=True).start()
+
+    def _load(self, loaded: Future[Any]) -> None:
+        try:
+            from play.thinker import Thinker, default_agent
+            from reversi_env import Rules
+
+            rules = Rules(self.chessboard_size, self._variant)  # type: ignore[arg-type]
+            thinker = Thinker(self._agent or default_agent(rules))
+            thinker.prepare(rules)
+            loaded.set_result((thinker, rules))
+        except Exception as error:
+            loaded.set_exception(error)
+
+
+def legal_moves(board: np.ndarray, color: int) -> list[Square]:
+    """The legal moves of *color* row by row, in plain Python: what is there before anything is compiled."""
+    squares: list[list[int]] = board.tolist()
+    empty = [(int(row), int(column)) for row, column in zip(*np.nonzero(board == COLOR_NONE), strict=True)]
+    return [square for square in empty if any(_turns(squares, color, square, step) for step in _DIRECTIONS)]
+
+
+def _turns(board: list[list[int]], color: int, square: Square, step: Square) -> bool:
+    """Whether a disc of *color* on *square* turns discs in the direction of *step*."""
+    size = len(board)
+    row, column = square[0] + step[0], square[1] + step[1]
+    turned = 0
+    while 0 <= row < size and 0 <= column < size and board[row][column] == -color:
+        row, column, turned = row + step[0], column + step[1], turned + 1
+    return turned > 0 and 0 <= row < size and 0 <= column < size and board[row][column] == color
+
+
+def _rim(square: Square, size: int) -> int:
+    """How many edges a square lies on: in this game corners are worst, and edges bad."""
+    return sum(coordinate in (0, size - 1) for coordinate in square)
+
+
+def _reserve(time_out: float) -> float:
+    return min(max(RESERVE_PART * time_out, LEAST_RESERVE), MOST_RESERVE, time_out / 2)

@@ -1,0 +1,103 @@
+"""The courses' interface, driven as their referees do."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
+from reversi_env import Position, Rules
+from reversi_env.rules import BLACK, WHITE, Colour
+from tests.strategies import reachable_positions
+
+
+@given(reachable_positions())
+def test_legal_moves_agree_with_the_rules(position):
+    rules = position.rules
+    expected = [divmod(action, rules.size) for action in position.legal_actions() if action != rules.pass_action]
+    assert legal_moves(position.to_matrix(), position.turn) == expected
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_a_whole_game_by_the_referees_rules(size):
+    """Two players in turn until neither can move; every last candidate is legal, and all others are too."""
+    players = {color: AI(size, color, 5, agent="six-factor:depth=1") for color in (COLOR_BLACK, COLOR_WHITE)}
+    position = Position.initial(Rules(size, "reversed"))
+    while not position.is_over():
+        player = players[int(position.turn)]
+        player.go(position.to_matrix())
+        legal = legal_moves(position.to_matrix(), position.turn)
+        assert set(player.candidate_list) == set(legal)
+        assert all(isinstance(move, tuple) and all(type(part) is int for part in move) for move in legal)
+        if not legal:
+            position = position.play("pass")
+            continue
+        row, column = player.candidate_list[-1]
+        position = position.play(size * row + column)
+    assert position.winner() in (BLACK, WHITE, None)
+
+
+@pytest.mark.parametrize("variant", ["reversed", "normal"])
+def test_the_end_is_played_perfectly_in_either_game(variant):
+    """On the 4x4 board with at most seven squares empty: no legal move is worth more than the one chosen."""
+    generator = np.random.default_rng(1)
+    for _ in range(10):
+        position = Position.initial(Rules(4, variant))
+        while position.empties > 7 and not position.is_over():
+            position = position.play(int(generator.choice(position.legal_actions())))
+        if position.is_over() or position.must_pass():
+            continue
+        ai = AI(4, int(position.turn), 5, agent="six-factor:depth=1", variant=variant)
+        ai.go(position.to_matrix())
+        row, column = ai.candidate_list[-1]
+        values = {action: -_score_of(position.play(action)) for action in position.legal_actions()}
+        assert values[4 * row + column] == max(values.values())
+
+
+def _score_of(position):
+    if position.is_over():
+        return position.score()
+    return max(-_score_of(position.play(move)) for move in position.legal_moves())
+
+
+def test_the_board_that_is_given_is_not_changed():
+    board = Position.initial(Rules(6, "reversed")).to_matrix()
+    before = board.copy()
+    AI(6, COLOR_BLACK, 5, agent="six-factor:depth=1").go(board)
+    assert np.array_equal(board, before)
+
+
+@pytest.mark.slow
+def test_answers_in_time_though_nothing_is_compiled(tmp_path):
+    """A machine that never ran us: two seconds are too few to compile the search, and yet there is a move within them."""
+    program = """
+        from time import perf_counter
+        import numpy as np
+        from play.course import AI, COLOR_BLACK
+        board = np.zeros((8, 8), int)
+        board[3, 3] = board[4, 4] = 1
+        board[3, 4] = board[4, 3] = -1
+        ai = AI(8, COLOR_BLACK, 2)
+        began = perf_counter()
+        ai.go(board)
+        print(perf_counter() - began, ai.candidate_list[-1], flush=True)
+        import os
+        os._exit(0)  # as a referee that kills its players: the compiler may still be at work
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+    )
+    seconds, move = result.stdout.split(maxsplit=1)
+    assert float(seconds) < 2
+    assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}
+
+
+def test_colours_are_the_fields():
+    assert (Colour(COLOR_BLACK), Colour(COLOR_WHITE)) == (BLACK, WHITE)

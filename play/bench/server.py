@@ -1,0 +1,126 @@
+"""The server under load: many games at once against an agent, played by random clients over WebSockets on this machine.
+
+A client waits *pause* seconds before each of its moves, as somebody who looks at the board would, or not at all. A move's answer is
+the state with the agent's move (or the end of the game) in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+from urllib.request import urlopen
+
+#: Seconds until the server must have said where it listens.
+START_SECONDS = 60.0
+
+
+@contextmanager
+def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
+    """A server in a process of its own, with a database of its own: where it listens, and its process id."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = str(Path(folder) / "games.sqlite3")
+        command = [sys.executable, "-m", "play.cli", "serve", "--port", "0", "--database", database, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            yield next(word for word in line.split() if word.startswith("http")), process.pid
+        finally:
+            process.terminate()
+            process.wait(30)
+            process.stdout.close()
+
+
+def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[str, Any]:
+    """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
+    began = perf_counter()
+    answers, errors = asyncio.run(_all_games(url, games, agent, pause, seed))
+    with urlopen(f"{url}/api/health") as response:
+        health = json.load(response)
+    answers.sort()
+    seconds = perf_counter() - began
+    return {
+        "games": games,
+        "agent": agent,
+        "pause_seconds": pause,
+        "moves": len(answers),
+        "seconds": seconds,
+        "moves_per_second": len(answers) / seconds,
+        "errors": len(errors),
+        "first_errors": errors[:3],
+        "answer_median_ms": _quantile(answers, 0.5),
+        "answer_p95_ms": _quantile(answers, 0.95),
+        "answer_p99_ms": _quantile(answers, 0.99),
+        "answer_max_ms": _quantile(answers, 1.0),
+        "lag_median_ms": health["lag_median_ms"],
+        "lag_p99_ms": health["lag_p99_ms"],
+        "lag_max_ms": health["lag_max_ms"],
+    }
+
+
+def memory_mib(pid: int) -> float | None:
+    """Resident memory of a process, where the system tells."""
+    status = Path(f"/proc/{pid}/status")
+    if not status.exists():
+        return None
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+async def _all_games(url: str, games: int, agent: str, pause: float, seed: int) -> tuple[list[float], list[str]]:
+    answers: list[float] = []
+    errors: list[str] = []
+
+    async def one(number: int) -> None:
+        try:
+            await _one_game(url, agent, pause, random.Random(f"{seed} {number}"), answers)
+        except Exception as error:  # whatever it was, it is an error of the server or of this machine
+            errors.append(repr(error))
+
+    await _one_game(url, agent, 0.0, random.Random(seed), [])  # kernels are loaded before anything is timed
+    await asyncio.gather(*(one(number) for number in range(games)))
+    return answers, errors
+
+
+async def _one_game(url: str, agent: str, pause: float, generator: random.Random, answers: list[float]) -> None:
+    import httpx
+    import websockets
+
+    if pause:
+        await asyncio.sleep(generator.uniform(0, pause))
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        response = await client.post("/api/games", json={"white": {"kind": "agent", "agent": agent}})
+        response.raise_for_status()
+        created = response.json()
+    socket = f"{url.replace('http', 'ws')}/api/games/{created['game']}/socket"
+    async with websockets.connect(socket, compression=None, open_timeout=60) as connection:
+        await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
+        moved = None
+        while True:
+            state = json.loads(await connection.recv())
+            if state["type"] == "error":
+                raise RuntimeError(state["message"])
+            if state["type"] != "state" or (state["turn"] == "white" and state["status"] == "running"):
+                continue
+            if moved is not None:
+                answers.append(1000 * (perf_counter() - moved))
+            if state["status"] == "finished":
+                return
+            if pause:
+                await asyncio.sleep(pause * generator.uniform(0.5, 1.5))
+            message = {"type": "move", "move": generator.choice(state["legal"]), "ply": len(state["moves"])}
+            moved = perf_counter()
+            await connection.send(json.dumps(message))
+
+
+def _quantile(ordered: list[float], share: float) -> float:
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0

@@ -1,0 +1,65 @@
+"""`reversi serve`: games for people and programs over HTTP and WebSocket, and the web page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+INSTALL = "the server needs the extra 'web': expected `pip install 'reversi-lab[web]'` before"
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; [b]0.0.0.0[/b] lets other machines in.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", "-p", help="Port; 0 takes any free one.", min=0, max=65535)] = 8400,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", help="SQLite file with the games; by default one in your data folder."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Processes that search; by default one a core, 0 for a thread.", min=0, max=256),
+    ] = None,
+    longest_think: Annotated[
+        float, typer.Option("--longest-think", help="Seconds that an agent may have for a move.", min=0.05, max=600)
+    ] = 5.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", help="A name that browsers may call this server by; repeat for more."),
+    ] = None,
+) -> None:
+    """Serve games and the web page.
+
+    Example: reversi serve --port 8400
+
+    Then open http://127.0.0.1:8400 in a browser, or let programs play:
+    [b]reversi connect[/b], or anything that speaks docs/server.md. Games are
+    written as they are played, and go on after a restart.
+
+    Ctrl-C ends the server; people who are playing find their games again.
+    """
+    from reversi_env import ReversiError
+
+    try:
+        from play.server.running import listen, url_of
+        from play.server.running import serve as run
+    except ModuleNotFoundError as error:
+        raise ReversiError(f"{INSTALL} (missing: {error.name})") from None
+    from play.server.options import ServerOptions, default_database
+
+    options = ServerOptions(
+        host=host,
+        port=port,
+        database=Path(database) if database and database != ":memory:" else database or default_database(),
+        longest_think=longest_think,
+        allowed_hosts=tuple(allow_host or ()),
+        **({} if workers is None else {"workers": workers}),
+    )
+    listener = listen(options)
+    print(f"Reversi on {url_of(listener)}  (Ctrl-C ends)", flush=True)
+    print(f"games are kept in {options.database}", file=sys.stderr)
+    run(options, listener)

@@ -1,0 +1,154 @@
+"""The application: routes, the web page, headers that browsers heed, and errors as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from play.server import openapi
+from play.server.endpoints import ENDPOINTS, Endpoint, JsonResponse, respond
+from play.server.hall import Hall
+from play.server.messages import Problem, Refused, encode
+from play.server.options import ServerOptions
+from play.server.sockets import GameSocket
+
+WEB = Path(__file__).resolve().parent.parent / "web"
+#: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+#: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
+LOOK_EVERY, LOOKS = 0.02, 3_000
+
+
+class Lag:
+    """How late the event loop is: by how much short sleeps were too long, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._late: deque[float] = deque(maxlen=LOOKS)
+
+    async def watch(self) -> None:
+        """Look for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            await asyncio.sleep(LOOK_EVERY)
+            self._late.append(1000 * (loop.time() - began - LOOK_EVERY))
+
+    def quantile(self, share: float) -> float:
+        """The lag that so great a share of the looks did not exceed."""
+        late = sorted(self._late) or [0.0]
+        return round(max(0.0, late[min(len(late) - 1, int(share * len(late)))]), 2)
+
+
+class _Headers:
+    """Adds the headers to every answer; the API's are never kept by a cache, the page's are asked for again."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        cache = b"no-store" if scope["path"].startswith("/api") else b"no-cache"
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", []), *_RAW_HEADERS, (b"cache-control", cache)]
+            await send(message)
+
+        await self._app(scope, receive, with_headers)
+
+
+def make_app(options: ServerOptions) -> Starlette:
+    """The application of one server; its hall is ``app.state.hall``."""
+    hall = Hall(options)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        watching = asyncio.create_task(app.state.lag.watch())
+        await hall.open()
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await hall.close()
+
+    description = encode(openapi.document())
+
+    async def describe(request: Request) -> Response:
+        return JsonResponse(description)
+
+    routes = [
+        *(
+            Route(path, _by_method(hall, path), methods=_methods(path))
+            for path in dict.fromkeys(e.path for e in ENDPOINTS)
+        ),
+        WebSocketRoute("/api/games/{id}/socket", GameSocket(hall).attend),
+        Route("/openapi.json", describe),
+        Mount("/", StaticFiles(directory=WEB, html=True)),
+    ]
+    app = Starlette(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
+        exception_handlers={Refused: _refusal, HTTPException: _http_problem},
+    )
+    app.state.hall, app.state.lag = hall, Lag()
+    return app
+
+
+def _methods(path: str) -> list[str]:
+    return [endpoint.method for endpoint in ENDPOINTS if endpoint.path == path]
+
+
+def _by_method(hall: Hall, path: str) -> Callable[[Request], Awaitable[Response]]:
+    table: dict[str, Callable[[Request], Awaitable[Response]]] = {
+        endpoint.method: partial(respond, endpoint, hall) for endpoint in ENDPOINTS if endpoint.path == path
+    }
+
+    async def answer(request: Request) -> Response:
+        return await table["GET" if request.method == "HEAD" else request.method](request)
+
+    return answer
+
+
+async def _refusal(request: Request, refused: Any) -> Response:
+    headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
+    body = encode(Problem(refused.code, refused.message, refused.status))
+    return JsonResponse(body, refused.status, headers)
+
+
+async def _http_problem(request: Request, error: Any) -> Response:
+    """What the framework refuses: an unknown path, another method."""
+    detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
+    return JsonResponse(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
+
+
+__all__ = ["Endpoint", "make_app"]

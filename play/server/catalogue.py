@@ -1,0 +1,141 @@
+"""The agents that a stranger may name, and how much they may ask for.
+
+A spec from the network names one of the agents here and sets plain numbers within the server's limits. Everything else that specs
+can say elsewhere – weight files by path, threads, table sizes, programs to run – is refused.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from models.network import FOLDER
+from play.server.messages import AgentEntry, Refused
+from play.server.options import ServerOptions
+from reversi_env import ReversiError
+from reversi_env.rules import SIZES
+from search.agents import make, parse_spec
+
+_TEXTS = {
+    "network": ("Network", "a trained pattern network under alpha-beta; the strongest"),
+    "six-factor": ("Six factors", "corners, mobility, frontier, table: report 001"),
+    "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),
+    "cell-utility": ("Cell utility", "a table of squares, discs and mobility: report 004"),
+    "position-stability": ("Position and stability", "written for the reversed game: report 000"),
+    "double-alpha": ("Double Alpha", "sixteen evolved weights: report 002"),
+    "ten-weight": ("Ten weights", "an evolved table of squares: report 002"),
+    "mobility": ("Mobility", "counts moves, nothing else"),
+    "discs": ("Disc counter", "counts discs, nothing else"),
+    "greedy-invincible": ("Greedy, then perfect", "takes all it can, and plays the last twelve squares perfectly"),
+    "greedy": ("Greedy", "takes what is best right now"),
+    "random": ("Random", "any legal move"),
+}
+_ALIASES = {"sixteen-weight": "double-alpha"}
+_EVALUATORS = {"double-alpha": "sixteen-weight"}
+_PLAIN = ("greedy-invincible", "greedy", "random")
+_OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
+#: Empty squares that a spec may have solved exactly: a second or so.
+MOST_EXACT = 18
+#: A search to a fixed depth up to this one is done in a moment, and needs no clock of its own.
+SHORT_DEPTH = 6
+#: Longer searches than this count as long, in seconds: they never occupy all workers.
+SHORT_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Order:
+    """An agent as the worker gets it: its limits within the server's. *seconds* is None for what is done in a moment."""
+
+    spec: str
+    name: str
+    searches: bool
+    seconds: float | None
+    depth: int | None
+    nodes: int | None
+    exact: int | None
+    seed: int | None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may think for longer than a moment."""
+        return self.seconds is not None and self.seconds > SHORT_SECONDS
+
+
+@cache
+def network_sizes() -> list[int]:
+    """The sizes that there are trained weights for, in both variants."""
+    return [n for n in SIZES if all(any(FOLDER.glob(f"{n}x{n}-{v}-*.safetensors")) for v in ("normal", "reversed"))]
+
+
+def entries() -> list[AgentEntry]:
+    """All agents, the strongest first."""
+    return [
+        AgentEntry(name, title, about, name not in _PLAIN, network_sizes() if name == "network" else list(SIZES))
+        for name, (title, about) in _TEXTS.items()
+    ]
+
+
+def default_evaluator(size: int) -> str:
+    """What positions of that size are analysed with."""
+    return "network" if size in network_sizes() else "six-factor"
+
+
+def order(spec: str, size: int, options: ServerOptions) -> Order:
+    """What *spec* asks for, within the limits; refused if it names what is not on offer."""
+    try:
+        name, texts = parse_spec(spec)
+    except ReversiError:
+        name, texts = "", {}
+    known = _ALIASES.get(name, name)
+    if known not in _TEXTS:
+        shown = spec.partition(":")[0][:30]
+        raise Refused(400, "unknown_agent", f"agent {shown!r} is not on offer: expected one of {', '.join(_TEXTS)}")
+    for key in texts:
+        if key not in _OPTIONS:
+            raise Refused(
+                400, "bad_agent", f"option {key[:30]!r} is not on offer: expected {', '.join(sorted(_OPTIONS))}"
+            )
+    try:
+        make(spec)
+    except (ReversiError, ValueError) as error:
+        raise Refused(400, "bad_agent", str(error)[:200]) from None
+    _check_size(known, size)
+    return _limited(spec, name, texts, options)
+
+
+def check_evaluator(name: str, size: int) -> None:
+    """Refuse what no position can be analysed with."""
+    if name not in _TEXTS or name in _PLAIN or name == "double-alpha":
+        searching = ", ".join(n for n in _TEXTS if n not in _PLAIN and n != "double-alpha")
+        raise Refused(400, "unknown_agent", f"agent {name[:30]!r} analyses nothing: expected one of {searching}")
+    _check_size(name, size)
+
+
+def _check_size(name: str, size: int) -> None:
+    if name == "network" and size not in network_sizes():
+        sizes = ", ".join(map(str, network_sizes()))
+        raise Refused(400, "bad_agent", f"no network for {size}x{size}: expected size {sizes}, or another agent")
+
+
+def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions) -> Order:
+    def number(key: str) -> int | None:
+        return int(texts[key]) if key in texts else None
+
+    searches = name not in _PLAIN
+    depth = number("depth") or number("level")
+    nodes = number("nodes")
+    time = float(texts["time"]) if "time" in texts else None
+    if searches and depth is None and nodes is None and time is None:
+        depth = 4
+    if depth is not None and depth > options.deepest:
+        raise Refused(400, "bad_agent", f"depth {depth}: expected at most {options.deepest} on this server")
+    if time is not None and time > options.longest_think:
+        raise Refused(400, "bad_agent", f"time {time:g}: expected at most {options.longest_think:g} s on this server")
+    exact = number("exact")
+    if exact is not None and exact > MOST_EXACT:
+        raise Refused(400, "bad_agent", f"exact {exact}: expected at most {MOST_EXACT} on this server")
+    quick = depth is not None and depth <= SHORT_DEPTH and (exact or 0) <= depth + 6
+    seconds = (
+        None if (quick and time is None) or not searches else min(time or options.longest_think, options.longest_think)
+    )
+    return Order(spec, _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))

@@ -1,0 +1,317 @@
+"""What travels between clients and the server: one class for every body and message.
+
+Reading checks: a field that is missing, unknown, of another type or out of its range is refused with a line that says which. The
+same classes give the schemas of ``/openapi.json``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+ColourName = Literal["black", "white"]
+Role = Literal["black", "white", "spectator"]
+VariantName = Literal["normal", "reversed"]
+StartName = Literal["standard", "parallel"]
+SizeNumber = Literal[4, 6, 8]
+
+Name = Annotated[str, Meta(max_length=40, description="A player's name, shown to everybody.")]
+Spec = Annotated[str, Meta(max_length=120, description="An agent: name[:key=value,…], for example six-factor:depth=4.")]
+Token = Annotated[str, Meta(min_length=8, max_length=128, description="A secret that opens a seat of a game.")]
+MoveName = Annotated[
+    str, Meta(min_length=2, max_length=4, description="A square, a1 to h8. Passes are made by the server.")
+]
+Board = Annotated[str, Meta(min_length=16, max_length=64, description="X black, O white, - empty; row by row from a1.")]
+Id = Annotated[str, Meta(max_length=40, description="Returned with the answer, to tell answers apart.")]
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """A request that is not granted: an HTTP status, a short code for programs, a line for people."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+class _Strict(Struct, forbid_unknown_fields=True):
+    """A structure that refuses fields it does not know."""
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+class SeatRequest(_Strict):
+    """Who plays one colour: a human (who needs the token) or an agent of the server."""
+
+    kind: Literal["human", "agent"] = "human"
+    agent: Spec | None = None
+    name: Name | None = None
+
+
+class ClockRequest(_Strict):
+    """Time for each side; who has none left loses."""
+
+    seconds: Annotated[float, Meta(ge=1, le=86_400, description="Seconds for the whole game.")]
+    increment: Annotated[float, Meta(ge=0, le=600, description="Seconds added after every move.")] = 0.0
+
+
+class CreateGame(_Strict):
+    """A new game."""
+
+    size: SizeNumber = 8
+    variant: VariantName = "normal"
+    start: StartName = "standard"
+    black: SeatRequest = msgspec.field(default_factory=SeatRequest)
+    white: SeatRequest = msgspec.field(default_factory=SeatRequest)
+    clock: ClockRequest | None = None
+
+
+class MoveRequest(_Strict):
+    """A move; *ply* is the number of moves made before it, so that no message counts twice."""
+
+    move: MoveName
+    ply: Annotated[int, Meta(ge=0, le=255)]
+
+
+class AnalyseRequest(_Strict):
+    """A position to be searched."""
+
+    board: Board
+    turn: ColourName
+    variant: VariantName = "normal"
+    agent: Annotated[str, Meta(max_length=40, description="An evaluator; the network where there is one.")] | None = (
+        None
+    )
+    seconds: Annotated[float, Meta(gt=0, le=60, description="Time to think; the server has a limit of its own.")] = 0.3
+    all_moves: Annotated[bool, Meta(description="Value every legal move, not the best alone.")] = True
+
+
+class TranscriptRequest(_Strict):
+    """A game as text: moves (f5d6c3…), or GGF, which says its own size and variant."""
+
+    text: Annotated[str, Meta(min_length=1, max_length=60_000)]
+    size: SizeNumber = 8
+    variant: VariantName = "normal"
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+class Created(Struct):
+    """A game was created: its name, and the secret of every human seat and of the spectators' places."""
+
+    game: str
+    tokens: dict[str, str]
+
+
+class SeatState(Struct):
+    """Who plays one colour, and whether somebody is connected for it."""
+
+    kind: Literal["human", "agent"]
+    name: str
+    connected: bool
+    agent: str | None = None
+
+
+class ClockState(Struct):
+    """Seconds left for each side; *running* is the side whose clock runs, from the moment this was sent."""
+
+    black: float
+    white: float
+    increment: float
+    running: ColourName | None
+
+
+class Result(Struct):
+    """How a game ended; *score* in discs for black, the empty squares to the winner."""
+
+    winner: ColourName | None
+    score: int
+    ending: Literal["played", "resigned", "timeout", "agreed"]
+
+
+class State(Struct, tag="state", tag_field="type"):
+    """All that there is to know about a game. *revision* grows with every change; *moves* has every pass as ``pass``."""
+
+    game: str
+    revision: int
+    size: int
+    variant: VariantName
+    start: StartName
+    status: Literal["running", "finished"]
+    board: str
+    turn: ColourName
+    legal: list[str]
+    moves: list[str]
+    black: SeatState
+    white: SeatState
+    discs: dict[str, int]
+    clock: ClockState | None
+    result: Result | None
+    undo_request: ColourName | None
+    thinking: bool
+    spectators: int
+
+
+class MoveValue(Struct):
+    """A move's value in discs for the side to move."""
+
+    move: str
+    value: float
+
+
+class Analysis(Struct):
+    """What a search found; values in discs for the side to move, *exact* if proven."""
+
+    move: str | None
+    value: float
+    depth: int
+    exact: bool
+    pv: list[str]
+    nodes: int
+    seconds: float
+    moves: list[MoveValue]
+    agent: str
+
+
+class RecordedPosition(Struct):
+    """One position of a record, before *move* was made in it (None: the last position)."""
+
+    board: str
+    turn: ColourName
+    legal: list[str]
+    move: str | None
+
+
+class Transcript(Struct):
+    """A record read: its game, and all its positions."""
+
+    size: int
+    variant: VariantName
+    black: str | None
+    white: str | None
+    moves: list[str]
+    positions: list[RecordedPosition]
+    result: float | None
+
+
+class AgentEntry(Struct):
+    """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays."""
+
+    name: str
+    title: str
+    about: str
+    searches: bool
+    sizes: list[int]
+
+
+class Agents(Struct):
+    """The agents, and the limits of this server."""
+
+    agents: list[AgentEntry]
+    longest_think: float
+    deepest: int
+
+
+class Health(Struct):
+    """The server's state; lags of its event loop in milliseconds."""
+
+    status: str
+    version: str
+    rooms: int
+    connections: int
+    waiting: int
+    searches: int
+    lag_median_ms: float
+    lag_p99_ms: float
+    lag_max_ms: float
+
+
+class Problem(Struct, tag="error", tag_field="type", omit_defaults=True):
+    """Why something was refused: a code for programs, a line for people."""
+
+    code: str
+    message: str
+    status: int
+    id: str | UnsetType = UNSET
+
+
+# --- over a WebSocket -----------------------------------------------------------------------------
+
+
+class Join(_Strict, tag="join", tag_field="type"):
+    """The first message: the token says which seat."""
+
+    token: Token
+    id: Id | UnsetType = UNSET
+
+
+class Move(_Strict, tag="move", tag_field="type"):
+    """Make a move, as *ply*-th from 0."""
+
+    move: MoveName
+    ply: Annotated[int, Meta(ge=0, le=255)]
+    id: Id | UnsetType = UNSET
+
+
+class Undo(_Strict, tag="undo", tag_field="type"):
+    """Take one's last move back: at once against an agent; else it asks, or grants what the other side asked for."""
+
+    id: Id | UnsetType = UNSET
+
+
+class Decline(_Strict, tag="decline", tag_field="type"):
+    """Refuse the take-back that the other side asked for."""
+
+    id: Id | UnsetType = UNSET
+
+
+class Resign(_Strict, tag="resign", tag_field="type"):
+    """Give the game up."""
+
+    id: Id | UnsetType = UNSET
+
+
+class Ping(_Strict, tag="ping", tag_field="type"):
+    """Answered with a pong."""
+
+    id: Id | UnsetType = UNSET
+
+
+class Pong(Struct, tag="pong", tag_field="type", omit_defaults=True):
+    """The answer to a ping."""
+
+    id: str | UnsetType = UNSET
+
+
+class Joined(Struct, tag="joined", tag_field="type", omit_defaults=True):
+    """The token was right: the seat that it opened. The state follows."""
+
+    role: Role
+    game: str
+    id: str | UnsetType = UNSET
+
+
+Incoming = Join | Move | Undo | Decline | Resign | Ping
+
+encode = msgspec.json.Encoder().encode
+_read_incoming = msgspec.json.Decoder(Incoming).decode
+
+
+def read_incoming(text: str | bytes) -> Any:
+    """A client's message, checked."""
+    return _checked(_read_incoming, text)
+
+
+def read_body(kind: type, body: bytes) -> Any:
+    """A request's body as *kind*, checked."""
+    return _checked(lambda data: msgspec.json.decode(data, type=kind), body)
+
+
+def _checked(read: Any, data: str | bytes) -> Any:
+    try:
+        return read(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise Refused(400, "bad_message", str(error)[:200] or "the message is not JSON as expected") from None

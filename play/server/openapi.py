@@ -1,0 +1,96 @@
+"""``/openapi.json``: the HTTP interface described, from the table of endpoints and the classes of the messages."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from play.server import messages
+from play.server.endpoints import ENDPOINTS, Endpoint
+from reversi_env import __version__
+
+_REFUSALS = {
+    400: "The request cannot be read, or asks for what is not allowed.",
+    401: "There is no token.",
+    403: "The token does not open this game, or not this seat.",
+    404: "There is no such game.",
+    409: "Not now: another's turn, an earlier ply, a finished game.",
+    413: "The body is too large.",
+    429: "Too many requests; try again later.",
+    503: "The server is full, or cannot store games now.",
+}
+#: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
+_MESSAGES = (
+    *(messages.Join, messages.Move, messages.Undo, messages.Decline, messages.Resign, messages.Ping),
+    *(messages.Joined, messages.State, messages.Pong, messages.Problem),
+)
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI 3.1 document."""
+    kinds = [kind for e in ENDPOINTS for kind in (e.takes, e.answers) if kind is not None]
+    _, schemas = msgspec.json.schema_components([*kinds, *_MESSAGES], ref_template="#/components/schemas/{name}")
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    paths["/api/games/{id}/socket"] = {"get": _socket()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reversi Lab game server",
+            "version": __version__,
+            "description": "Games of Reversi and Reversed Reversi between people and agents.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "A seat's token."}},
+        },
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    refusals = [400, 429, *endpoint.refuses]
+    refusals += [413] if endpoint.method == "POST" else []
+    refusals += [401, 403, 404] if endpoint.needs_token else []
+    content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answers is None else _json(endpoint.answers)
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": _parameters(endpoint.path),
+        "responses": {
+            str(endpoint.status): {"description": "Done.", "content": content},
+            **{str(s): {"description": _REFUSALS[s], "content": _json(messages.Problem)} for s in sorted(refusals)},
+        },
+    }
+    if endpoint.takes is not None:
+        operation["requestBody"] = {"required": True, "content": _json(endpoint.takes)}
+    if endpoint.needs_token:
+        operation["security"] = [{"token": []}]
+    return operation
+
+
+def _socket() -> dict[str, Any]:
+    return {
+        "operationId": "socket",
+        "summary": "Follow and play a game over a WebSocket; the messages are described in docs/server.md.",
+        "parameters": _parameters("/api/games/{id}/socket"),
+        "responses": {
+            "101": {"description": "The connection is a WebSocket now; the first message is a Join."},
+            "403": {"description": "A page of another server, or too many connections."},
+        },
+    }
+
+
+def _parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "description": "The game's name."}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}

@@ -1,0 +1,76 @@
+"""`ServerOptions`: where a server listens, and how much of anything it gives to anybody."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEFAULT_PORT = 8400
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def default_database() -> Path:
+    """Where games are kept unless told otherwise: the user's data folder."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "reversi-lab" / "games.sqlite3"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The settings of one server; times in seconds, sizes in bytes.
+
+    ``workers`` processes search; with 0 a thread of the server does. ``allowed_hosts``: names that a browser may call the
+    server by; by default those of the loopback interface where it listens only there, and any name elsewhere.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    database: str | Path = field(default_factory=default_database)
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    allowed_hosts: tuple[str, ...] = ()
+
+    #: The longest that an agent may think about a move, and a visitor have a position analysed.
+    longest_think: float = 5.0
+    longest_analysis: float = 2.0
+    deepest: int = 16
+    #: Tables of an agent and of the analysis, in MiB.
+    table: float = 8
+    analysis_table: float = 32
+
+    #: Games that may be running, and be in memory, at a time.
+    most_running: int = 20_000
+    most_rooms: int = 2_000
+    #: Games that one address may create at once, and how many more each second.
+    game_burst: int = 300
+    games_per_second: float = 1.0
+    #: Connections: all, those of one address, those to one game.
+    most_connections: int = 1_000
+    client_connections: int = 400
+    room_connections: int = 64
+    #: Analyses waiting: all, and those of one address.
+    most_analyses: int = 64
+    client_analyses: int = 4
+    #: Bodies and messages.
+    largest_message: int = 4_096
+    largest_body: int = 4_096
+    largest_transcript: int = 65_536
+    #: Messages that a connection may send at once, and how many more each second; bad ones until it is closed.
+    message_burst: int = 60
+    messages_per_second: float = 30.0
+    most_errors: int = 20
+    #: How long a connection may take to say what it wants.
+    patience: float = 10.0
+    #: Games leave the memory when nobody has been there for a minute; after these they leave the database too.
+    room_idle: float = 60.0
+    running_idle: float = 14 * 86_400.0
+    finished_kept: float = 365 * 86_400.0
+    sweep_every: float = 20.0
+    #: Two agents that are watched take at least this long for a move.
+    watch_pace: float = 0.7
+
+    def hosts(self) -> tuple[str, ...]:
+        """The names in a request's Host header that are answered; ``*`` is any."""
+        if self.allowed_hosts:
+            return self.allowed_hosts
+        return ("127.0.0.1", "localhost", "[::1]") if self.host in LOOPBACK else ("*",)

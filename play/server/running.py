@@ -1,0 +1,112 @@
+"""The server as a process: it listens, says where, and ends cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from play.server.app import make_app
+from play.server.options import ServerOptions
+from reversi_env import ReversiError
+
+#: Seconds that connections get to end when the server does.
+GOODBYE_SECONDS = 3
+
+
+class ServerError(ReversiError):
+    """The server cannot listen there."""
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP that closes connections which do not send a whole request head in time."""
+
+    patience = 10.0
+
+    def connection_made(self, transport: Any) -> None:
+        """Start waiting."""
+        super().connection_made(transport)
+        self._waiting: asyncio.TimerHandle | None = None
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Wait on while the head is incomplete."""
+        super().data_received(data)
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            if self._waiting is None and self.conn.trailing_data[0]:
+                self._wait()
+        else:
+            self._wait_no_more()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._wait_no_more()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(self.patience, self.transport.close)
+
+    def _wait_no_more(self) -> None:
+        if self._waiting:
+            self._waiting.cancel()
+        self._waiting = None
+
+
+def configuration(options: ServerOptions, log_level: str = "warning") -> uvicorn.Config:
+    """How uvicorn is to serve: small messages, no compression, pings that find half-open connections."""
+    protocol = type("_Protocol", (ImpatientProtocol,), {"patience": options.patience})
+    return uvicorn.Config(
+        make_app(options),
+        host=options.host,
+        port=options.port,
+        http=protocol,
+        ws="websockets-sansio",
+        ws_max_size=options.largest_message,
+        ws_per_message_deflate=False,
+        ws_ping_interval=20,
+        ws_ping_timeout=20,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+        limit_concurrency=2 * options.most_connections,
+        backlog=1024,
+        server_header=False,
+        access_log=False,
+        log_level=log_level,
+        proxy_headers=False,
+        h11_max_incomplete_event_size=16_384,
+    )
+
+
+def listen(options: ServerOptions) -> socket.socket:
+    """A socket at the server's address; port 0 takes any that is free."""
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    # The protocol is named because asyncio looks for it: without it small messages wait 40 ms for the last one's receipt.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((options.host, options.port))
+        listener.listen(1024)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise ServerError(
+            f"cannot listen on {options.host}:{options.port}: {error}; expected a free port of this machine"
+        ) from None
+    listener.setblocking(False)
+    return listener
+
+
+def url_of(listener: socket.socket) -> str:
+    """Where a browser finds the server."""
+    host, port = listener.getsockname()[:2]
+    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def serve(options: ServerOptions, listener: socket.socket) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    server = uvicorn.Server(configuration(options))
+    server.run(sockets=[listener])

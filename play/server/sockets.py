@@ -1,0 +1,194 @@
+"""Games over WebSockets: one connection follows one game, and plays in it if its token is a player's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from time import monotonic
+from urllib.parse import urlsplit
+
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from play.server import messages
+from play.server.clock import Buckets
+from play.server.hall import Hall
+from play.server.messages import Joined, Pong, Problem, Refused, Role, encode, read_incoming
+from play.server.room import Room
+
+#: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
+POLICY, TOO_SLOW, NOT_ADMITTED = 1008, 4408, 4403
+
+
+def same_origin(origin: str | None, host: str | None) -> bool:
+    """Whether a page that sent *origin* came from this server; programs send none."""
+    return origin is None or (bool(host) and urlsplit(origin).netloc.lower() == str(host).lower())
+
+
+class Connection:
+    """A member of a room over a WebSocket.
+
+    What is to be sent waits here: answers in order, and of states only the latest, so that a slow reader costs no memory.
+    """
+
+    def __init__(self, socket: WebSocket, role: Role) -> None:
+        self.role = role
+        self._socket = socket
+        self._answers: list[bytes] = []
+        self._state: bytes | None = None
+        self._goodbye: tuple[int, str] | None = None
+        self._something = asyncio.Event()
+
+    def tell(self, state: bytes) -> None:
+        """Send a state; one that still waits is out of date."""
+        self._state = state
+        self._something.set()
+
+    def answer(self, message: bytes) -> None:
+        """Send an answer, before the next state."""
+        self._answers.append(message)
+        self._something.set()
+
+    def leave(self, code: int, reason: str) -> None:
+        """Close, after what waits has been sent."""
+        self._goodbye = (code, reason)
+        self._something.set()
+
+    async def write(self) -> None:
+        """Send what comes, until the connection ends."""
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            answers, self._answers = self._answers, []
+            state, self._state = self._state, None
+            for message in [*answers, *([state] if state else [])]:
+                await self._socket.send_text(message.decode())
+            if self._goodbye and not self._something.is_set():
+                await self._socket.close(*self._goodbye)
+                return
+
+
+class GameSocket:
+    """The endpoint ``/api/games/{id}/socket``."""
+
+    def __init__(self, hall: Hall) -> None:
+        self._hall = hall
+
+    async def attend(self, socket: WebSocket) -> None:
+        """One connection from its first message to its end."""
+        if not same_origin(socket.headers.get("origin"), socket.headers.get("host")):
+            await socket.close(POLICY)  # before it is accepted: the client sees 403
+            return
+        client = socket.client.host if socket.client else ""
+        connections, options = self._hall.connections, self._hall.options
+        if connections[client] >= options.client_connections or connections.total() >= options.most_connections:
+            await socket.close(POLICY)
+            return
+        connections[client] += 1
+        try:
+            await socket.accept()
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+                await self._admit(socket)
+        finally:
+            connections[client] -= 1
+            if not connections[client]:
+                del connections[client]
+
+    async def _admit(self, socket: WebSocket) -> None:
+        """Wait for the token, find the game, and follow it."""
+        try:
+            first = await asyncio.wait_for(_received(socket), self._hall.options.patience)
+        except TimeoutError:
+            await socket.close(TOO_SLOW, "expected a join message")
+            return
+        try:
+            join = read_incoming(first)
+            if not isinstance(join, messages.Join):
+                raise Refused(400, "join_first", "expected a join message with the token first")
+            room = await self._hall.room(socket.path_params["id"])
+            connection = Connection(socket, room.role(join.token))
+            connection.answer(encode(Joined(connection.role, room.id, join.id)))
+            room.enter(connection)
+        except Refused as refused:
+            await socket.send_text(encode(_problem(refused)).decode())
+            await socket.close(NOT_ADMITTED, refused.code)
+            return
+        await self._follow(socket, room, connection)
+
+    async def _follow(self, socket: WebSocket, room: Room, connection: Connection) -> None:
+        writing = asyncio.create_task(connection.write())
+        reading = asyncio.create_task(self._read(socket, room, connection))
+        try:
+            await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            room.exit(connection)
+            for task in (reading, writing):
+                task.cancel()
+            ended = await asyncio.gather(reading, writing, return_exceptions=True)
+        failed = [
+            e for e in ended if isinstance(e, Exception) and not isinstance(e, (WebSocketDisconnect, RuntimeError))
+        ]
+        if failed:
+            raise failed[0]
+        if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+            await socket.close()
+
+    async def _read(self, socket: WebSocket, room: Room, connection: Connection) -> None:
+        """Carry out messages until there are too many, or too many bad ones."""
+        options = self._hall.options
+        allowed = Buckets(options.message_burst, options.messages_per_second)
+        errors = 0
+        while True:
+            text = await _received(socket)
+            if not allowed.take(""):
+                connection.answer(encode(Problem("too_fast", "too many messages", 429)))
+                connection.leave(POLICY, "too many messages")
+                return await _until_closed(socket)
+            try:
+                self._carry_out(text, room, connection)
+            except Refused as refused:
+                errors += 1
+                connection.answer(encode(_problem(refused, text)))
+                if errors >= options.most_errors:
+                    connection.leave(POLICY, "too many errors")
+                    return await _until_closed(socket)
+
+    def _carry_out(self, text: bytes, room: Room, connection: Connection) -> None:
+        message = read_incoming(text)
+        role = connection.role
+        if isinstance(message, messages.Ping):
+            connection.answer(encode(Pong(message.id)))
+        elif room.closed:
+            raise Refused(503, "gone", "the game has been put away; connect again")
+        elif isinstance(message, messages.Move):
+            room.move(role, message.move, message.ply)
+        elif isinstance(message, messages.Undo):
+            room.undo(role)
+        elif isinstance(message, messages.Decline):
+            room.decline(role)
+        elif isinstance(message, messages.Resign):
+            room.resign(role)
+        else:
+            raise Refused(409, "joined", "you have joined already")
+
+
+async def _received(socket: WebSocket) -> bytes:
+    """The next message; an empty one for bytes, which nobody should send."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    return (message.get("text") or "").encode("utf-8", "replace")
+
+
+async def _until_closed(socket: WebSocket) -> None:
+    """Read on, and heed nothing, until the writer has said goodbye; not for long."""
+    ends = monotonic() + 5
+    with contextlib.suppress(asyncio.TimeoutError, WebSocketDisconnect):
+        while (left := ends - monotonic()) > 0:
+            await asyncio.wait_for(_received(socket), left)
+
+
+def _problem(refused: Refused, text: bytes = b"") -> Problem:
+    problem = Problem(refused.code, refused.message, refused.status)
+    with contextlib.suppress(Refused):
+        problem.id = read_incoming(text).id if text else problem.id
+    return problem

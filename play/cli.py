@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, nboard, perft, solve, train
+from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, nboard, perft, serve, solve, train, tune
 from play.commands.interruptible import no_interrupt_lost
 from reversi_env.errors import ReversiError
 
@@ -27,6 +27,7 @@ PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
 
 app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
 app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
+app.command("serve", rich_help_panel=PLAY)(serve.serve)
 app.command("match", rich_help_panel=PLAY)(match.match)
 # an empty corner begins a board with "-", which must not be taken for an option
 app.command("analyse", rich_help_panel=LOOK, context_settings={"ignore_unknown_options": True})(analyse.analyse)
@@ -36,6 +37,7 @@ app.command("perft", rich_help_panel=LOOK)(perft.perft)
 app.command("demo", rich_help_panel=LEARN)(demo.demo)
 app.command("label", rich_help_panel=LEARN)(label.label)
 app.command("train", rich_help_panel=LEARN)(train.train)
+app.command("tune", rich_help_panel=LEARN)(tune.tune)
 app.command("exam", rich_help_panel=MEASURE)(exam.exam)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 

@@ -34,6 +34,7 @@ from reversi_env import Rules
 from reversi_env.errors import shown
 from search.core import heuristics
 from search.core.heuristics import in_discs, record_type
+from search.formula_files import read_formula
 from search.formulas import Evaluator, EvaluatorError, HasRecord, Weights, hint, square_classes
 
 __all__ = [
@@ -108,17 +109,19 @@ def exists(name: str) -> bool:
 
 
 def takes_weights(name: str) -> bool:
-    """Whether the evaluator of that name can be had with weights of a file."""
-    return name not in _REGISTRY and name in names() and name in _FAMILIES
+    """Whether the evaluator of that name can be had with weights of a file: every formula, and every family."""
+    return name in _REGISTRY or (name in names() and name in _FAMILIES)
 
 
 def get(name: str) -> Any:
-    """The evaluator of that name, or of ``name:weights=PATH`` for those that have weights in files."""
+    """The evaluator of that name, or of ``name:weights=PATH`` with the weights of a file."""
     if isinstance(name, str):
         if name in _REGISTRY:
             return _REGISTRY[name]
         family, given, path = name.partition(":weights=")
-        if takes_weights(family) and (path or not given):
+        if family in _REGISTRY and path:
+            return read_formula(_REGISTRY[family], path)
+        if family not in _REGISTRY and takes_weights(family) and (path or not given):
             return _FAMILIES[family](path or None)
     raise EvaluatorError(
         f"evaluator {shown(name)} is unknown{hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"

@@ -25,7 +25,8 @@ Weights = Mapping[str, Weight]
 #: Makes record fields that are not weights as they stand out of the weights.
 Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+#: A name of its own, or a formula's with the file that its weights are from.
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(:weights=.+)?")
 
 
 class HasRecord(Protocol):

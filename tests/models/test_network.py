@@ -106,7 +106,7 @@ def test_agents_take_weights_and_the_options_of_any_search(small):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("six-factor:weights=x", "option 'weights=x' of agent 'six-factor:weights=x' is unknown"),
+        ("greedy:weights=x", "option 'weights=x' of agent 'greedy:weights=x' is unknown"),
         ("network:wieghts=x", "did you mean 'weights'?"),
         ("networt:depth=3", "did you mean 'network'?"),
         ("network:depth=0", "depth='0'"),

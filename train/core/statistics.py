@@ -1,0 +1,69 @@
+"""Random games that are counted, not kept: moves a side has by round, under the rules and under one known mistake."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
+from reversi_env.core.compiling import kernel
+from reversi_env.core.intrinsics import popcount
+from reversi_env.core.playout import next_random, random_square
+from reversi_env.core.symmetry import mix
+
+#: Rounds, that is numbers of discs, of the largest board.
+ROUNDS = 65
+_ROW_STEPS = np.array([-1, -1, -1, 0, 0, 1, 1, 1])
+_COLUMN_STEPS = np.array([-1, 0, 1, -1, 1, -1, 0, 1])
+
+
+@kernel
+def first_line_flips(sq, own, opp):
+    """The discs that turn in the first direction, row by row from the top left, in which any do: report 002's mistake."""
+    for direction in range(8):
+        row, column = sq // 8 + _ROW_STEPS[direction], sq % 8 + _COLUMN_STEPS[direction]
+        turned = NO_SQUARE
+        while 0 <= row < 8 and 0 <= column < 8:
+            bit = ONE << np.uint64(8 * row + column)
+            if opp & bit != NO_SQUARE:
+                turned |= bit
+            elif own & bit != NO_SQUARE and turned != NO_SQUARE:
+                return turned
+            else:
+                break
+            row += _ROW_STEPS[direction]
+            column += _COLUMN_STEPS[direction]
+    return NO_SQUARE
+
+
+@kernel(parallel=True)
+def count_breadths(own, opp, playable, games, seed, one_line, moves, visits, lengths):
+    """Play as many groups of *games* random games as *moves* has rows; game *i* of all depends on (seed, i) only.
+
+    ``moves[g, r]`` is the number of legal moves in all positions with *r* discs of group *g*'s games, ``visits[g, r]``
+    the number of those positions: one for each time that a side is asked for a move, so that a pass is a visit with no
+    moves, and the end of the game is none. ``lengths[g]`` counts the discs placed. With *one_line* the rules are those
+    of `first_line_flips`.
+    """
+    for group in prange(moves.shape[0]):
+        for game in range(games):
+            mover, other = own, opp
+            state = mix(seed + np.uint64(group * games + game))
+            while True:
+                discs = popcount(mover | other)
+                legal = legal_moves(mover, other, playable)
+                if legal == NO_SQUARE and legal_moves(other, mover, playable) == NO_SQUARE:
+                    break
+                visits[group, discs] += 1
+                if legal == NO_SQUARE:
+                    mover, other = other, mover
+                    continue
+                moves[group, discs] += popcount(legal)
+                lengths[group] += 1
+                word, state = next_random(state)
+                sq = random_square(legal, word)
+                if one_line:
+                    turned = first_line_flips(sq, mover, other)
+                    mover, other = other ^ turned, mover | turned | ONE << np.uint64(sq)
+                else:
+                    mover, other = play(sq, mover, other)

@@ -1,0 +1,215 @@
+"""Objectives: what a candidate is judged by. The lower the loss, the better; the same candidate always gets the same.
+
+Every candidate plays the same openings with the same random numbers, or is held against the same labels. A difference
+between two losses is then a difference between candidates. What the best one is worth is measured elsewhere: on
+games or positions that no candidate was chosen by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Rules, batch
+from reversi_env.rules import Variant
+from search.formulas import Evaluator
+from train.batch_games import BatchPlayer, EvaluatorPlayer, Openings, RandomPlayer, paired_openings, play_games
+from train.errors import TrainError
+from train.exam import least_squares_scale
+from train.labels import LabelOptions, Labels, label_positions, sample_positions
+
+#: Seeds of what a result is measured on begin here.
+CHECK_SEED = 1_000_000
+#: Spread in discs that a candidate's values are brought to before it plays: only their order matters, and numbers that the
+#: board's range would cut off have none.
+SPREAD = 10.0
+_SPREAD_POSITIONS = 512
+
+
+class Objective(Protocol):
+    """What candidates are judged by."""
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        ...
+
+    def losses(self, candidates: Sequence[Evaluator]) -> NDArray[np.float64]:
+        """One loss a candidate; they are of one formula."""
+        ...
+
+    def checked(self) -> Objective:
+        """The same on games or positions of its own, to measure a result on."""
+        ...
+
+    def described(self) -> dict[str, Any]:
+        """What decides the losses, as JSON has it."""
+        ...
+
+
+def spread_out(candidates: Sequence[Evaluator], rules: Rules) -> list[Evaluator]:
+    """The candidates with scales that bring their values to a spread of `SPREAD` discs over positions of random play."""
+    plies = np.arange(_SPREAD_POSITIONS) % (rules.square_count - 10) + 2
+    own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
+    scaled = []
+    for candidate in candidates:
+        tiny = replace(candidate, scale=1e-9)
+        deviation = float(tiny.static_values(own, opp, rules).std()) / 1e-9
+        scaled.append(replace(candidate, scale=SPREAD / max(deviation, 1e-9)))
+    return scaled
+
+
+# --- games ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WinRate:
+    """One minus the mean points a game (a draw is half a point) against every opponent of a panel.
+
+    The candidate and the opponents that are evaluators choose their moves by a search of ``depth`` plies; with ``exact``, the
+    candidate plays the last so many squares perfectly. ``games`` are played against each opponent, every opening, of
+    ``openings`` random plies, from both sides.
+    """
+
+    size: int = 8
+    variant: Variant = "reversed"
+    panel: tuple[str, ...] = ("random",)
+    games: int = 1000
+    depth: int = 1
+    exact: int = 0
+    openings: int = 4
+    seed: int = 0
+    threads: int | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.panel:
+            raise TrainError("an empty panel: expected one opponent or more")
+        if self.games < 2 or self.games % 2:
+            raise TrainError(
+                f"games={self.games}: expected an even number, since every opening is played from both sides"
+            )
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)
+
+    def losses(self, candidates: Sequence[Evaluator]) -> NDArray[np.float64]:
+        """Shares of the points that the candidates did not get."""
+        rules = self.rules
+        player = EvaluatorPlayer(
+            spread_out(candidates, rules), rules, self.depth, exact=self.exact, threads=self.threads
+        )
+        points = np.zeros(len(candidates))
+        for number, name in enumerate(self.panel):
+            results = play_games(
+                player, self._opponent(name), self._openings(len(candidates), number), rules, seed=self.seed
+            )
+            points += ((np.sign(results) + 1) / 2).reshape(len(candidates), -1).mean(axis=1)
+        return 1 - points / len(self.panel)
+
+    def checked(self) -> WinRate:
+        """Other games, and so many that a hundredth shows."""
+        return replace(self, seed=self.seed + CHECK_SEED, games=max(self.games, 10_000))
+
+    def described(self) -> dict[str, Any]:
+        """What decides the losses, as JSON has it."""
+        told = {
+            name: getattr(self, name) for name in ("size", "variant", "games", "depth", "exact", "openings", "seed")
+        }
+        return {"kind": "win rate", "panel": list(self.panel), **told}
+
+    def _opponent(self, name: str) -> BatchPlayer:
+        if name == "random":
+            return RandomPlayer(self.rules)
+        return EvaluatorPlayer(name, self.rules, self.depth, threads=self.threads)
+
+    def _openings(self, candidates: int, number: int) -> Openings:
+        opened = paired_openings(self.rules, self.games // 2, self.openings, seed=self.seed + 7919 * number)
+        return opened.repeated(candidates)
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelError:
+    """The mean absolute error in discs against exact scores, of the candidate's values times the number that suits them best.
+
+    Positions are those of noisy games (`train.labels`) with ``empties`` from lowest to highest.
+    """
+
+    size: int = 8
+    variant: Variant = "normal"
+    positions: int = 4000
+    empties: tuple[int, int] = (8, 12)
+    seed: int = 0
+    threads: int | None = field(default=None, compare=False)
+    #: Positions of these objectives, and their mirror images, are left out.
+    excluded: tuple[LabelError, ...] = ()
+    _cache: dict[str, Labels] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._options()  # refuses what makes no data
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)
+
+    def losses(self, candidates: Sequence[Evaluator]) -> NDArray[np.float64]:
+        """Errors in discs."""
+        labels = self.labels()
+        return np.array([self._error(candidate, labels) for candidate in candidates])
+
+    def scale(self, candidate: Evaluator) -> float:
+        """Discs for one unit of the candidate's formula, by least squares."""
+        labels = self.labels()
+        return least_squares_scale(_raw_values(candidate, labels), labels.score.astype(float))
+
+    def checked(self) -> LabelError:
+        """Positions of other games, without those that were met before."""
+        return replace(self, seed=self.seed + CHECK_SEED, excluded=(*self.excluded, self), _cache={})
+
+    def described(self) -> dict[str, Any]:
+        """What decides the losses, as JSON has it."""
+        told = {name: getattr(self, name) for name in ("size", "variant", "positions", "seed")}
+        return {"kind": "label error", "empties": list(self.empties), **told}
+
+    def labels(self) -> Labels:
+        """The positions with their scores; solved once."""
+        if "labels" not in self._cache:
+            options = self._options()
+            own, opp = sample_positions(options, 0)
+            known = [_images(other.labels().own, other.labels().opp) for other in self.excluded]
+            new = ~np.isin(_images(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
+            self._cache["labels"] = label_positions(own[new], opp[new], options, threads=self.threads)
+        return self._cache["labels"]
+
+    def _options(self) -> LabelOptions:
+        rows = self.positions
+        return LabelOptions(
+            self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
+        )
+
+    @staticmethod
+    def _error(candidate: Evaluator, labels: Labels) -> float:
+        values, scores = _raw_values(candidate, labels), labels.score.astype(float)
+        most = labels.rules.square_count
+        values = np.clip(least_squares_scale(values, scores) * values, -most, most)
+        return float(np.abs(values - scores).mean())
+
+
+def _raw_values(candidate: Evaluator, labels: Labels) -> NDArray[np.float64]:
+    """The formula's values as they come, not cut off at the board's range."""
+    tiny = replace(candidate, scale=1e-9)
+    return tiny.static_values(labels.own, labels.opp, labels.rules) / 1e-9
+
+
+def _images(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Hashes that all symmetric images of a position share."""
+    return batch.position_hash(*batch.canonical(own, opp)[:2])

@@ -1,0 +1,248 @@
+"""A tuning in a folder: a log that grows by a line a generation, and in the end a weight file. Resumable at any moment.
+
+The log holds losses. Interrupted in any way, the same call asks the same optimiser with the same seed again, tells it the
+losses that it finds in the log, and goes on where the log ends: the same file comes out as without the interruption.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.files import write_atomically
+from reversi_env import __version__
+from search.formula_files import formula_file
+from search.formulas import Evaluator
+from train.errors import TrainError
+from train.labels.storage import only_writer
+from train.tuning.objectives import LabelError, Objective
+from train.tuning.optimisers import Optimiser, make_optimiser
+from train.tuning.space import Space, space_of
+
+#: Best candidates that are judged again, on games or positions of their own, before one is chosen.
+FINALISTS = 5
+#: Positions that give tuned weights their scale in discs, where the objective has none: few empties, solved in a moment.
+SCALE_POSITIONS = 2000
+SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """What to tune and how.
+
+    * ``formula``: an evaluator that is a formula, with or without weights of a file to begin with.
+    * ``varied``: names of the weights that vary; None for those that its report chose.
+    * ``optimiser``: ``genetic`` or ``cma``.
+    * ``generations``, ``population``: how many candidates are judged, and in how many rounds.
+    * ``seed``: which random numbers the optimiser uses.
+    * ``from_published``: begin at the formula's own weights; otherwise at random ones.
+    """
+
+    formula: str = "ten-weight"
+    varied: tuple[str, ...] | None = None
+    optimiser: str = "cma"
+    generations: int = 60
+    population: int = 24
+    seed: int = 0
+    from_published: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("generations", 1), ("population", 4), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise TrainError(f"{name}={value!r}: expected a whole number, {least} or more")
+
+    def described(self) -> dict[str, Any]:
+        """The options as JSON has them, all but how long to go on."""
+        told = {name: getattr(self, name) for name in ("formula", "optimiser", "population", "seed", "from_published")}
+        return {**told, "varied": list(self.varied) if self.varied is not None else None}
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One round: its number from 1 on, the losses of its candidates, the best loss so far, and the seconds that it took."""
+
+    number: int
+    losses: NDArray[np.float64]
+    best: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a tuning found: the weights, their loss where they were chosen, and on games or positions of their own.
+
+    ``published_check`` is the loss of the formula's own weights on the latter.
+    """
+
+    evaluator: Evaluator
+    formula: str
+    loss: float
+    check: float
+    published_check: float
+    evaluations: int
+    seconds: float
+    generations: tuple[Generation, ...]
+    file: Path | None = None
+
+
+def tune(
+    options: TuneOptions,
+    objective: Objective,
+    folder: Path | None = None,
+    *,
+    command: str = "",
+    progress: Callable[[Generation], None] = lambda generation: None,
+) -> Tuned:
+    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights."""
+    space = space_of(options.formula, options.varied)
+    if folder is None:
+        return _tune(options, objective, space, _Log(None, {}), progress)
+    with only_writer(folder):
+        log = _Log(
+            folder / f"{_stem(options)}.jsonl", {"tuning": options.described(), "objective": objective.described()}
+        )
+        tuned = _tune(options, objective, space, log, progress)
+        path = folder / f"{_stem(options)}.json"
+        write_atomically(path, _content(options, objective, tuned, command))
+        return replace(tuned, file=path)
+
+
+def _stem(options: TuneOptions) -> str:
+    return f"{options.formula.partition(':')[0]}-{options.optimiser}"
+
+
+def _tune(
+    options: TuneOptions,
+    objective: Objective,
+    space: Space,
+    log: _Log,
+    progress: Callable[[Generation], None],
+) -> Tuned:
+    start = space.point(space.formula) if options.from_published else None
+    optimiser = make_optimiser(options.optimiser, space.size, options.population, options.seed, start)
+    generations: list[Generation] = []
+    judged: list[tuple[float, NDArray[np.float64]]] = []
+    for number in range(1, options.generations + 1):
+        began = perf_counter()
+        points = optimiser.ask()
+        known = log.losses(number, points)
+        losses = known[0] if known else objective.losses([space.evaluator(point) for point in points])
+        optimiser.tell(losses)
+        judged = sorted([*judged, *zip(losses.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
+        seconds = known[1] if known else perf_counter() - began
+        generations.append(Generation(number, losses, judged[0][0], seconds))
+        log.add(number, points, losses, seconds)
+        progress(generations[-1])
+    return _chosen(objective, space, optimiser, judged, generations)
+
+
+def _chosen(
+    objective: Objective,
+    space: Space,
+    optimiser: Optimiser,
+    judged: list[tuple[float, NDArray[np.float64]]],
+    generations: list[Generation],
+) -> Tuned:
+    """The best of the finalists on games or positions of their own; what it is worth, on further ones."""
+    points = [point for _, point in judged]
+    favourite = optimiser.favourite()
+    finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
+    second = objective.checked()
+    best = finalists[int(np.argmin(second.losses(finalists)))]
+    third = second.checked()
+    check, published = third.losses([best, space.formula])
+    found = float(objective.losses([best])[0])
+    evaluations = sum(generation.losses.size for generation in generations)
+    seconds = sum(generation.seconds for generation in generations)
+    name = space.formula.name.partition(":")[0]
+    return Tuned(best, name, found, float(check), float(published), evaluations, seconds, tuple(generations))
+
+
+def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: str) -> bytes:
+    rules = objective.rules
+    truth = objective
+    if not isinstance(truth, LabelError):
+        empties = SCALE_EMPTIES[rules.size]
+        truth = LabelError(rules.size, rules.variant, SCALE_POSITIONS, empties, seed=options.seed)
+    record = {
+        "game": {"size": rules.size, "variant": rules.variant},
+        "tuning": {**options.described(), "generations": options.generations, "evaluations": tuned.evaluations},
+        "objective": objective.described(),
+        "loss": tuned.loss,
+        "loss_on_others": tuned.check,
+        "published_loss_on_others": tuned.published_check,
+        "command": command,
+        "version": __version__,
+    }
+    return formula_file(tuned.evaluator, tuned.formula, {rules.size: truth.scale(tuned.evaluator)}, record)
+
+
+# --- the log --------------------------------------------------------------------------------------
+
+
+class _Log:
+    """Losses by generation in a file of JSON lines, the first of which says what they are the losses of."""
+
+    def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
+        self._path = path
+        self._lines: list[dict[str, Any]] = []
+        if path is None:
+            return
+        lines = _whole_lines(path)
+        heading = json.loads(json.dumps(heading | {"version": __version__}))
+        if lines and lines[0] != heading:
+            raise TrainError(
+                f"log {str(path)!r} is of another tuning: expected the same options to go on, or another folder"
+            )
+        self._lines = lines[1:]
+        text = "".join(json.dumps(line) + "\n" for line in [heading, *self._lines])
+        write_atomically(path, text.encode())  # without a last line that was cut off
+
+    def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
+        """The losses of a generation and the seconds it took, if they are known."""
+        if number > len(self._lines):
+            return None
+        line = self._lines[number - 1]
+        if line.get("points_sha256") != _hash(points):
+            raise TrainError(
+                f"log {str(self._path)!r}: generation {number} had other candidates; expected the same versions of the "
+                f"libraries to go on, or another folder"
+            )
+        return np.array(line["losses"], np.float64), float(line["seconds"])
+
+    def add(self, number: int, points: NDArray[np.float64], losses: NDArray[np.float64], seconds: float) -> None:
+        """Keep the losses of a new generation."""
+        if self._path is None or number <= len(self._lines):
+            return
+        line = {"generation": number, "points_sha256": _hash(points), "losses": losses.tolist(), "seconds": seconds}
+        self._lines.append(line)
+        with self._path.open("a") as stream:
+            stream.write(json.dumps(line) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def _hash(points: NDArray[np.float64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    lines = []
+    for text in path.read_text(errors="replace").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            break  # cut off when the process was killed: whatever follows is void
+    return [line for line in lines if isinstance(line, dict)]

@@ -1,0 +1,104 @@
+"""`Space`: which weights of a formula vary, and the box in which they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env.errors import shown
+from search import evaluators
+from search.formulas import Evaluator, hint
+from train.errors import TrainError
+
+#: What the reports chose by hand or by search, and the range of every such weight: the table of 002 is normalised, so that
+#: only proportions count; γ is a share; the signs of the other weights are part of what is to be found.
+PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "position-stability": {"gamma": (0.0, 1.0)},
+    "six-factor": {
+        "table_weight": (-100.0, 100.0),
+        "piece_weight": (-1000.0, 1000.0),
+        "frontier_weight": (-1000.0, 1000.0),
+        "corner_weight": (-1000.0, 1000.0),
+        "closeness_weight": (-1000.0, 1000.0),
+        "mobility_weight": (-1000.0, 1000.0),
+    },
+    "ten-weight": {"table": (-1.0, 1.0)},
+    "sixteen-weight": {"table": (-1.0, 1.0), "early": (-1.0, 1.0), "late": (-1.0, 1.0)},
+    "four-attribute": {
+        "ply": (1.0, 16.0),
+        "mobility_weight": (-100.0, 100.0),
+        "corner_weight": (-1000.0, 1000.0),
+        "stability_weight": (-20.0, 20.0),
+    },
+    "cell-utility": {"utility_weight": (-1.0, 1.0), "parity_weight": (-50.0, 50.0), "mobility_weight": (-50.0, 50.0)},
+}
+#: Other weights vary between plus and minus so many times the largest of their group.
+SPREAD = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """A formula, the names of its weights that vary, and the lowest and highest value of each number among them.
+
+    Optimisers see the cube from -1 to 1: `evaluator` makes a formula of one of its points.
+    """
+
+    formula: Evaluator
+    varied: tuple[str, ...]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @property
+    def size(self) -> int:
+        """Numbers that vary."""
+        return self.low.size
+
+    def weights(self, point: ArrayLike) -> dict[str, float | tuple[float, ...]]:
+        """The weights at a point of the cube; beyond its faces those at the face."""
+        numbers = self.low + (np.clip(np.asarray(point, np.float64), -1, 1) + 1) / 2 * (self.high - self.low)
+        found: dict[str, float | tuple[float, ...]] = {}
+        start = 0
+        for name in self.varied:
+            known = self.formula.weights[name]
+            part = numbers[start : start + np.size(known)]
+            found[name] = tuple(float(number) for number in part) if np.ndim(known) else float(part[0])
+            start += np.size(known)
+        return found
+
+    def evaluator(self, point: ArrayLike) -> Evaluator:
+        """The formula with the weights of a point."""
+        return self.formula.with_weights(**self.weights(point))
+
+    def point(self, evaluator: Evaluator) -> NDArray[np.float64]:
+        """The point of the cube that has an evaluator's weights, or is nearest to it."""
+        numbers = np.concatenate([np.atleast_1d(evaluator.weights[name]) for name in self.varied])
+        return np.clip(2 * (numbers - self.low) / (self.high - self.low) - 1, -1, 1)
+
+
+def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
+    """The space of the weights named *varied*, by default those that the report chose."""
+    evaluator = evaluators.get(formula) if evaluators.exists(formula.partition(":")[0]) else None
+    if not isinstance(evaluator, Evaluator):
+        raise TrainError(
+            f"evaluator {shown(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
+        )
+    published = PUBLISHED.get(formula.partition(":")[0], {})
+    chosen = tuple(varied) if varied is not None else tuple(published) or tuple(evaluator.weights)
+    if not chosen:
+        raise TrainError(f"no weights of {formula} to vary: expected some of {', '.join(evaluator.weights)}")
+    low, high = [], []
+    for name in chosen:
+        if name not in evaluator.weights or chosen.count(name) > 1:
+            raise TrainError(
+                f"weight {shown(name)} of {formula} cannot vary{hint(name, evaluator.weights)}: "
+                f"expected some of {', '.join(evaluator.weights)}, each once"
+            )
+        values = np.atleast_1d(evaluator.weights[name])
+        most = SPREAD * max(float(np.abs(values).max()), 0.5)
+        bottom, top = published.get(name, (-most, most))
+        low += [bottom] * values.size
+        high += [top] * values.size
+    return Space(evaluator, chosen, np.array(low), np.array(high))

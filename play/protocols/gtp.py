@@ -74,15 +74,15 @@ class GtpEngine:
         self._clocks: dict[Colour, Clock] = {}
         self._settings: Clock | None = None
         self._commands: dict[str, Callable[..., str]] = {
-            "protocol_version": lambda: PROTOCOL_VERSION,
-            "name": lambda: NAME,
-            "version": lambda: self._version,
+            "protocol_version": lambda *_: PROTOCOL_VERSION,
+            "name": lambda *_: NAME,
+            "version": lambda *_: self._version,
             "known_command": self._known_command,
-            "list_commands": lambda: "\n".join(sorted(self._commands)),
-            "help": lambda: "\n".join(sorted(self._commands)),
+            "list_commands": lambda *_: "\n".join(sorted(self._commands)),
+            "help": lambda *_: "\n".join(sorted(self._commands)),
             "quit": self._quit,
             "boardsize": self._boardsize,
-            "query_boardsize": lambda: str(self.rules.size),
+            "query_boardsize": lambda *_: str(self.rules.size),
             "clear_board": self._clear_board,
             "komi": self._komi,
             "play": self._play,
@@ -93,9 +93,9 @@ class GtpEngine:
             "time_left": self._time_left,
             "final_score": self._final_score,
             "showboard": self._showboard,
-            "list_games": lambda: "\n".join(_GAMES),
+            "list_games": lambda *_: "\n".join(_GAMES),
             "set_game": self._set_game,
-            "cputime": lambda: f"{process_time():.2f}",
+            "cputime": lambda *_: f"{process_time():.2f}",
             "reversi-values": self._values,
         }
 

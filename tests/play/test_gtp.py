@@ -1,0 +1,376 @@
+"""`reversi gtp` against the GTP 2 specification, line by line."""
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from play.protocols.gtp import GtpEngine, read_command
+from play.thinker import Thinker
+from reversi_env import Position, Rules
+from reversi_env.rules import BLACK, WHITE
+from search import evaluators
+
+FIRST_MOVES = {"D3", "C4", "F5", "E6"}
+WORDS = (
+    "play",
+    "genmove",
+    "undo",
+    "b",
+    "w",
+    "d3",
+    "pass",
+    "a1",
+    "zz",
+    "9",
+    "boardsize",
+    "4",
+    "-1",
+    "time_left",
+    "1e9",
+    "#",
+)
+REQUIRED = {
+    *("protocol_version", "name", "version", "known_command", "list_commands", "quit"),
+    *("boardsize", "clear_board", "komi", "play", "genmove"),
+}
+
+
+@pytest.fixture
+def engine():
+    return GtpEngine(Thinker("six-factor:depth=1"), version="1")
+
+
+def ask(engine, line):
+    """What a successful command is answered with."""
+    answer = engine.answer(line)
+    assert answer.startswith("=")
+    assert answer.endswith("\n\n")
+    assert "\n\n" not in answer[:-1]  # an empty line inside would end the answer
+    return answer[1:].strip()
+
+
+def refused(engine, line):
+    """The message of a command that fails."""
+    before = engine.position
+    answer = engine.answer(line)
+    assert answer.startswith("? ")
+    assert answer.endswith("\n\n")
+    assert engine.position == before
+    return answer[2:].strip()
+
+
+# --- the lines ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("line", ["", "\n", "   \t \r\n", "# a comment", "   # name", "\x01\x07\n"])
+def test_lines_without_a_command_get_no_answer(engine, line):
+    assert engine.answer(line) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("name", "= Reversi Lab\n\n"),
+        ("12 name\n", "=12 Reversi Lab\n\n"),
+        ("007 name", "=007 Reversi Lab\n\n"),
+        ("\t3\tname # hello\r\n", "=3 Reversi Lab\n\n"),
+        ("na\x07me", "= Reversi Lab\n\n"),
+        ("name with arguments that nobody needs", "= Reversi Lab\n\n"),
+        ("protocol_version", "= 2\n\n"),
+        ("5 komi 6.5", "=5\n\n"),
+        ("komi", "? syntax error\n\n"),
+        ("8 komi x", "?8 syntax error\n\n"),
+        ("nonsense", "? unknown command\n\n"),
+        ("9 nonsense", "?9 unknown command\n\n"),
+        ("9", "?9 unknown command\n\n"),
+        ("-1 name", "? unknown command\n\n"),
+        ("NAME", "? unknown command\n\n"),
+        ("known_command genmove", "= true\n\n"),
+        ("known_command Genmove", "= false\n\n"),
+        ("known_command", "? syntax error\n\n"),
+    ],
+)
+def test_form_of_commands_and_answers(engine, line, answer):
+    assert engine.answer(line) == answer
+
+
+@given(st.text())
+def test_no_line_is_too_strange(text):
+    command = read_command(text.replace("\n", " "))
+    assert command is None or command.name.split() in ([], [command.name])
+
+
+@given(st.lists(st.sampled_from(WORDS)))
+def test_any_words_are_answered_in_form(words):
+    engine = GtpEngine(Thinker("random"), Rules(4))
+    answer = engine.answer(" ".join(words))
+    assert answer is None or (answer[0] in "=?" and answer.endswith("\n\n"))
+
+
+def test_all_required_commands_are_known(engine):
+    commands = ask(engine, "list_commands").split("\n")
+    assert set(commands) >= REQUIRED
+    assert all(ask(engine, f"known_command {command}") == "true" for command in commands)
+
+
+# --- the board ------------------------------------------------------------------------------------
+
+
+def test_moves_are_named_from_the_top_left(engine):
+    ask(engine, "play black D3")
+    assert engine.position == Position.initial().play("d3")
+    ask(engine, "PLAY w c5".lower())
+    assert "white" not in ask(engine, "showboard")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("play b a1", "illegal move"),
+        ("play b j9", "illegal move"),
+        ("play b pass", "illegal move"),
+        ("play b d4", "illegal move"),
+        ("play green d3", "syntax error"),
+        ("play b", "syntax error"),
+        ("play b i5", "syntax error"),
+        ("play b d33", "syntax error"),
+        ("play b 3d", "syntax error"),
+        ("genmove", "syntax error"),
+        ("genmove x", "syntax error"),
+        ("undo", "cannot undo"),
+        ("final_score", "cannot score"),
+        ("boardsize", "syntax error"),
+        ("boardsize eight", "syntax error"),
+        ("boardsize 7", "unacceptable size"),
+        ("boardsize 19", "unacceptable size"),
+        ("set_game Go", "unsupported game"),
+        ("set_game", "syntax error"),
+        ("time_settings 1 2", "syntax error"),
+        ("time_left b x 0", "syntax error"),
+    ],
+)
+def test_refusals_change_nothing(engine, line, message):
+    assert refused(engine, line) == message
+
+
+def test_undo_takes_one_command_back(engine):
+    start = engine.position
+    ask(engine, "play b d3")
+    ask(engine, "genmove w")
+    ask(engine, "undo")
+    assert engine.position == start.play("d3")
+    ask(engine, "undo")
+    assert engine.position == start
+    assert refused(engine, "undo") == "cannot undo"
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_boardsize_begins_a_game(engine, size):
+    ask(engine, f"boardsize {size}")
+    assert engine.position == Position.initial(Rules(size))
+    assert ask(engine, "query_boardsize") == str(size)
+
+
+def test_a_size_that_the_network_does_not_know_is_refused():
+    weights = evaluators.get("network").file(Rules(8))
+    engine = GtpEngine(Thinker(f"network:depth=1,weights={weights}"))
+    assert refused(engine, "boardsize 6") == "unacceptable size"
+    assert refused(engine, "set_game Anti-Othello") == "unsupported game"
+    assert engine.rules.size == 8
+
+
+def test_games_by_name(engine):
+    assert ask(engine, "list_games").split("\n") == ["Othello", "Anti-Othello"]
+    ask(engine, "set_game Anti-Othello")
+    assert engine.rules.variant == "reversed"
+    ask(engine, "set_game othello")
+    assert engine.rules.variant == "normal"
+
+
+def test_genmove_plays_and_reg_genmove_does_not(engine):
+    assert ask(engine, "reg_genmove b") in FIRST_MOVES
+    assert engine.position.round == 4
+    assert ask(engine, "genmove b") in FIRST_MOVES
+    assert engine.position.round == 5
+    assert engine.position.turn == WHITE
+
+
+def test_either_colour_may_move_at_any_time_as_in_go(engine):
+    """GTP leaves it to the controller whose turn it is."""
+    white_first = ask(engine, "genmove w")
+    assert white_first not in FIRST_MOVES  # white's moves are the mirror image of black's
+    assert engine.position.turn == BLACK
+    ask(engine, "undo")
+    ask(engine, "play b d3")
+    assert ask(engine, "genmove b") != "pass"
+    assert engine.position.discs(WHITE) in (0, 1)
+
+
+# --- passes ---------------------------------------------------------------------------------------
+
+#: After these moves on the 4x4 board white must pass, and black may play b1, a2 or d3.
+BEFORE_WHITE_PASSES = ("c4", "d2", "c1", "b4", "a3", "a1", "a4")
+
+
+@pytest.fixture
+def passing(engine):
+    ask(engine, "boardsize 4")
+    for number, move in enumerate(BEFORE_WHITE_PASSES):
+        ask(engine, f"play {'bw'[number % 2]} {move}")
+    assert engine.position.turn == WHITE
+    assert engine.position.must_pass()
+    return engine
+
+
+def test_a_pass_is_made_by_either_side_of_the_protocol(passing):
+    before = passing.position
+    ask(passing, "play w pass")
+    assert passing.position == before.play("pass")
+    ask(passing, "undo")
+    assert ask(passing, "genmove w") == "pass"
+    assert passing.position == before.play("pass")
+
+
+def test_a_pass_may_be_left_out(passing):
+    before = passing.position
+    ask(passing, "play b b1")
+    assert passing.position == before.play("pass").play("b1")
+    ask(passing, "undo")
+    assert passing.position == before
+    assert ask(passing, "genmove b") in {"B1", "A2", "D3"}
+
+
+def test_a_side_that_can_move_may_not_pass(passing):
+    assert refused(passing, "play b pass") == "illegal move"
+    assert refused(passing, "play w b1") == "illegal move"
+
+
+@pytest.mark.parametrize("size", [4, 6])
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_a_game_to_its_end_by_itself(size, variant):
+    """Two passes in a row end it, for controllers that know nothing of Othello; the score is that of the rules."""
+    engine = GtpEngine(Thinker("six-factor:depth=1"), Rules(size, variant))
+    passes, number = 0, 0
+    while passes < 2:
+        move = ask(engine, f"genmove {'bw'[number % 2]}")
+        passes = passes + 1 if move == "pass" else 0
+        number += 1
+        assert number < 2 * size**2
+    score = engine.position.score(BLACK)
+    expected = "0" if not score else f"{'B' if score > 0 else 'W'}+{abs(score)}"
+    assert ask(engine, "final_score") == expected
+    ask(engine, "play b pass")
+    ask(engine, "undo")
+
+
+# --- clocks ---------------------------------------------------------------------------------------
+
+
+class Watched(Thinker):
+    """Notes the time that it is given."""
+
+    def think(self, position, *, time=None, **options):
+        self.given = time
+        return super().think(position, time=time, **options)
+
+
+@pytest.fixture
+def watched():
+    return GtpEngine(Watched("six-factor:depth=1"))
+
+
+def test_without_a_clock_the_spec_alone_decides(watched):
+    ask(watched, "genmove b")
+    assert watched.thinker.given is None
+
+
+def test_the_main_time_lasts_for_the_game(watched):
+    ask(watched, "time_settings 60 0 0")
+    ask(watched, "genmove b")
+    first = watched.thinker.given
+    assert 60 / 30 / 2 < first < 60 / 10
+    ask(watched, "genmove w")
+    ask(watched, "time_left b 6 0")
+    ask(watched, "genmove b")
+    assert 0.5 * first / 10 < watched.thinker.given < 2 * first / 10
+
+
+def test_byo_yomi_is_shared_by_its_stones(watched):
+    ask(watched, "time_settings 0 10 1")
+    ask(watched, "genmove b")
+    assert 8 < watched.thinker.given < 10
+    ask(watched, "genmove w")
+    ask(watched, "time_left b 10 5")
+    ask(watched, "genmove b")
+    assert 1.6 < watched.thinker.given < 2
+
+
+def test_no_limits_again(watched):
+    ask(watched, "time_settings 1 0 0")
+    ask(watched, "time_settings 0 1 0")  # how GTP says so
+    ask(watched, "genmove b")
+    assert watched.thinker.given is None
+
+
+def test_time_left_without_settings_is_believed(watched):
+    ask(watched, "time_left b 100 0")
+    ask(watched, "genmove b")
+    assert 1 < watched.thinker.given < 20
+    ask(watched, "time_left b 0 0")
+    ask(watched, "genmove b")
+    assert 0 < watched.thinker.given < 0.01
+
+
+def test_our_own_clock_runs_where_the_controller_says_nothing(watched):
+    ask(watched, "time_settings 1000 0 0")
+    ask(watched, "genmove b")
+    assert watched._clocks[BLACK].left < 1000
+    assert watched._clocks[WHITE].left == 1000
+    ask(watched, "clear_board")
+    assert watched._clocks[BLACK].left == 1000
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def test_a_session_through_pipes(reversi):
+    session = "1 boardsize 6\n\n# begin\n2 clear_board\n3 genmove black\n4 play w pass\n5 quit\n6 name\n"
+    status, out, err = reversi("gtp", "six-factor:depth=1", stdin=session)
+    answers = out.split("\n\n")
+    assert status == 0
+    assert not err
+    assert answers[:2] == ["=1", "=2"]
+    assert answers[2].startswith("=3 ")
+    assert answers[3:] == ["?4 illegal move", "=5", ""]
+
+
+def test_the_end_of_the_input_ends_it(reversi):
+    assert reversi("gtp", "random", stdin="name") == (0, "= Reversi Lab\n\n", "")
+    assert reversi("gtp", "random", stdin="") == (0, "", "")
+
+
+def test_bad_specs_are_one_line(reversi):
+    for arguments in (
+        ["nobody"],
+        ["six-factor:depth=0"],
+        ["network:weights=none", "--size", "4"],
+        ["random", "--size", "5"],
+    ):
+        status, out, err = reversi("gtp", *arguments)
+        assert (status, out) == (2, "")
+        assert err.count("\n") == 1
+        assert err.startswith("reversi: ")
+
+
+@pytest.mark.slow
+def test_a_controller_that_goes_away_leaves_no_traceback():
+    command = [sys.executable, "-m", "play.cli", "gtp", "random"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        process.stdin.write(b"name\n" * 3)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0

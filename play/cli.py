@@ -10,7 +10,23 @@ import sys
 
 import typer
 
-from play.commands import analyse, bench, demo, evaluate, exam, gtp, label, match, nboard, perft, serve, solve, train, tune
+from play.commands import (
+    analyse,
+    bench,
+    demo,
+    evaluate,
+    exam,
+    gtp,
+    label,
+    match,
+    nboard,
+    perft,
+    play,
+    serve,
+    solve,
+    train,
+    tune,
+)
 from play.commands.interruptible import no_interrupt_lost
 from reversi_env.errors import ReversiError
 
@@ -25,6 +41,7 @@ app = typer.Typer(
 #: The groups of the help, in its order.
 PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
 
+app.command("play", rich_help_panel=PLAY)(play.play)
 app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
 app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
 app.command("serve", rich_help_panel=PLAY)(serve.serve)

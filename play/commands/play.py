@@ -1,0 +1,115 @@
+"""`reversi play`: a game in the terminal."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from play.commands.options import Size, VariantName, VariantOption
+from play.commands.specs import AgentOption, complete_spec
+
+if TYPE_CHECKING:
+    from play.game import Game
+    from play.terminal.session import Settings
+
+
+class SideOption(StrEnum):
+    """The side that the person at the terminal plays."""
+
+    black = "black"
+    white = "white"
+    both = "both"
+
+
+OpponentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--opponent", metavar="AGENT", help="White in --watch; by default the same.", autocompletion=complete_spec
+    ),
+]
+AdviserOption = Annotated[
+    str | None,
+    typer.Option("--adviser", metavar="AGENT", help="Who gives hints and values.", autocompletion=complete_spec),
+]
+
+
+def play(
+    agent: AgentOption = None,
+    level: Annotated[
+        int | None, typer.Option("--level", "-l", help="Strength of the computer: the plies it searches.", min=1, max=4)
+    ] = None,
+    time: Annotated[
+        float | None, typer.Option("--time", help="Seconds a move; 1 if no limit is given.", min=0.01, max=1e6)
+    ] = None,
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    colour: Annotated[SideOption, typer.Option("--colour", "-c", help="Your side.")] = SideOption.black,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Watch two agents play.")] = False,
+    opponent: OpponentOption = None,
+    pause: Annotated[
+        float, typer.Option("--pause", help="Seconds to wait after a move in --watch.", min=0, max=60)
+    ] = 0.0,
+    adviser: AdviserOption = None,
+    load: Annotated[
+        Path | None, typer.Option("--load", metavar="FILE", help="Go on with a game from a GGF file or transcript.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", "-r", help="Go on with the game that you left last.")] = False,
+    plain: Annotated[bool, typer.Option("--plain", "--no-colour", help="No colours, nothing but ASCII.")] = False,
+) -> None:
+    """Play a game in the terminal: against the computer, another person, or two agents each other.
+
+    Example: reversi play --level 2
+
+    Example: reversi play --watch --agent network --opponent six-factor:depth=6
+
+    Type a square such as d3 to play there, [b]help[/b] for everything else: hints,
+    values of all moves, take-back, save and load. The game is kept on disk
+    after every move, so that --resume can go on with it.
+    """
+    from play.terminal.screen import Screen
+    from play.terminal.session import Session
+
+    screen = Screen(False if plain else None)
+    game, settings = _resumed(time, level) if resume else _begun(agent, opponent, size, variant.value, colour, watch)
+    settings.level, settings.time = level or settings.level, time or settings.time
+    settings.adviser, settings.pause = adviser or settings.adviser, pause
+    if load is not None:
+        from play.terminal import storage
+
+        game = storage.load(str(load), 1, game)
+    raise typer.Exit(Session(game, settings, screen).run())
+
+
+def _begun(
+    agent: str | None, opponent: str | None, size: int, variant: str, colour: SideOption, watch: bool
+) -> tuple[Game, Settings]:
+    """A new game with its players."""
+    from play.game import Game
+    from play.terminal.session import Settings
+    from play.thinker import default_agent
+    from reversi_env import BLACK, WHITE, ReversiError, Rules
+
+    if opponent is not None and not watch:
+        raise ReversiError("--opponent without --watch: expected --agent for the computer that you play against")
+    rules = Rules(size, variant)  # type: ignore[arg-type]
+    spec = agent or default_agent(rules)
+    if watch:
+        return Game(rules), Settings({BLACK: spec, WHITE: opponent or spec}, opponent=spec)
+    people = {SideOption.black: {BLACK}, SideOption.white: {WHITE}, SideOption.both: {BLACK, WHITE}}[colour]
+    return Game(rules), Settings({side: None if side in people else spec for side in (BLACK, WHITE)}, opponent=spec)
+
+
+def _resumed(time: float | None, level: int | None) -> tuple[Game, Settings]:
+    """The game that was left, with its players and limits; a limit given now takes the place of both."""
+    from play.terminal.session import Settings
+    from play.terminal.storage import unfinished_game
+    from reversi_env import BLACK, WHITE
+
+    kept = unfinished_game()
+    settings = Settings({BLACK: kept.black, WHITE: kept.white}, adviser=kept.adviser)
+    if time is None and level is None:
+        settings.level, settings.time = kept.level, kept.time
+    return kept.game(), settings

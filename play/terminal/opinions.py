@@ -1,0 +1,49 @@
+"""An engine's opinion in words: hints, the values of all moves, and a bar that shows who is ahead."""
+
+from __future__ import annotations
+
+from math import tanh
+
+from play.thinker import Thought
+from reversi_env.rules import BLACK, Colour
+
+BAR_WIDTH = 40
+#: A lead of so many discs fills most of the bar.
+LARGE_LEAD = 20.0
+#: Width of the longest bar in the list of values.
+VALUE_WIDTH = 20
+
+
+def hint_text(thought: Thought) -> str:
+    """The best move with its value and the line expected after it."""
+    if thought.value is None:
+        return f"{thought.move} (no value: this agent has no opinion)"
+    line = f", expecting {' '.join(thought.pv[:8])}" if len(thought.pv) > 1 else ""
+    return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought)}{line})"
+
+
+def certainty(thought: Thought) -> str:
+    """How much a value is worth."""
+    return "exact" if thought.exact else f"depth {thought.depth}"
+
+
+def value_lines(thought: Thought, *, drawn: bool) -> list[str]:
+    """Every move's value for the side to move, best first; *drawn*: with bars of block characters."""
+    if not thought.moves:
+        return ["no values: this agent has no opinion"]
+    best = max(entry.value for entry in thought.moves)
+    lines = [f"values in discs for the side to move, {certainty(thought)}:"]
+    for entry in thought.moves:
+        loss = best - entry.value
+        width = max(1, round(VALUE_WIDTH * (1 - min(loss, LARGE_LEAD) / LARGE_LEAD)))
+        lines.append(f"  {entry.move}  {entry.value:+6.1f}  {('█' if drawn else '#') * width}")
+    return lines
+
+
+def bar_text(value: float, turn: Colour, *, drawn: bool) -> str:
+    """A bar filled from black's side, *value* being in discs for the side *turn*; with block characters if *drawn*."""
+    for_black = value if turn == BLACK else -value
+    filled = round(BAR_WIDTH * (1 + tanh(for_black / LARGE_LEAD)) / 2)
+    full, empty = ("█", "░") if drawn else ("#", "-")
+    leader = "even" if round(for_black, 1) == 0 else f"{'black' if for_black > 0 else 'white'} {abs(for_black):+.1f}"
+    return f"black {full * filled}{empty * (BAR_WIDTH - filled)} white  {leader}"

@@ -1,0 +1,62 @@
+"""`Screen`: what is shown and read in a terminal, a pipe or a log file – with colours only where they can be seen."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TextIO
+
+_RESET = "\x1b[0m"
+_STYLES = {"bold": "\x1b[1m", "faint": "\x1b[2m", "error": "\x1b[31m"}
+
+
+class Screen:
+    """Lines out and lines in. *colour*: whether to use colours and round discs; None finds out by itself."""
+
+    def __init__(self, colour: bool | None = None) -> None:
+        _forgive(sys.stdin)
+        _forgive(sys.stdout)
+        self.colour = shows_colours(sys.stdout, os.environ) if colour is None else colour
+        self._typed = sys.stdin.isatty() and sys.stdout.isatty()
+        if self._typed:
+            with suppress(ImportError):
+                import readline  # noqa: F401 - gives input() its line editing and history
+
+    def show(self, text: str = "", style: str | None = None) -> None:
+        """Write *text* and a line end."""
+        if style and self.colour:
+            text = f"{_STYLES[style]}{text}{_RESET}"
+        print(text, flush=True)
+
+    def read(self, prompt: str) -> str:
+        """A line of input, stripped; EOFError at its end. What does not come from a keyboard is shown as if it did."""
+        if self._typed:
+            return input(prompt).strip()
+        print(prompt, end="", flush=True)
+        line = sys.stdin.readline()
+        if not line:
+            print(flush=True)
+            raise EOFError
+        if not sys.stdin.isatty():
+            print(line.rstrip("\n"), flush=True)
+        return line.strip()
+
+
+def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether *stream* is a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    if environment.get("NO_COLOR") or environment.get("TERM", "dumb") in ("dumb", "", "unknown"):
+        return False
+    try:
+        "●•█░".encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return stream.isatty()
+
+
+def _forgive(stream: TextIO) -> None:
+    """Let no character fail that cannot be read or written."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")

@@ -1,0 +1,388 @@
+"""`Session`: a game in a terminal, between people and agents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter, sleep
+
+from play.commands.interruptible import INTERRUPTED, abandonable, interruptible
+from play.game import Game
+from play.terminal import storage
+from play.terminal.opinions import bar_text, certainty, hint_text, value_lines
+from play.terminal.screen import Screen
+from play.thinker import Thinker, Thought, default_agent
+from reversi_env import Position, ReversiError
+from reversi_env.errors import shown
+from reversi_env.rendering import render_ansi
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+
+HELP = """\
+Type a square such as d3 to play there. Other commands, which may be cut short:
+  hint            the best move          values      the value of every move
+  eval            evaluation bar on/off  board       show the board again
+  undo            take your move back    redo        make it again
+  save [FILE]     write the game: GGF, or a transcript to FILE.txt (save! replaces a file)
+  load FILE [N]   go on with a game from a file (N: which one of a GGF file)
+  new [COLOUR]    a new game, as black, white or both
+  swap            change sides           level 1-4   change the computer's level
+  go              let the computer move for you
+  moves           the moves so far       resign      give up
+  quit            leave; the game is kept for: reversi play --resume
+A side that cannot move passes by itself. Ctrl-C while the computer thinks makes it move at once."""
+
+_SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
+
+
+@dataclass
+class Settings:
+    """Who plays and how: an agent's spec for each side, None for a person.
+
+    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) and ``time`` (seconds a move) hold
+    for agents that set no limits of their own. ``pause`` seconds are waited after every move of a game that is only watched.
+    """
+
+    agents: dict[Colour, str | None] = field(default_factory=lambda: {BLACK: None, WHITE: None})
+    opponent: str | None = None
+    adviser: str | None = None
+    level: int | None = None
+    time: float | None = None
+    pause: float = 0.0
+
+    @property
+    def people(self) -> set[Colour]:
+        """The sides that people play."""
+        return {colour for colour, agent in self.agents.items() if agent is None}
+
+
+class _Left(Exception):  # noqa: N818 - nothing is wrong
+    """The player wants to leave."""
+
+
+class Session:
+    """Plays *game* on *screen* until its end, or until somebody leaves."""
+
+    def __init__(self, game: Game, settings: Settings, screen: Screen) -> None:
+        self.game, self.settings, self.screen = game, settings, screen
+        self._watched = not settings.people
+        self._paused = False
+        self._shows_bar = False
+        self._thinkers: dict[str, Thinker] = {}
+        self._saved_as: str | None = None
+        self._keeps = True
+        self._turn_began = perf_counter()
+        self._commands: dict[str, Callable[..., object]] = {
+            "hint": self._hint,
+            "values": self._values,
+            "eval": self._eval,
+            "undo": self._undo,
+            "redo": self._redo,
+            "board": self._show_board,
+            "save": self._save,
+            "save!": self._replace,
+            "load": self._load,
+            "new": self._new,
+            "swap": self._swap,
+            "level": self._level,
+            "go": self._go,
+            "moves": self._moves,
+            "resign": self._resign,
+            "help": lambda *_: self.screen.show(HELP),
+            "quit": self._quit,
+        }
+
+    def run(self) -> int:
+        """The exit status: 0, or that of an interrupted command if Ctrl-C ended it."""
+        for agent in filter(None, self.settings.agents.values()):
+            self._thinker(agent).check(self.game.rules)
+        self._greet()
+        try:
+            self._show_board()
+            while not (self.game.is_over() and self._watched):
+                self._step()
+        except (_Left, EOFError):
+            self._say_kept()
+            return 0
+        except KeyboardInterrupt:
+            self.screen.show()
+            self._say_kept()
+            return INTERRUPTED
+        return 0
+
+    def _step(self) -> None:
+        """One move by an agent, or one command."""
+        agent = self.settings.agents[self.game.turn]
+        if self._paused or agent is None or self.game.is_over():
+            self._command(self.screen.read(self._prompt()))
+        else:
+            self._agent_moves(agent)
+
+    # --- moves ------------------------------------------------------------------------------------
+
+    def _agent_moves(self, agent: str) -> None:
+        position = self.game.position
+        thought, interrupted = self._thought(self._thinker(agent), position)
+        opinion = "" if thought.value is None or not self._shows_bar else self._opinion_of(thought)
+        self.screen.show(f"{position.turn} ({agent}) plays {thought.move}{opinion}", "bold")
+        self._make(thought.move, thought.seconds, thought.value)
+        if self._watched:
+            self._paused = interrupted
+            sleep(0 if interrupted else self.settings.pause)
+
+    def _opinion_of(self, thought: Thought) -> str:
+        return f": {thought.value:+.1f} discs, {certainty(thought)}, {thought.seconds:.1f} s"
+
+    def _make(self, move: str, seconds: float | None = None, value: float | None = None) -> None:
+        """Play *move* and the passes that the rules then force, keep the game and show the board."""
+        self.game.play(move, seconds=None if seconds is None else round(seconds, 2), evaluation=_rounded(value))
+        self._after_moves()
+
+    def _after_moves(self) -> None:
+        while self.game.play_forced_pass():
+            mover = self.game.mover(len(self.game.moves) - 1)
+            whom = "you have" if mover in self.settings.people else f"{mover} has"
+            verb = "you pass" if mover in self.settings.people else f"{mover} passes"
+            self.screen.show(f"{whom} no move: {verb}", "bold")
+        self._changed()
+
+    def _changed(self) -> None:
+        """Another position is on the board."""
+        self._keep()
+        self._show_board()
+        self._turn_began = perf_counter()
+
+    # --- what is shown ----------------------------------------------------------------------------
+
+    def _greet(self) -> None:
+        rules = self.game.rules
+        aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
+        players = {colour: agent or "you" for colour, agent in self.settings.agents.items()}
+        self.screen.show(
+            f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
+            + ("Ctrl-C pauses." if self._watched else "Type help for help.")
+        )
+
+    def _show_board(self, *_: str) -> None:
+        game = self.game
+        self.screen.show()
+        self.screen.show(render_ansi(game.position, game.last_action, colour=self.screen.colour))
+        if game.is_over():
+            self._show_end()
+        elif self._shows_bar:
+            self._show_bar()
+
+    def _show_end(self) -> None:
+        game, winner = self.game, self.game.winner()
+        how = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
+        black, white = game.position.discs(BLACK), game.position.discs(WHITE)
+        result = "the game is drawn" if winner is None else f"{winner} wins{how}"
+        margin = "" if winner is None or how else f" by {abs(game.score())}"
+        empties = " (empty squares count for the winner)" if margin and game.position.empties else ""
+        self.screen.show(f"Game over: {result}{margin}, black {black}, white {white}{empties}", "bold")
+
+    def _show_bar(self) -> None:
+        thought = self._advice()
+        if thought is not None and thought.value is not None:
+            self.screen.show(
+                f"{bar_text(thought.value, self.game.turn, drawn=self.screen.colour)} ({certainty(thought)})"
+            )
+
+    def _prompt(self) -> str:
+        if self.game.is_over():
+            return "new, undo, save or quit> "
+        return f"{self.game.turn}{' (paused: Enter goes on)' if self._paused else ''}> "
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def _command(self, line: str) -> None:
+        words = line.split()
+        if not words:
+            self._paused = False
+            return
+        try:
+            if _is_move(words):
+                self._person_moves(words[0])
+            else:
+                self._named(words[0])(*words[1:])
+        except ReversiError as error:
+            self.screen.show(str(error), "error")
+
+    def _named(self, word: str) -> Callable[..., object]:
+        """The command that begins so, if it is only one; everything may be cut short."""
+        name = {"?": "help", "exit": "quit"}.get(word.lower(), word.lower())
+        if name in self._commands:
+            return self._commands[name]
+        fitting = [command for command in self._commands if command.startswith(name) and command != "save!"]
+        if len(fitting) == 1:
+            return self._commands[fitting[0]]
+        expected = f"one of {', '.join(fitting)}" if fitting else "a move such as d3, or help"
+        raise ReversiError(f"{shown(word)} is neither a move nor a command: expected {expected}")
+
+    def _person_moves(self, move: str) -> None:
+        if self.game.is_over():
+            raise ReversiError("the game is over: expected new, undo, save or quit")
+        self._make(move, perf_counter() - self._turn_began)
+
+    def _hint(self, *_: str) -> None:
+        thought = self._advice()
+        if thought is not None:
+            self.screen.show(f"hint: {hint_text(thought)}")
+
+    def _values(self, *_: str) -> None:
+        thought = self._advice(moves=64)
+        if thought is not None:
+            for line in value_lines(thought, drawn=self.screen.colour):
+                self.screen.show(line)
+
+    def _eval(self, *_: str) -> None:
+        self._shows_bar = not self._shows_bar
+        if not self._shows_bar:
+            self.screen.show("evaluation bar off")
+        elif not self.game.is_over():
+            self._show_bar()
+
+    def _undo(self, *_: str) -> None:
+        taken = self.game.undo_to(self.settings.people or {BLACK, WHITE})
+        self.screen.show(f"taken back: {' '.join(reversed(taken))}" if taken else "the game goes on")
+        self._changed()
+
+    def _redo(self, *_: str) -> None:
+        self.screen.show(f"made again: {' '.join(self.game.redo_to(self.settings.people or {BLACK, WHITE}))}")
+        self._changed()
+
+    def _save(self, name: str | None = None, *rest: str, replace: bool = False) -> None:
+        name = " ".join([name, *rest]) if name else None
+        path = storage.save(self._named_players(), name, replace=replace or (name or "") == self._saved_as)
+        self._saved_as = str(path)
+        self.screen.show(f"saved to {path}")
+
+    def _replace(self, *words: str) -> None:
+        self._save(*words, replace=True)
+
+    def _load(self, *words: str) -> None:
+        if not words:
+            raise ReversiError("load without a file: expected load FILE, or load FILE N")
+        numbered = len(words) > 1 and words[-1].isascii() and words[-1].isdigit()
+        name = " ".join(words[:-1] if numbered else words)
+        game = storage.load(name, int(words[-1]) if numbered else 1, self.game)
+        for agent in filter(None, self.settings.agents.values()):
+            self._thinker(agent).check(game.rules)
+        self.game = game
+        self.screen.show(f"loaded {len(game.moves)} moves from {name}")
+        self._after_moves()
+
+    def _new(self, side: str | None = None, *_: str) -> None:
+        if side is not None:
+            self._seat(_side(side))
+        self.game = Game(self.game.start)
+        self._saved_as = None
+        self._changed()
+
+    def _swap(self, *_: str) -> None:
+        people = self.settings.people
+        if len(people) != 1:
+            raise ReversiError("nobody to change sides with: expected one person against the computer")
+        self._seat({colour.other for colour in people})
+        self.screen.show(f"you are {next(iter(self.settings.people))} now")
+
+    def _seat(self, people: set[Colour]) -> None:
+        """Let *people* have these sides and an agent the others."""
+        agents = self.settings.agents
+        opponent = next(filter(None, agents.values()), None) or self.settings.opponent or default_agent(self.game.rules)
+        self._thinker(opponent).check(self.game.rules)
+        self.settings.opponent = opponent
+        self.settings.agents = {colour: None if colour in people else opponent for colour in (BLACK, WHITE)}
+
+    def _level(self, text: str = "", *_: str) -> None:
+        if text not in ("1", "2", "3", "4"):
+            raise ReversiError(f"level {shown(text)}: expected level 1, 2, 3 or 4")
+        self.settings.level = int(text)
+        self._thinkers.clear()
+        self.screen.show(f"the computer plays at level {text} now, where its spec sets no limit")
+
+    def _go(self, *_: str) -> None:
+        if self.game.is_over():
+            raise ReversiError("the game is over: expected new, undo, save or quit")
+        self._paused = False
+        agent = self.settings.agents[self.game.turn]
+        self._agent_moves(agent or self.settings.opponent or default_agent(self.game.rules))
+
+    def _moves(self, *_: str) -> None:
+        self.screen.show(self.game.to_transcript() or "no moves yet")
+
+    def _resign(self, *_: str) -> None:
+        people = self.settings.people or {self.game.turn}
+        self.game.end("resigned", self.game.turn if self.game.turn in people else next(iter(people)))
+        self._changed()
+
+    def _quit(self, *_: str) -> None:
+        raise _Left
+
+    # --- thinking ---------------------------------------------------------------------------------
+
+    def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
+        """The agent of a spec, under the session's limits; an adviser thinks as long as it may, whatever the level."""
+        key = f"{spec} {advises}"
+        if key not in self._thinkers:
+            settings = self.settings
+            self._thinkers[key] = Thinker(spec, level=None if advises else settings.level)
+        return self._thinkers[key]
+
+    def _advice(self, moves: int = 1) -> Thought | None:
+        if self.game.is_over():
+            raise ReversiError("the game is over: there is nothing to advise")
+        adviser = self.settings.adviser or default_agent(self.game.rules)
+        return self._thought(self._thinker(adviser, advises=True), self.game.position, moves)[0]
+
+    def _thought(self, thinker: Thinker, position: Position, moves: int = 1) -> tuple[Thought, bool]:
+        """What the agent thinks, and whether Ctrl-C cut it short: that is the best so far then."""
+        abandonable(lambda: thinker.prepare(position.rules))  # may compile, where Ctrl-C leaves the game as it is
+        began = perf_counter()
+        return interruptible(
+            lambda: thinker.think(position, time=self.settings.time, moves=moves),
+            thinker.stop,
+            lambda: f"{position.turn} is thinking, {perf_counter() - began:.0f} s (Ctrl-C: move now)",
+        )
+
+    # --- keeping the game -------------------------------------------------------------------------
+
+    def _named_players(self) -> Game:
+        self.game.black, self.game.white = (self.settings.agents[colour] or "human" for colour in (BLACK, WHITE))
+        return self.game
+
+    def _keep(self) -> None:
+        """Put the game on disk, so that nothing but the present move can be lost."""
+        if not self._keeps:
+            return
+        settings = self.settings
+        try:
+            if self.game.is_over() or not self.game.moves:
+                storage.forget()
+            else:
+                agents = (settings.agents[BLACK], settings.agents[WHITE])
+                ggf = self._named_players().to_ggf()
+                storage.keep(storage.Unfinished(ggf, *agents, settings.adviser, settings.level, settings.time))
+        except OSError as error:
+            self._keeps = False
+            self.screen.show(f"the game cannot be kept for --resume: {error}", "error")
+
+    def _say_kept(self) -> None:
+        if self._keeps and self.game.moves and not self.game.is_over():
+            self.screen.show("The game is kept: reversi play --resume goes on with it.", "faint")
+
+
+def _is_move(words: list[str]) -> bool:
+    """Whether the player means a square or a pass, on this board or another."""
+    word = words[0].lower()
+    return len(words) == 1 and (word == PASS_NAME or (len(word) == 2 and word[0].isalpha() and word[1].isdigit()))
+
+
+def _side(text: str) -> set[Colour]:
+    fitting = [side for side in _SIDES if side.startswith(text.lower())]
+    if len(fitting) != 1:
+        raise ReversiError(f"colour {shown(text)}: expected black, white or both")
+    return _SIDES[fitting[0]]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 2)

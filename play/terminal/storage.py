@@ -1,0 +1,121 @@
+"""Games on disk: the one in progress after every move, and those that are saved and loaded by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from play.game import Game
+from reversi_env import ReversiError
+from reversi_env.errors import shown
+from reversi_env.notation import read_ggf
+
+_LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
+_LARGEST_FILE = 1 << 24
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A game that was left, and how it was being played: the agents' specs, None for a person."""
+
+    ggf: str
+    black: str | None = None
+    white: str | None = None
+    adviser: str | None = None
+    level: int | None = None
+    time: float | None = None
+
+    def game(self) -> Game:
+        """The game at its last move."""
+        return Game.from_ggf(self.ggf)
+
+
+def state_file() -> Path:
+    """Where the game in progress is kept: in the user's state folder (XDG base directories)."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "reversi" / "game.json"
+
+
+def keep(unfinished: Unfinished) -> None:
+    """Write the game so that a crash at any moment leaves the old file or the new one."""
+    path = state_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, json.dumps(asdict(unfinished)) + "\n")
+
+
+def forget() -> None:
+    """The game is finished: there is nothing to go on with."""
+    state_file().unlink(missing_ok=True)
+
+
+def unfinished_game() -> Unfinished:
+    """The game that was left last."""
+    path = state_file()
+    try:
+        kept = Unfinished(**_checked(json.loads(path.read_text(encoding="utf-8"))))
+        kept.game()
+    except FileNotFoundError:
+        raise ReversiError("no unfinished game to go on with: expected one in " + shown(str(path))) from None
+    except (ValueError, TypeError) as error:  # JSON and GGF errors are ValueErrors
+        raise ReversiError(f"file {shown(str(path))} is no game in progress: {error}") from None
+    return kept
+
+
+def _checked(fields: Any) -> dict[str, Any]:
+    kinds: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
+    kinds |= {"level": int | None, "time": float | int | None}
+    if not isinstance(fields, dict) or not all(isinstance(fields.get(key), kind) for key, kind in kinds.items()):
+        raise ReversiError("its fields are not as expected")
+    return {key: fields.get(key) for key in kinds}
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that is there completely or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def save(game: Game, name: str | None, *, replace: bool) -> Path:
+    """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
+    path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
+    if path.exists() and not replace:
+        raise ReversiError(f"file {shown(str(path))} exists: expected another name, or save! to replace it")
+    text = game.to_transcript() if path.suffix == ".txt" else game.to_ggf()
+    try:
+        write_whole(path, text + "\n")
+    except OSError as error:
+        raise ReversiError(f"file {shown(str(path))} cannot be written: {_reason(error)}") from None
+    return path
+
+
+def load(name: str, number: int, like: Game) -> Game:
+    """Game *number*, from 1, of a GGF file; or a transcript, which is played by the rules of *like*."""
+    path = Path(name).expanduser()
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST_FILE:
+            raise ReversiError(f"file {shown(str(path))} is larger than {_LARGEST_FILE} bytes: expected a game")
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ReversiError(f"file {shown(str(path))} cannot be read: {_reason(error)}") from None
+    if not _LOOKS_LIKE_GGF.match(text):
+        return Game.from_transcript(text, like.start)
+    for count, record in enumerate(read_ggf(text.splitlines()), 1):
+        if count == number:
+            return Game.from_record(record)
+    raise ReversiError(f"game {number} of file {shown(str(path))}: expected a number from 1 to {count}")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -24,6 +24,7 @@ from play.commands import (
     play,
     serve,
     solve,
+    tournament,
     train,
     tune,
 )
@@ -55,6 +56,8 @@ app.command("demo", rich_help_panel=LEARN)(demo.demo)
 app.command("label", rich_help_panel=LEARN)(label.label)
 app.command("train", rich_help_panel=LEARN)(train.train)
 app.command("tune", rich_help_panel=LEARN)(tune.tune)
+app.command("tournament", rich_help_panel=MEASURE)(tournament.tournament)
+app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)
 app.command("exam", rich_help_panel=MEASURE)(exam.exam)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 

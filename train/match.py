@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from time import perf_counter
 
 import numpy as np
 
-from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
+from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
-from search.agents import Agent, choose
-from search.external import EngineFailure
+from search.agents import Agent
+from train.arena.games import play_game
+from train.arena.openings import Opening, random_opening
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,36 +88,6 @@ class MatchResult:
         return self.seconds[player] / max(1, self.moves[player])
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """Where games begin: a start, and the moves that were made from it, by name with every pass."""
-
-    start: Position
-    moves: tuple[str, ...] = ()
-
-    @property
-    def position(self) -> Position:
-        """Where the players take over."""
-        return self.start.play_all(self.moves)
-
-
-def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Opening:
-    """*plies* random moves from the start that leave a game to play."""
-    for _ in range(1000):
-        position, moves = Position.initial(rules), list[str]()
-        for _ in range(plies):
-            if position.is_over():
-                break
-            action = int(generator.choice(position.legal_actions()))
-            moves.append(rules.name_of(action))
-            position = position.play(action)
-        if not position.is_over():
-            return Opening(Position.initial(rules), tuple(moves))
-    raise ReversiError(
-        f"no opening of {plies} random plies leaves a game to play on the {rules.size}x{rules.size} board"
-    )
-
-
 def play_match(
     agent_a: Agent,
     agent_b: Agent,
@@ -148,22 +118,12 @@ def play_match(
 
 
 def _play_game(agent_a: Agent, agent_b: Agent, opening: Opening, a_plays: Colour, result: MatchResult) -> GameResult:
-    """Play one game to the end, adding the thinking times to *result*. Passes are made for the agents."""
-    position, moves = opening.position, list(opening.moves)
-    while not position.is_over():
-        if position.must_pass():
-            moves.append(PASS_NAME)
-            position = position.play(PASS_NAME)
-            continue
-        player, agent = ("a", agent_a) if position.turn == a_plays else ("b", agent_b)
-        began = perf_counter()
-        try:
-            action = choose(agent, position, opening.start, moves)
-        except EngineFailure as failure:
-            all_squares = position.rules.square_count
-            return GameResult(a_plays, -all_squares if player == "a" else all_squares, str(failure))
-        result.seconds[player] += perf_counter() - began
-        result.moves[player] += 1
-        moves.append(position.rules.name_of(action))
-        position = position.play(action)
-    return GameResult(a_plays, position.score(a_plays))
+    """Play one game to the end, adding the thinking times to *result*."""
+    game = play_game({a_plays: agent_a, a_plays.other: agent_b}, opening)
+    turn = opening.position.turn
+    for move, seconds in zip(game.moves, game.seconds, strict=True):
+        player = "a" if turn == a_plays else "b"
+        result.seconds[player] += seconds
+        result.moves[player] += move != PASS_NAME
+        turn = turn.other
+    return GameResult(a_plays, -int(a_plays) * game.discs, game.forfeit.reason if game.forfeit else None)

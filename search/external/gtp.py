@@ -21,7 +21,7 @@ from search.external.player import PATIENCE, ExternalAgent
 #: Names that ``set_game`` may know the games by, the first one accepted counts.
 GAME_NAMES = {
     "normal": ("Othello", "Reversi"),
-    "reversed": ("Reversed Othello", "Anti-Othello", "Reversed Reversi"),
+    "reversed": ("Anti-Othello", "Reversed Othello", "Reversed Reversi"),
 }
 
 

@@ -24,6 +24,7 @@ class NBoardAgent(ExternalAgent):
     """A player that is an NBoard program, searching to *depth* where it keeps to that; see `ExternalAgent`."""
 
     merge_errors = True
+    sets_up_positions = True
 
     def __init__(
         self, command: str, *, time: float | None = None, limit: float = DEFAULT_LIMIT, depth: int = DEFAULT_DEPTH

@@ -28,6 +28,8 @@ class ExternalAgent:
 
     farewell = "quit"
     merge_errors = False
+    #: Whether a game may begin in any position; else only moves from the start of the game lead anywhere.
+    sets_up_positions = False
 
     def __init__(self, command: str, *, time: float | None = None, limit: float = DEFAULT_LIMIT) -> None:
         self.command, self.time, self.limit = command, time, limit

@@ -1,0 +1,381 @@
+"""`reversi tournament` and `reversi winrate`: who is stronger, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from play.commands.interruptible import INTERRUPTED
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+
+if TYPE_CHECKING:
+    from search.agents import Agent
+    from train.arena.sprt import Sprt
+    from train.arena.standings import Standings
+    from train.arena.tournament import Tournament, TournamentOptions
+
+
+class FormatOption(StrEnum):
+    """Everybody against everybody, or the first agent against all others."""
+
+    round_robin = "round-robin"
+    gauntlet = "gauntlet"
+
+
+Time = Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")]
+Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1)]
+Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)]
+WorkerCount = Annotated[
+    int | None, typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1)
+]
+
+
+def tournament(
+    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="Agent specs, or [b]all[/b] for every name.")],
+    games: Annotated[
+        int, typer.Option("--games", "-g", help="Games for each pairing; even, for both colours.", min=2)
+    ] = 20,
+    form: Annotated[FormatOption, typer.Option("--format", help="Who meets whom.")] = FormatOption.round_robin,
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    openings: Annotated[
+        str,
+        typer.Option(
+            "--openings",
+            help="[b]random[/b], [b]balanced[/b] by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR.",
+        ),
+    ] = "random",
+    plies: Annotated[
+        int | None,
+        typer.Option("--plies", "-k", help="Length of the openings; by default 6 on 8x8, and of a file all.", min=0),
+    ] = None,
+    balance: Annotated[float, typer.Option("--balance", help="Discs from a draw that are balanced.", min=0)] = 2.0,
+    time: Time = None,
+    depth: Depth = None,
+    nodes: Nodes = None,
+    limit: Annotated[
+        float | None,
+        typer.Option("--limit", help="Seconds a move after which another program has lost; by default 60."),
+    ] = None,
+    sprt: Annotated[
+        str | None,
+        typer.Option(
+            "--sprt", metavar="E0,E1", help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo."
+        ),
+    ] = None,
+    errors: Annotated[float, typer.Option("--errors", help="Chance of either wrong answer of the SPRT.")] = 0.05,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
+    ] = None,
+    workers: WorkerCount = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Let agents play each other, every opening from both sides, and rate them.
+
+    Example: reversi tournament network six-factor greedy --time 0.05 --games 10
+
+    Prints Elo with 95 % intervals and the cross table. The folder gets all games
+    (games.jsonl, games.ggf), the options and a plot. Killed or interrupted, the
+    same command goes on; with more --games it adds to what is there.
+
+    Is A stronger than B by 50 Elo, or not stronger at all? Play until it is known:
+    reversi tournament six-factor:depth=4 six-factor:depth=2 --sprt 0,50 --games 1000
+
+    Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
+    hangs or plays an illegal move loses that game.
+    """
+    from train.arena.tournament import TournamentOptions
+
+    options = TournamentOptions(
+        agents=_expanded(agents),
+        games=games,
+        size=size,
+        variant=variant.value,
+        format=form.value,
+        openings=openings,
+        plies=plies,
+        balance=balance,
+        time=time,
+        depth=depth,
+        nodes=nodes,
+        limit=limit,
+        seed=seed,
+        sprt=None if sprt is None else _read_sprt(sprt, errors),
+    )
+    folder = out or Path("tournaments") / options.fingerprint()
+    played, interrupted = _play(options, folder, workers or _default_workers(options))
+    if interrupted:
+        print(
+            f"reversi: interrupted after {len(played.records)} of {options.total} games; the same command goes on",
+            file=sys.stderr,
+        )
+    if played.records:
+        _report(played, folder, as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def winrate(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.")],
+    opponent: Annotated[str, typer.Argument(metavar="OPPONENT", help="Whom it plays.")] = "random",
+    margin: Annotated[float, typer.Option("--margin", help="How well the rate must be known.")] = 0.02,
+    confidence: Annotated[float, typer.Option("--confidence", help="Chance that the interval is right.")] = 0.95,
+    games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    plies: Annotated[int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0)] = None,
+    time: Time = None,
+    depth: Depth = None,
+    nodes: Nodes = None,
+    workers: WorkerCount = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Play until the win rate is known well enough, draws counted as half.
+
+    Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
+
+    The interval holds at every number of games at once, so that stopping when it
+    is narrow enough does not spoil it (docs/arena.md).
+    """
+    from reversi_env import Rules
+    from train.arena.winrate import estimate_win_rate
+
+    limits = {"time": time, "depth": depth, "nodes": nodes}
+    with _progress(f"{agent} – {opponent}", None) as show:
+        found = estimate_win_rate(
+            agent,
+            opponent,
+            Rules(size, variant.value),
+            margin=margin,
+            confidence=confidence,
+            most_games=games,
+            plies=plies,
+            seed=seed,
+            workers=workers or _cores(),
+            limits=limits,
+            on_pair=lambda sequence: show(2 * sequence.count, f"{sequence.mean:.3f} ± {sequence.margin:.3f}"),
+        )
+    if as_json:
+        print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
+        return
+    ending = "" if found.converged else f"; not within {margin:g} after that many"
+    print(
+        f"{agent} wins {found.rate:.1%} against {opponent} ({found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence)"
+    )
+    print(f"{found.games} games, every opening from both sides{ending}")
+
+
+# --- options ----------------------------------------------------------------------------------------
+
+
+def _expanded(specs: list[str]) -> tuple[str, ...]:
+    """The specs, with every agent by name in the place of ``all``."""
+    from search.agents import names
+
+    return tuple(spec for given in specs for spec in (names() if given == "all" else (given,)))
+
+
+def _read_sprt(text: str, errors: float) -> Sprt:
+    from reversi_env import ReversiError
+    from train.arena.sprt import Sprt
+
+    try:
+        elo0, elo1 = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ReversiError(
+            f"--sprt {text!r}: expected two numbers of Elo with a comma between them, as in 0,50"
+        ) from None
+    return Sprt(elo0, elo1, errors, errors)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _default_workers(options: TournamentOptions) -> int:
+    """One for each core, fewer if agents think with several threads."""
+    made: list[Agent] = [options.make_agent(player, 0) for player in range(len(options.agents))]
+    threads = max(getattr(agent, "_threads", 1) for agent in made)
+    return max(1, _cores() // threads)
+
+
+# --- playing ----------------------------------------------------------------------------------------
+
+
+def _play(options: TournamentOptions, folder: Path, workers: int) -> tuple[Tournament, bool]:
+    """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
+    from train.arena.tournament import read_tournament, run_tournament
+
+    title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
+    with _progress(title, options.total) as show:
+        try:
+            played = run_tournament(options, folder, workers=workers, on_game=lambda record, done: show(done, ""))
+            return played, False
+        except KeyboardInterrupt:
+            pass
+    return read_tournament(options, folder), True
+
+
+@contextmanager
+def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
+    """A bar on standard error, brought up to date by the function given; nothing where that is no terminal."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(file=sys.stderr)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(escape(title), total=total)
+        yield lambda done, words: progress.update(task, completed=done, description=escape(f"{title} {words}"))
+
+
+# --- results ----------------------------------------------------------------------------------------
+
+
+def _report(played: Tournament, folder: Path, as_json: bool) -> None:
+    """Write the plot and print the tables, or the same as JSON."""
+    from models.files import write_atomically
+    from train.arena.plot import ratings_svg
+    from train.arena.standings import standings
+    from train.arena.storage import PLOT
+
+    table, options = standings(played), played.options
+    title = f"{options.size}x{options.size} {options.variant}, {len(played.records)} games"
+    write_atomically(folder / PLOT, ratings_svg(table, title))
+    if as_json:
+        print_json(as_dict(played, table, folder))
+    else:
+        print_tables(played, table, f"{title}, every opening from both sides")
+        print(f"games, options and plot: {folder}")
+
+
+def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
+    """The result under the command line's stable keys; players best first."""
+    from train.arena.storage import GAMES, PLOT, RECORDS
+
+    result: dict[str, Any] = {
+        "size": played.options.size,
+        "variant": played.options.variant,
+        "complete": played.complete,
+        "games": len(played.records),
+        "agents": [
+            {
+                "name": player.name,
+                "games": player.games,
+                "wins": player.wins,
+                "draws": player.draws,
+                "losses": player.losses,
+                "score": player.score,
+                "discs_per_game": player.discs,
+                "elo": player.rating.elo,
+                "elo_low": player.rating.low,
+                "elo_high": player.rating.high,
+                "seconds_per_move": player.clock.per_move,
+                "slowest_move": player.clock.slowest,
+                "overruns": player.clock.overruns,
+                "forfeits": list(player.forfeits),
+            }
+            for player in table.players
+        ],
+        "cross_table": [[table.score(row, column) for column in _places(table)] for row in _places(table)],
+        "draw_factor": table.draw_factor,
+        "games_file": str(folder / GAMES),
+        "ggf_file": str(folder / RECORDS),
+        "plot_file": str(folder / PLOT),
+    }
+    if played.options.sprt is not None:
+        result["sprt"] = _sprt_dict(played)
+    return result
+
+
+def _places(table: Standings) -> range:
+    return range(len(table.players))
+
+
+def _sprt_dict(played: Tournament) -> dict[str, Any]:
+    from train.arena.standings import sprt_counts
+
+    sprt = played.options.sprt
+    assert sprt is not None
+    counts = sprt_counts(played)
+    low, high = sprt.bounds
+    return {
+        "elo0": sprt.elo0,
+        "elo1": sprt.elo1,
+        "accepted": played.verdict,
+        "llr": sprt.llr(counts),
+        "llr_low": low,
+        "llr_high": high,
+        "pairs": counts.tolist(),
+    }
+
+
+def print_tables(played: Tournament, table: Standings, title: str) -> None:
+    """Ratings, cross table, forfeits and the SPRT's answer for people."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from train.arena.standings import reasons
+
+    ratings = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    cross = Table(
+        title="score in % of the row against the column", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
+    )
+    for rows in (ratings, cross):
+        rows.add_column("", justify="right")
+    ratings.add_column("agent", overflow="fold", min_width=20)
+    cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
+    for heading in ("Elo", "95 %", "games", "score", "discs", "ms/move", "late"):
+        ratings.add_column(heading, justify="right", no_wrap=True)
+    for place, player in enumerate(table.players, 1):
+        rating, clock = player.rating, player.clock
+        ratings.add_row(
+            str(place),
+            escape(player.name),
+            f"{rating.elo:+.0f}",
+            f"{rating.low:+.0f}…{rating.high:+.0f}",
+            f"+{player.wins} ={player.draws} -{player.losses}",
+            f"{player.score:.1%}",
+            f"{player.discs:+.1f}",
+            f"{1000 * clock.per_move:.1f}",
+            str(clock.overruns),
+        )
+        cross.add_column(str(place), justify="right", no_wrap=True)
+    for row in _places(table):
+        scores = [table.score(row, column) for column in _places(table)]
+        cells = ["·" if score is None else f"{100 * score:.0f}" for score in scores]
+        cross.add_row(str(row + 1), escape(table.players[row].name), *cells)
+    console = Console()
+    console.print(ratings)
+    console.print(cross)
+    for player in table.players:
+        for reason, count in reasons(player.forfeits):
+            print(f"{player.name} lost {count} by forfeit, {reason}")
+    if played.options.sprt is not None:
+        print(_sprt_text(played))
+
+
+def _sprt_text(played: Tournament) -> str:
+    sprt, found = played.options.sprt, _sprt_dict(played)
+    assert sprt is not None
+    first, second = played.options.names
+    answers = {
+        "H0": f"{first} is not stronger than {second} by {sprt.elo1:g} Elo (accepted: {sprt.elo0:g} or less)",
+        "H1": f"{first} is stronger than {second} by more than {sprt.elo0:g} Elo (accepted: {sprt.elo1:g} or more)",
+        None: f"no answer yet between {sprt.elo0:g} and {sprt.elo1:g} Elo",
+    }
+    ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
+    return f"SPRT: {answers[played.verdict]} after {len(played.records)} games; {ratio}, pairs {found['pairs']}"

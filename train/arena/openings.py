@@ -1,0 +1,148 @@
+"""Where games begin: random openings, openings that an engine finds even, or those of a file.
+
+A tournament's openings are a sequence that its options decide: round *r* is played from opening *r*, by every pairing, from both
+sides. Openings drawn at random are all different, up to the symmetries of the board, as long as there are different ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
+from reversi_env.notation.sources import text_lines
+
+#: Draws in a row that give nothing new before the openings so far are taken to be all there are.
+PATIENCE = 400
+#: Who says what is even: a search with the network, or the solver on the 4x4 board.
+JUDGE = "network:depth=8,table=1"
+#: A line that begins with a board is OBF; a transcript has row numbers.
+_BOARD = re.compile(r"[XxOo*0BbWw._●○-]{16}")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A start, and the moves that were made from it, by name with every pass."""
+
+    start: Position
+    moves: tuple[str, ...] = ()
+
+    @property
+    def position(self) -> Position:
+        """Where the players take over."""
+        return self.start.play_all(self.moves)
+
+
+def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Opening:
+    """*plies* random moves from the start that leave a game to play."""
+    for _ in range(1000):
+        position, moves = Position.initial(rules), list[str]()
+        for _ in range(plies):
+            if position.is_over():
+                break
+            action = int(generator.choice(position.legal_actions()))
+            moves.append(rules.name_of(action))
+            position = position.play(action)
+        if not position.is_over():
+            return Opening(Position.initial(rules), tuple(moves))
+    raise ReversiError(
+        f"no opening of {plies} random plies leaves a game to play on the {rules.size}x{rules.size} board"
+    )
+
+
+def random_openings(
+    rules: Rules, plies: int, seed: int, accept: Callable[[Position], bool] = lambda position: True
+) -> Iterator[Opening]:
+    """Openings without end, each new one of the accepted; once there are no new ones, the same again from the first."""
+    generator = np.random.default_rng(seed)
+    seen: set[Position] = set()
+    found: list[Opening] = []
+    misses = 0
+    while misses < PATIENCE:
+        opening = random_opening(rules, plies, generator)
+        position = opening.position.canonical()
+        if position in seen or not accept(opening.position):
+            misses += 1
+        else:
+            misses = 0
+            found.append(opening)
+            yield opening
+        seen.add(position)
+    if not found:
+        raise ReversiError(
+            f"none of {PATIENCE} openings of {plies} random plies is even enough: expected some; allow more discs"
+        )
+    yield from cycle(found)
+
+
+def balanced_openings(rules: Rules, plies: int, seed: int, discs: float) -> Iterator[Opening]:
+    """Random openings that the engine expects to end within *discs* of a draw."""
+    judge = _judge(rules)
+    return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= discs)
+
+
+def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list[Opening]:
+    """The openings of a file: games in GGF or WTHOR, or on each line a transcript or an OBF position; cut after *plies*."""
+    openings = []
+    for where, game in _games(path, rules):
+        if (game.start.rules.size, game.start.rules.variant) != (rules.size, rules.variant):
+            of = game.start.rules
+            raise ReversiError(
+                f"{where} of {str(path)!r} is of the {of.size}x{of.size} {of.variant} game: "
+                f"expected {rules.size}x{rules.size} {rules.variant}"
+            )
+        opening = Opening(game.start, game.moves if plies is None else game.moves[:plies])
+        if opening.position.is_over():
+            raise ReversiError(f"{where} of {str(path)!r} ends the game: expected an opening that leaves one to play")
+        openings.append(opening)
+    if not openings:
+        raise ReversiError(f"{str(path)!r} holds no opening: expected transcripts, OBF, GGF or WTHOR")
+    return openings
+
+
+def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
+    if path.suffix.lower() == ".wtb":
+        yield from ((f"game {number}", game) for number, game in enumerate(read_wthor(path).games(), 1))
+        return
+    lines = list(text_lines(path))
+    if "\n".join(lines).lstrip().startswith("(;"):
+        yield from ((f"game {number}", game) for number, game in enumerate(read_ggf(lines), 1))
+        return
+    for number, line in enumerate(lines, 1):
+        text = line.partition("%")[0].strip()
+        if text:
+            try:
+                yield f"line {number}", _game_of_line(text, rules)
+            except ReversiError as error:
+                raise ReversiError(f"line {number} of {str(path)!r}: {error}") from None
+
+
+def _game_of_line(text: str, rules: Rules) -> Game:
+    if _BOARD.match(text):
+        return Game(read_obf_line(text, rules).position)
+    return read_transcript(text, Position.initial(rules))
+
+
+def _judge(rules: Rules) -> Callable[[Position], float]:
+    """The value of a position in discs for the side to move, the same whatever was judged before."""
+    if rules.size == 4:
+        from search.solver import solve
+
+        return lambda position: float(solve(position).score)
+    from search.agents import SearchAgent, make
+
+    agent = make(JUDGE)
+    assert isinstance(agent, SearchAgent)
+    engine = agent.prepare(rules)
+
+    def judge(position: Position) -> float:
+        engine.clear()
+        return agent.search(position).value
+
+    return judge

@@ -1,0 +1,102 @@
+"""SPRT: is A stronger than B by so many Elo? Games are played in pairs until the answer is known, and no longer.
+
+Wald's sequential test between "A is stronger by at most `elo0`" (H0) and "by at least `elo1`" (H1), in the form that chess
+engines are tested with: a pair of games from one opening, colours exchanged, is one observation with five outcomes, 0, ½, 1,
+1½ or 2 points for A (the "pentanomial" model). The generalised likelihood ratio compares the likeliest distributions over
+the five whose means are the two hypotheses' (M. Van den Bergh, "The generalized maximum likelihood ratio for the
+expectation value of a distribution", 2017; that and its use in Fishtest: https://github.com/official-stockfish/fishtest).
+Pairs carry more than their games: what the opening gives to one side it takes from the other, and a pair shows the difference.
+
+Under a condition on the mean the likeliest distribution is p_i = f_i / (1 + θ (a_i − s)), where f are the frequencies seen, a the
+pairs' points as shares of 1, s the mean, and θ solves Σ f_i (a_i − s) / (1 + θ (a_i − s)) = 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Literal
+
+import numpy as np
+
+from reversi_env import ReversiError
+from reversi_env.errors import shown
+
+#: Points of a pair as a share of the two that it is about.
+SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+#: Outcomes that were never seen count as so many pairs: without them, a mean outside of what was seen is impossible.
+UNSEEN = 1e-3
+
+Verdict = Literal["H0", "H1"]
+
+
+def expected_score(elo: float) -> float:
+    """The mean points a game of a player who is stronger by so many Elo.
+
+    >>> round(expected_score(100), 3)
+    0.64
+    """
+    return 1 / (1 + 10 ** (-elo / 400))
+
+
+@dataclass(frozen=True)
+class Sprt:
+    """A test of two hypotheses about A's strength over B in Elo; *alpha* and *beta* are the chances to accept H1 or H0 wrongly."""
+
+    elo0: float = 0.0
+    elo1: float = 20.0
+    alpha: float = 0.05
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not -2000 <= self.elo0 < self.elo1 <= 2000:
+            raise ReversiError(
+                f"SPRT between {shown(self.elo0)} and {shown(self.elo1)} Elo: expected two numbers, the first one smaller"
+            )
+        for name in ("alpha", "beta"):
+            if not 0 < getattr(self, name) < 0.5:
+                raise ReversiError(f"{name}={shown(getattr(self, name))}: expected a chance above 0 and below 0.5")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Values of the log-likelihood ratio at which H0 and H1 are accepted (Wald)."""
+        return log(self.beta / (1 - self.alpha)), log((1 - self.beta) / self.alpha)
+
+    def llr(self, counts: Sequence[float] | np.ndarray) -> float:
+        """The logarithm of the generalised likelihood ratio of H1 to H0; *counts*: pairs with 0, ½, 1, 1½, 2 points for A."""
+        seen = np.asarray(counts, np.float64)
+        if not seen.any():
+            return 0.0
+        seen = np.maximum(seen, UNSEEN)
+        means = (expected_score(self.elo0), expected_score(self.elo1))
+        return float(np.subtract(*(seen @ np.log(_likeliest(seen / seen.sum(), mean)) for mean in reversed(means))))
+
+    def verdict(self, counts: Sequence[float] | np.ndarray) -> Verdict | None:
+        """The hypothesis accepted after these pairs; None while the test must go on."""
+        ratio, (low, high) = self.llr(counts), self.bounds
+        return "H1" if ratio >= high else "H0" if ratio <= low else None
+
+
+def pair_counts(points: Sequence[float]) -> np.ndarray:
+    """How many pairs gave A 0, ½, 1, 1½ and 2 points, from the points of every pair.
+
+    >>> pair_counts([1, 1, 2, 0.5]).tolist()
+    [0, 1, 2, 0, 1]
+    """
+    return np.bincount(np.rint(2 * np.asarray(points, np.float64)).astype(np.int64), minlength=5)
+
+
+def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
+    """The distribution over `SHARES` with that mean under which *frequencies* are likeliest."""
+    deviations = SHARES - mean
+    # every chance stays positive between these two; the sum below falls from +inf to -inf on the way
+    low, high = -1 / deviations.max(), -1 / deviations.min()
+    for _ in range(80):
+        theta = (low + high) / 2
+        if (frequencies * deviations / (1 + theta * deviations)).sum() > 0:
+            low = theta
+        else:
+            high = theta
+    chances: np.ndarray = frequencies / (1 + theta * deviations)
+    return chances

@@ -1,0 +1,127 @@
+"""A few processes that do jobs one after the other, and that no death of ours leaves behind.
+
+The processes are spawned, not forked: kernels run threads, and a fork copies locks but not the threads that hold them. Ctrl-C is
+for the parent alone, which then ends the workers. A worker whose parent has gone, in whatever way, ends at once.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from reversi_env import ReversiError
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+#: Seconds that idle workers are given to end by themselves.
+FAREWELL_SECONDS = 5.0
+
+
+class Workers(Generic[Job, Result]):
+    """*count* processes, each with its own worker ``make(*arguments)``: a callable from a job to a result.
+
+    All of it must be picklable. A worker with a method ``close`` is closed at the end. With *count* 0 the jobs are done here.
+    """
+
+    def __init__(self, count: int, make: Callable[..., Callable[[Job], Result]], *arguments: Any) -> None:
+        self._here = make(*arguments) if count == 0 else None
+        self._processes: dict[Connection, Any] = {}
+        context = multiprocessing.get_context("spawn")
+        for number in range(count):
+            ours, theirs = context.Pipe()
+            process = context.Process(
+                target=_work, args=(theirs, make, arguments), name=f"worker {number}", daemon=True
+            )
+            process.start()
+            theirs.close()
+            self._processes[ours] = process
+
+    def results(self, jobs: Iterator[Job]) -> Iterator[Result]:
+        """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
+        if self._here is not None:
+            yield from map(self._here, jobs)
+            return
+        idle, busy = list(self._processes), list[Connection]()
+        while True:
+            while idle and (job := next(jobs, None)) is not None:
+                busy.append(idle.pop(0))
+                busy[-1].send(job)
+            if not busy:
+                return
+            for connection in wait(busy):
+                assert isinstance(connection, Connection)
+                result = self._received(connection)
+                busy.remove(connection)
+                idle.append(connection)
+                yield result
+
+    def __enter__(self) -> Workers[Job, Result]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the workers end if all is well, else end them."""
+        _close(self._here)
+        for connection, process in self._processes.items():
+            if kind is not None:
+                process.terminate()
+            connection.close()  # an idle worker ends by it
+        for process in self._processes.values():
+            process.join(FAREWELL_SECONDS)
+            if process.is_alive():
+                process.kill()
+                process.join()
+
+    def _received(self, connection: Connection) -> Any:
+        try:
+            kind, content = connection.recv()
+        except EOFError:
+            process = self._processes[connection]
+            process.join(FAREWELL_SECONDS)
+            raise ReversiError(f"{process.name} ended with status {process.exitcode} in the middle of a job") from None
+        if kind == "result":
+            return content
+        if kind == "refusal":
+            raise ReversiError(content)
+        raise RuntimeError(f"a worker failed:\n{content}")
+
+
+def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
+    """What a worker process does: jobs, until the other end is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    worker = None
+    with suppress(EOFError, OSError):
+        while True:
+            job = connection.recv()
+            try:
+                worker = worker or make(*arguments)
+                answer = ("result", worker(job))
+            except ReversiError as error:
+                answer = ("refusal", str(error))
+            except Exception:
+                answer = ("failure", traceback.format_exc())
+            connection.send(answer)
+    _close(worker)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
+
+
+def _close(worker: Any) -> None:
+    if hasattr(worker, "close"):
+        worker.close()

@@ -33,7 +33,7 @@ class Screen:
     def read(self, prompt: str) -> str:
         """A line of input, stripped; EOFError at its end. What does not come from a keyboard is shown as if it did."""
         if self._typed:
-            return input(prompt).strip()
+            return _typed_line(prompt)
         print(prompt, end="", flush=True)
         line = sys.stdin.readline()
         if not line:
@@ -42,6 +42,14 @@ class Screen:
         if not sys.stdin.isatty():
             print(line.rstrip("\n"), flush=True)
         return line.strip()
+
+
+def _typed_line(prompt: str) -> str:
+    try:
+        return input(prompt).strip()
+    except EOFError:
+        print(flush=True)  # Ctrl-D leaves the cursor behind the prompt
+        raise
 
 
 def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:

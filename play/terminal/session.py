@@ -93,7 +93,7 @@ class Session:
 
     def run(self) -> int:
         """The exit status: 0, or that of an interrupted command if Ctrl-C ended it."""
-        for agent in filter(None, self.settings.agents.values()):
+        for agent in filter(None, (*self.settings.agents.values(), self.settings.adviser)):
             self._thinker(agent).check(self.game.rules)
         self._greet()
         try:
@@ -165,10 +165,13 @@ class Session:
     def _show_board(self, *_: str) -> None:
         game = self.game
         self.screen.show()
-        self.screen.show(render_ansi(game.position, game.last_action, colour=self.screen.colour))
+        board, _, status = render_ansi(game.position, game.last_action, colour=self.screen.colour).rpartition("\n")
+        self.screen.show(board)
         if game.is_over():
             self._show_end()
-        elif self._shows_bar:
+            return
+        self.screen.show(status)
+        if self._shows_bar:
             self._show_bar()
 
     def _show_end(self) -> None:

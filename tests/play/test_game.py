@@ -1,7 +1,7 @@
 """`play.game.Game`: moves with passes, taking back, endings, and the way to and from records."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from play.game import Game
@@ -31,6 +31,7 @@ def state(game):
     return game.moves, game.positions, game.annotations, game.ending
 
 
+@settings(max_examples=40)
 @given(games())
 def test_undo_and_redo_are_each_others_inverse(game):
     before = state(game)
@@ -45,12 +46,14 @@ def test_undo_and_redo_are_each_others_inverse(game):
     assert state(game) == before
 
 
+@settings(max_examples=40)
 @given(games())
 def test_positions_follow_from_the_moves(game):
     assert list(game.positions) == list(game.record().positions())
     assert all(game.mover(number) == game.positions[number].turn for number in range(len(game.moves)))
 
 
+@settings(max_examples=40)
 @given(games())
 def test_ggf_round_trip(game):
     again = Game.from_ggf(game.to_ggf())
@@ -62,11 +65,13 @@ def test_ggf_round_trip(game):
         assert (again.score(), again.winner()) == (game.score(), game.winner())
 
 
+@settings(max_examples=40)
 @given(games())
 def test_transcript_round_trip(game):
     assert Game.from_transcript(game.to_transcript(), game.start).moves == game.moves
 
 
+@settings(max_examples=40)
 @given(games(), st.sampled_from([{BLACK}, {WHITE}, {BLACK, WHITE}]))
 def test_taking_back_ends_where_the_player_has_a_choice(game, colours):
     before = state(game)
@@ -82,6 +87,7 @@ def test_taking_back_ends_where_the_player_has_a_choice(game, colours):
     assert game.moves + tuple(reversed(taken)) == before[0]
 
 
+@settings(max_examples=40)
 @given(games())
 def test_a_new_move_forgets_what_was_taken_back(game):
     if not game.moves:

@@ -1,0 +1,202 @@
+"""`reversi play` in a pseudo-terminal, as a person uses it: prompts, keys, Ctrl-C, Ctrl-D and kill -9."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from play.game import Game
+from reversi_env import Rules
+
+pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+
+PATIENCE = 120.0
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
+#: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.
+LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli import main; main()"
+AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
+
+
+class Terminal:
+    """A `reversi play` that believes it is used by a person."""
+
+    def __init__(self, folder, *arguments, **environment):
+        self.controller, terminal = pty.openpty()
+        self._shown = ""
+        self._read = 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", LAUNCH, "play", *arguments],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=folder,
+            env={**os.environ, "XDG_STATE_HOME": str(folder), "TERM": "xterm-256color", "NO_COLOR": "", **environment},
+            start_new_session=True,
+        )
+        os.close(terminal)
+
+    def until(self, pattern):
+        """What is shown up to *pattern*, since the last call; the escape sequences are left out."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := re.compile(pattern).search(self.text, self._read)):
+            assert time.monotonic() < deadline, f"no {pattern!r} in {self.text[self._read :]!r}"
+            if not self._more():
+                raise AssertionError(f"ended without {pattern!r}: {self.text[self._read :]!r}")
+        before, self._read = self.text[self._read : found.end()], found.end()
+        return before
+
+    @property
+    def text(self):
+        return ESCAPES.sub("", self._shown)
+
+    @property
+    def raw(self):
+        return self._shown
+
+    def _more(self):
+        if not select.select([self.controller], [], [], PATIENCE)[0]:
+            return False
+        try:
+            data = os.read(self.controller, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self._shown += data.decode(errors="replace")
+        return bool(data)
+
+    def type(self, text, expect=r"(?:black|white)> $"):
+        os.write(self.controller, text.encode())
+        return self.until(expect)
+
+    def line(self, text, expect=r"\n(?:black|white|new, undo, save or quit)(?: \(paused.*\))?> "):
+        return self.type(f"{text}\n", expect)
+
+    def end(self):
+        while self._more():
+            pass
+        status = self.process.wait(PATIENCE)
+        os.close(self.controller)
+        return status
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    opened = []
+
+    def start(*arguments, **environment):
+        opened.append(Terminal(tmp_path, *arguments, **environment))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        if one.process.poll() is None:
+            one.process.kill()
+            one.process.wait()
+
+
+def transcript(shown):
+    """The transcript that a ``moves`` command showed."""
+    return re.search(r"\n([a-h][1-8]\S*)\n", shown)[1]
+
+
+def test_a_game_from_the_first_move_to_the_last(terminal, tmp_path):
+    """Hint, illegal input, undo, redo, values, save, load; then to the end, where the score is that of the rules."""
+    game = terminal(*AGENT, "--size", "4")
+    assert "black to move (black 2, white 2)" in game.until(r"black> ")
+    assert "●" in game.raw
+    assert "hint: " in game.line("hint")
+    assert "a1 by black is illegal" in game.line("a1")
+    assert "white (six-factor:depth=1) plays" in game.line("b1")
+    first = transcript(game.line("moves"))
+    assert first.startswith("b1")
+    assert "values in discs" in game.line("values")
+    assert "saved to" in game.line("save game.ggf")
+    assert "taken back: b1" in game.line("undo")
+    assert "no moves yet" in game.line("moves")
+    assert "made again: b1" in game.line("redo")
+    assert "taken back: b1" in game.line("undo")
+    assert "loaded 2 moves" in game.line("load game.ggf")
+    assert transcript(game.line("moves")) == first
+    shown = ""
+    while "Game over" not in shown:
+        position = Game.from_transcript(transcript(game.line("moves")), Rules(4)).position
+        shown = game.line(position.legal_moves()[-1])
+    played = Game.from_transcript(transcript(game.line("moves")), Rules(4))
+    assert played.is_over()
+    assert f"black {played.position.discs(-1)}, white {played.position.discs(1)}" in shown
+    assert "saved to" in game.line("save end.txt")
+    os.write(game.controller, b"quit\n")
+    assert game.end() == 0
+    assert Game.from_transcript((tmp_path / "end.txt").read_text(), Rules(4)).moves == played.moves
+    assert Game.from_ggf((tmp_path / "game.ggf").read_text()).to_transcript() == first
+
+
+@pytest.mark.slow
+def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
+    """It would think for an hour."""
+    game = terminal("--agent", "six-factor:time=3600", "--size", "8")
+    game.until(r"black> ")
+    game.line("f5", r"is thinking")
+    shown = game.type("\x03", r"black> ")
+    assert re.search(r"white \(six-factor:time=3600\) plays [a-h][1-8]", shown)
+    assert "f5" in game.line("moves")
+    os.write(game.controller, b"\x03")
+    assert game.end() == 130
+    assert "The game is kept" in game.text
+    assert "Traceback" not in game.text
+
+
+@pytest.mark.slow
+def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
+    game = terminal(*AGENT, "--size", "6")
+    game.until(r"black> ")
+    game.line("e4")
+    os.write(game.controller, b"\x04")
+    assert game.end() == 0
+    assert "The game is kept" in game.text
+
+    again = terminal("--resume")
+    again.until(r"black> ")
+    before = transcript(again.line("moves"))
+    assert before.startswith("e4")
+    again.line(Game.from_transcript(before, Rules(6)).position.legal_moves()[0])
+    played = transcript(again.line("moves"))
+    assert len(played) > len(before)
+    again.process.send_signal(signal.SIGKILL)
+    assert again.end() == -signal.SIGKILL
+
+    last = terminal("--resume")
+    last.until(r"black> ")
+    assert transcript(last.line("moves")) == played
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
+def test_terminals_without_colours(terminal, environment):
+    game = terminal(*AGENT, "--size", "4", **environment)
+    game.until(r"black> ")
+    game.line("b1")
+    os.write(game.controller, b"quit\n")
+    assert game.end() == 0
+    board = game.raw.partition("black> ")[0]
+    assert "\x1b[48" not in game.raw
+    assert "\x1b[3" not in game.raw
+    assert "1  . + . ." in board
+    assert board.isascii()
+
+
+@pytest.mark.slow
+def test_a_watched_game_can_be_paused(terminal):
+    game = terminal("--watch", "--agent", "six-factor:time=3600", "--opponent", "greedy", "--size", "6")
+    game.until(r"is thinking")
+    game.type("\x03", r"white \(paused: Enter goes on\)> ")
+    assert len(transcript(game.line("moves"))) == 2
+    game.line("", r"is thinking")
+    game.type("\x03", r"paused: Enter goes on\)> ")
+    assert len(transcript(game.line("moves"))) == 6
+    os.write(game.controller, b"quit\n")
+    assert game.end() == 0

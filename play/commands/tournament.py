@@ -330,15 +330,13 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
     from train.arena.standings import reasons
 
-    ratings = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    cross = Table(
-        title="score in % of the row against the column", title_justify="left", box=SIMPLE_HEAD, pad_edge=False
-    )
+    ratings = Table(box=SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
+    cross = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
     for rows in (ratings, cross):
         rows.add_column("", justify="right")
-    ratings.add_column("agent", overflow="fold", min_width=20)
+    ratings.add_column("agent", overflow="fold", min_width=16)
     cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
-    for heading in ("Elo", "95 %", "games", "score", "discs", "ms/move", "late"):
+    for heading in ("Elo", "95 %", "games", "score", "discs", "ms", "late"):
         ratings.add_column(heading, justify="right", no_wrap=True)
     for place, player in enumerate(table.players, 1):
         rating, clock = player.rating, player.clock
@@ -359,7 +357,9 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         cells = ["·" if score is None else f"{100 * score:.0f}" for score in scores]
         cross.add_row(str(row + 1), escape(table.players[row].name), *cells)
     console = Console()
+    print(f"{title}; ms: mean time of a move, late: moves over the time allowed")
     console.print(ratings)
+    print("score in % of the row against the column")
     console.print(cross)
     for player in table.players:
         for reason, count in reasons(player.forfeits):

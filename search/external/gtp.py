@@ -16,7 +16,7 @@ from time import monotonic
 from reversi_env import BLACK, Position, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
-from search.external.player import PATIENCE, ExternalAgent
+from search.external.player import ExternalAgent
 
 #: Names that ``set_game`` may know the games by, the first one accepted counts.
 GAME_NAMES = {
@@ -70,16 +70,16 @@ class GtpAgent(ExternalAgent):
         elif self._takes_passes:
             self._takes_passes = self._ask(command) is not None
 
-    def _demand(self, command: str, seconds: float = PATIENCE) -> str:
+    def _demand(self, command: str, seconds: float | None = None) -> str:
         """The answer to a command that the program must not refuse."""
         answer = self._ask(command, seconds)
         if answer is None:
             raise self._failure("refused", f"refused {shown(command)}: {self._refusal}")
         return answer
 
-    def _ask(self, command: str, seconds: float = PATIENCE) -> str | None:
+    def _ask(self, command: str, seconds: float | None = None) -> str | None:
         """The answer to a command without its mark; None if the program refuses it."""
-        deadline = monotonic() + seconds
+        deadline = monotonic() + (self.patience if seconds is None else seconds)
         self._send(command)
         line = ""
         while not line.strip():  # empty lines that belong to nothing

@@ -13,7 +13,7 @@ from time import monotonic
 from reversi_env import Position, Rules
 from reversi_env.errors import shown
 from reversi_env.notation import Game, write_ggf
-from search.external.player import DEFAULT_LIMIT, PATIENCE, ExternalAgent
+from search.external.player import DEFAULT_LIMIT, ExternalAgent
 
 DEFAULT_DEPTH = 8
 #: The move is the first thing behind the mark; its value and its time follow after slashes or spaces.
@@ -58,7 +58,7 @@ class NBoardAgent(ExternalAgent):
     def _ping(self) -> None:
         """Wait until the program has read all that was sent, and is silent."""
         self._pings += 1
-        deadline = monotonic() + PATIENCE
+        deadline = monotonic() + self.patience
         self._send(f"ping {self._pings}")
         while (line := self._read(deadline, shown(f"ping {self._pings}"))).strip() != f"pong {self._pings}":
             if line.startswith("==="):

@@ -12,10 +12,8 @@ from reversi_env.rules import PASS_NAME
 from search.external.failure import EngineFailure, FailureKind
 from search.external.process import EngineProcess
 
-#: Seconds that a program may take over one move unless its spec says otherwise, …
+#: Seconds that a program may take over one move unless its spec says otherwise.
 DEFAULT_LIMIT = 60.0
-#: … and, at least, over anything else: to start, to load what it needs, to set up a game.
-PATIENCE = 60.0
 
 
 class ExternalAgent:
@@ -28,6 +26,8 @@ class ExternalAgent:
 
     farewell = "quit"
     merge_errors = False
+    #: Seconds for anything but a move: to start, to load what it needs, to set up a game.
+    patience = 60.0
     #: Whether a game may begin in any position; else only moves from the start of the game lead anywhere.
     sets_up_positions = False
 

@@ -86,6 +86,8 @@ class EngineProcess:
     def _ending(self, when: str) -> str:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(FAREWELL_SECONDS)  # its output ends a moment before it does
+        for thread in self._output.threads:
+            thread.join(FAREWELL_SECONDS)  # its last words may be on the other output
         status = self._process.poll()
         how = "closed its output" if status is None else f"ended {_status_text(status)}"
         last = f"; its last words: {shown(self._output.last[-1], 200)}" if self._output.last else ""

@@ -6,6 +6,7 @@ standard error. Bad input ends with one clear line and exit status 2, never with
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -29,7 +30,6 @@ from play.commands import (
     tune,
 )
 from play.commands.interruptible import no_interrupt_lost
-from reversi_env.errors import ReversiError
 
 app = typer.Typer(
     name="reversi",
@@ -39,6 +39,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+#: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
+BROKEN_PIPE = 141
 #: The groups of the help, in its order.
 PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
 
@@ -67,9 +69,20 @@ def main() -> None:
     try:
         with no_interrupt_lost():
             app()
-    except (ReversiError, OSError) as error:
+    except BrokenPipeError:  # whoever reads our output has seen enough, as in `reversi … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(BROKEN_PIPE)
+    except (ValueError, OSError) as error:
+        if not _is_told(error):
+            raise
         print(f"reversi: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def _is_told(error: Exception) -> bool:
+    """Whether the error is about the input, and its message all that a user needs; the rules are loaded by then, or not needed."""
+    errors = sys.modules.get("reversi_env.errors")
+    return isinstance(error, OSError) or (errors is not None and isinstance(error, errors.ReversiError))
 
 
 if __name__ == "__main__":

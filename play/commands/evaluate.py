@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
-from reversi_env.errors import ReversiError
 
 
 def evaluate(
@@ -24,6 +23,7 @@ def evaluate(
     with their number.
     """
     from play.commands.inputs import problems, report_error
+    from reversi_env.errors import ReversiError
     from search.agents import SearchAgent, make
 
     player = make(agent)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from play.commands.options import Json, Seed, VariantName, VariantOption, print_json
-from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
     from train.exam import Exam, Mark
@@ -47,6 +46,7 @@ def exam(
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
+    from reversi_env.errors import ReversiError
     from search import evaluators
     from train.exam import EMPTIES, ExactScores, examine, wthor_files
 

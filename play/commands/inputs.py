@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from play.commands.options import print_json
-from reversi_env.errors import ReversiError, shown
 
 if TYPE_CHECKING:
     from reversi_env import Position
+    from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem
 
 
 def read_lines(file: str) -> Iterator[str]:
     """The lines of a file, or of standard input for ``-`` as they come."""
+    from reversi_env.errors import ReversiError, shown
     from reversi_env.notation.sources import text_lines
 
     if file == "-":
@@ -36,6 +37,7 @@ def read_lines(file: str) -> Iterator[str]:
 def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiError]]:
     """Every problem line with its number, as a problem or as the error that it is; blank lines and comments are skipped."""
     from reversi_env import Position, Rules
+    from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem, read_obf_line
 
     for number, line in enumerate(read_lines(file), start=1):
@@ -64,6 +66,7 @@ def report_error(line: int, error: ReversiError, as_json: bool) -> None:
 def typed_position(board: str, side: str, variant: str) -> Position:
     """A board of 16, 36 or 64 characters and the side to move, as typed."""
     from reversi_env import BLACK, WHITE, Position, Rules
+    from reversi_env.errors import ReversiError, shown
 
     sides = {"x": BLACK, "b": BLACK, "black": BLACK, "*": BLACK, "o": WHITE, "w": WHITE, "white": WHITE}
     if side.lower() not in sides:

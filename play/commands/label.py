@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
-from reversi_env.errors import ReversiError, shown
 
 if TYPE_CHECKING:
     from train.labels import LabelOptions, Manifest, Step
@@ -91,6 +90,8 @@ def label(
 
 
 def _range(text: str) -> tuple[int, int]:
+    from reversi_env.errors import ReversiError, shown
+
     low, dash, high = text.partition("-")
     try:
         return int(low), int(high if dash else low)
@@ -99,6 +100,8 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
+    from reversi_env.errors import ReversiError, shown
+
     try:
         return tuple(kind(number) for number in text.split(","))
     except ValueError:
@@ -108,6 +111,8 @@ def _numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
 
 def _with_depth(labeller: str, depth: int | None) -> str:
     """The labeller's spec with the depth that it leaves open."""
+    from reversi_env.errors import ReversiError, shown
+
     if depth is None:
         return labeller
     if labeller == "exact":

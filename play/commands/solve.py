@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
-from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -47,6 +46,8 @@ def solve(
     (with --order network --threads 2 --table 4096), out of reach on 8x8. Bounds, nodes and rate are shown; with --checkpoint
     the job can be interrupted, and goes on when it is started again.
     """
+    from reversi_env.errors import ReversiError
+
     if start == (file is not None):
         raise ReversiError("expected either a FILE of problems or --start")
     if start:
@@ -67,6 +68,7 @@ def _solve_file(
 ) -> int:
     """Solve line by line; the number of lines that could not be read."""
     from play.commands.inputs import problems, report_error
+    from reversi_env.errors import ReversiError
     from search.solver import Solver
     from search.table import Table
 

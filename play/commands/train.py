@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.options import Json, Seed, VariantOption, print_json
-from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
     from train.bootstrap import Progress as Step
@@ -60,6 +59,7 @@ def train(
     that were held out.
     """
     from play.commands.interruptible import INTERRUPTED
+    from reversi_env.errors import ReversiError
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
@@ -92,6 +92,8 @@ def train(
 
 def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], of_bootstrap: dict[str, Any]) -> None:
     """Labels or a bootstrap, each with its own options."""
+    from reversi_env.errors import ReversiError
+
     if bootstrap and labels is not None:
         raise ReversiError(
             f"LABELS {labels!r} with --bootstrap: expected one of them; a bootstrap makes its own labels"

@@ -164,9 +164,8 @@ class Session:
 
     def _show_board(self, *_: str) -> None:
         game = self.game
-        self.screen.show()
-        board, _, status = render_ansi(game.position, game.last_action, colour=self.screen.colour).rpartition("\n")
-        self.screen.show(board)
+        *board, status = render_ansi(game.position, game.last_action, colour=self.screen.colour).splitlines()
+        self.screen.show("\n".join(["", *board]))
         if game.is_over():
             self._show_end()
             return

@@ -330,11 +330,10 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
     from train.arena.standings import reasons
 
-    ratings = Table(box=SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False)
-    cross = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    ratings, cross = (Table(box=SIMPLE_HEAD, padding=0, pad_edge=False) for _ in range(2))
     for rows in (ratings, cross):
         rows.add_column("", justify="right")
-    ratings.add_column("agent", overflow="fold", min_width=16)
+    ratings.add_column("agent", overflow="fold", min_width=18)
     cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
     for heading in ("Elo", "95 %", "games", "score", "discs", "ms", "late"):
         ratings.add_column(heading, justify="right", no_wrap=True)

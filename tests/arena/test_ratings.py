@@ -1,0 +1,142 @@
+"""Elo by Davidson's model: against a plain likelihood climbed by hand, closed forms, and simulated tournaments."""
+
+import math
+
+import numpy as np
+import pytest
+
+from reversi_env import ReversiError
+from train.arena.ratings import DROP_95, ELO, fit_ratings
+
+
+def plain_log_likelihood(strengths, nu, wins, draws):
+    """The model as Davidson writes it, game by game; with the games that the fit adds."""
+    players, total = len(strengths), 0.0
+    for i in range(players):
+        for j in range(players):
+            if i == j:
+                continue
+            own, other = math.exp(strengths[i]), math.exp(strengths[j])
+            tie = nu * math.sqrt(own * other)
+            everything = own + other + tie
+            total += (wins[i][j] + 0.5 / (players - 1)) * math.log(own / everything)
+            if draws[i][j]:
+                total += draws[i][j] / 2 * math.log(tie / everything)  # each draw stands in the table twice
+    return total
+
+
+def climbed(wins, draws, fixed=None):
+    """The best log-likelihood by trying small changes of one unknown after the other; *fixed*: (player, its strength - mean)."""
+    players = len(wins)
+    unknowns, step = [0.0] * players + [0.0], 1.0
+
+    def value(unknowns):
+        strengths = np.array(unknowns[:players])
+        strengths -= strengths.mean()
+        if fixed is not None:
+            player, strength = fixed
+            others = [p for p in range(players) if p != player]
+            strengths[player] = strength
+            strengths[others] -= strengths[others].mean() + strength / (players - 1)
+        return plain_log_likelihood(strengths, math.exp(unknowns[-1]), wins, draws)
+
+    best = value(unknowns)
+    while step > 1e-5:
+        improved = False
+        for k in range(players + 1):
+            for change in (step, -step):
+                tried = unknowns.copy()
+                tried[k] += change
+                if (found := value(tried)) > best + 1e-12:
+                    unknowns, best, improved = tried, found, True
+        if not improved:
+            step /= 2
+    return best
+
+
+@pytest.fixture(scope="module")
+def three():
+    wins = np.array([[0, 7, 10], [3, 0, 6], [0, 2, 0]])
+    draws = np.array([[0, 2, 0], [2, 0, 4], [0, 4, 0]])
+    return wins, draws, fit_ratings(wins, draws)
+
+
+def test_the_fit_is_the_maximum_of_the_plain_likelihood(three):
+    wins, draws, fit = three
+    strengths = [player.elo / ELO for player in fit.players]
+    at_fit = plain_log_likelihood(strengths, fit.draw_factor, wins, draws)
+    assert at_fit == pytest.approx(climbed(wins, draws), abs=1e-6)
+    assert sum(strengths) == pytest.approx(0, abs=1e-9)
+
+
+def test_the_intervals_end_where_the_plain_profile_likelihood_has_fallen(three):
+    wins, draws, fit = three
+    level = climbed(wins, draws) - DROP_95
+    for number, player in enumerate(fit.players):
+        for end in (player.low, player.high):
+            assert climbed(wins, draws, (number, end / ELO)) == pytest.approx(level, abs=1e-3)
+        assert player.low < player.elo < player.high
+
+
+def test_two_players_without_draws_have_a_closed_form():
+    fit = fit_ratings(np.array([[0, 30], [10, 0]]), np.zeros((2, 2)))
+    first, second = fit.players
+    assert first.elo - second.elo == pytest.approx(400 * math.log10(30.5 / 10.5))
+    assert (first.low, first.high) == (pytest.approx(-second.high, abs=0.1), pytest.approx(-second.low, abs=0.1))
+    assert fit.draw_factor == 0
+
+
+def test_draws_alone_say_that_all_are_equal():
+    fit = fit_ratings(np.zeros((3, 3)), 5 * (1 - np.eye(3)))
+    assert [player.elo for player in fit.players] == pytest.approx([0, 0, 0], abs=1e-6)
+    # per pair: 5 draws and a half for each side's win, and draws are as likely as either side's win times nu
+    assert fit.draw_factor == pytest.approx(5 / 0.25, rel=1e-6)
+
+
+def test_who_wins_everything_and_who_has_not_played_get_finite_ratings():
+    wins = np.zeros((3, 3))
+    wins[0, 1] = 20
+    fit = fit_ratings(wins, np.zeros((3, 3)))
+    assert all(math.isfinite(value) for player in fit.players for value in (player.elo, player.low, player.high))
+    assert fit.players[0].elo > fit.players[2].elo > fit.players[1].elo
+    widths = [player.high - player.low for player in fit.players]
+    assert widths[2] > 400
+
+
+def test_more_games_make_narrower_intervals():
+    wins = np.array([[0, 6], [4, 0]])
+    widths = [fit_ratings(k * wins, np.zeros((2, 2))).players[0] for k in (1, 10, 100)]
+    spans = [player.high - player.low for player in widths]
+    assert spans[0] > 2.5 * spans[1] > 6 * spans[2]
+
+
+@pytest.mark.parametrize(
+    ("wins", "draws"),
+    [
+        (np.zeros((2, 3)), np.zeros((2, 3))),
+        (np.zeros((1, 1)), np.zeros((1, 1))),
+        (np.zeros((2, 2)), np.array([[0, 1], [0, 0]])),
+        (np.array([[0, -1], [0, 0]]), np.zeros((2, 2))),
+    ],
+)
+def test_bad_tables(wins, draws):
+    with pytest.raises(ReversiError, match="expected two square tables"):
+        fit_ratings(wins, draws)
+
+
+@pytest.mark.slow
+def test_simulated_tournaments_are_covered_as_often_as_promised():
+    """True strengths lie in their 95 % intervals about 95 times in 100."""
+    generator, truth, nu = np.random.default_rng(11), np.array([1.2, 0.3, -0.4, -1.1]), 0.5
+    covered = []
+    for _ in range(60):
+        wins, draws = np.zeros((4, 4)), np.zeros((4, 4))
+        for i in range(4):
+            for j in range(i):
+                weights = np.array([math.exp(truth[i]), math.exp(truth[j]), nu * math.exp((truth[i] + truth[j]) / 2)])
+                won, lost, drawn = generator.multinomial(40, weights / weights.sum())
+                wins[i, j], wins[j, i] = won, lost
+                draws[i, j] = draws[j, i] = drawn
+        for rating, strength in zip(fit_ratings(wins, draws).players, truth, strict=True):
+            covered.append(rating.low <= ELO * strength <= rating.high)
+    assert 0.91 <= np.mean(covered) <= 0.99

@@ -1,0 +1,144 @@
+"""The SPRT and the confidence sequence: against plain twins, and in simulations that stop as soon as they may."""
+
+import math
+
+import numpy as np
+import pytest
+
+from reversi_env import ReversiError
+from train.arena.sprt import SHARES, Sprt, _likeliest, expected_score, pair_counts
+from train.arena.winrate import BOLDEST, ConfidenceSequence
+
+# --- SPRT -----------------------------------------------------------------------------------------
+
+
+def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
+    generator = np.random.default_rng(1)
+    seen = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    for mean in (0.3, 0.5, 0.62):
+        best = _likeliest(seen, mean)
+        assert best.sum() == pytest.approx(1)
+        assert best @ SHARES == pytest.approx(mean)
+        others = generator.dirichlet(np.ones(5), 20_000)
+        below, above = others[others @ SHARES < mean], others[others @ SHARES >= mean]
+        count = min(len(below), len(above))
+        below, above = below[:count], above[:count]
+        weight = (mean - below @ SHARES) / (above @ SHARES - below @ SHARES)
+        mixed = (1 - weight[:, None]) * below + weight[:, None] * above
+        assert np.allclose(mixed @ SHARES, mean)
+        assert (np.log(mixed) @ seen).max() <= np.log(best) @ seen + 1e-12
+
+
+def test_the_ratio_of_pairs_won_or_lost_is_the_binomial_one():
+    sprt, won, lost = Sprt(0, 100), 37, 20
+    low, high = expected_score(0), expected_score(100)
+    binomial = won * math.log(high / low) + lost * math.log((1 - high) / (1 - low))
+    assert sprt.llr([lost, 0, 0, 0, won]) == pytest.approx(binomial, abs=0.02)
+
+
+def test_the_bounds_are_walds_and_lead_to_verdicts():
+    sprt = Sprt(0, 50, 0.05, 0.05)
+    assert sprt.bounds == pytest.approx((-math.log(19), math.log(19)))
+    assert Sprt(0, 50, 0.01, 0.2).bounds == pytest.approx((math.log(0.2 / 0.99), math.log(0.8 / 0.01)))
+    assert sprt.llr(np.zeros(5)) == 0
+    assert [sprt.verdict([0, 0, 0, 0, count]) for count in (0, 5, 40)] == [None, None, "H1"]
+    assert [sprt.verdict([0, 0, count, 0, 0]) for count in (5, 40)] == [None, "H0"]
+    assert sprt.verdict([40, 0, 0, 0, 0]) == "H0"
+
+
+def test_pairs_that_differ_little_decide_sooner_than_their_games_would():
+    """Twenty pairs of a win and a loss: no spread at all from pair to pair."""
+    sprt = Sprt(0, 50)
+    assert sprt.llr([0, 0, 20, 0, 0]) < 3 * sprt.llr([10, 0, 0, 0, 10]) < 0
+
+
+@pytest.mark.parametrize("values", [(50, 0), (0, 0), (-3000, 0), (float("nan"), 1), (0, 50, 0.5), (0, 50, 0.05, 0)])
+def test_bad_tests(values):
+    with pytest.raises(ReversiError, match="expected"):
+        Sprt(*values)
+
+
+def test_pair_counts():
+    assert pair_counts([0, 0.5, 1, 1, 1.5, 2, 2]).tolist() == [1, 1, 2, 1, 2]
+    assert pair_counts([]).tolist() == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("elo", "right"), [(0, "H0"), (100, "H1")])
+def test_simulated_sprts_are_right_as_often_as_promised(elo, right):
+    """Each hypothesis, where it is true, is rejected in about 5 % of all runs; 120 runs of about 40 pairs."""
+    generator, sprt, chance = np.random.default_rng(5), Sprt(0, 100), expected_score(elo)
+    verdicts = []
+    for _ in range(120):
+        counts = np.zeros(5, np.int64)
+        while (verdict := sprt.verdict(counts)) is None:
+            counts[2 * (generator.random(2) < chance).sum()] += 1
+        verdicts.append(verdict)
+    assert verdicts.count(right) >= 0.9 * len(verdicts)
+
+
+# --- confidence sequence ------------------------------------------------------------------------------
+
+
+def plain_capitals(values, rate, confidence):
+    """The two gamblers' capitals against one *rate*, as the paper writes them."""
+    alpha, more, less = 1 - confidence, 1.0, 1.0
+    for turn, value in enumerate(values, 1):
+        before = values[: turn - 1]
+        means = [(0.5 + sum(before[:k])) / (k + 1) for k in range(1, turn)]
+        variance = (0.25 + sum((v - m) ** 2 for v, m in zip(before, means, strict=True))) / turn
+        stake = math.sqrt(2 * math.log(2 / alpha) / (variance * turn * math.log(turn + 1)))
+        more *= 1 + min(stake, BOLDEST / rate) * (value - rate)
+        less *= 1 - min(stake, BOLDEST / (1 - rate)) * (value - rate)
+    return more, less
+
+
+def test_the_interval_is_what_the_plain_gamblers_leave():
+    values = np.random.default_rng(2).choice([0, 0.5, 1], 60, p=[0.1, 0.1, 0.8]).tolist()
+    sequence = ConfidenceSequence(0.9)
+    refuted = set()
+    for turn, value in enumerate(values, 1):
+        sequence.add(value)
+        refuted |= {
+            rate
+            for rate in (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99)
+            if max(plain_capitals(values[:turn], rate, 0.9)) >= 2 / 0.1
+        }
+    low, high = sequence.interval
+    for rate in (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99):
+        assert (rate in refuted) == (not low <= rate <= high)
+    assert refuted >= {0.3, 0.5}
+    assert sequence.mean == pytest.approx(np.mean(values))
+
+
+def test_the_interval_begins_with_everything_and_only_shrinks():
+    sequence, generator = ConfidenceSequence(), np.random.default_rng(3)
+    assert (sequence.interval, sequence.mean) == ((0, 1), 0.5)
+    before = (0.0, 1.0)
+    for value in generator.random(300):
+        sequence.add(value)
+        low, high = sequence.interval
+        assert before[0] <= low <= high <= before[1]
+        before = (low, high)
+    assert sequence.margin < 0.1
+
+
+def test_bad_observations():
+    with pytest.raises(ReversiError, match="expected a number from 0 to 1"):
+        ConfidenceSequence().add(1.5)
+    with pytest.raises(ReversiError, match="confidence 1: expected"):
+        ConfidenceSequence(1)
+
+
+@pytest.mark.slow
+def test_simulated_sequences_are_right_at_all_times_at_once():
+    """The true rate never leaves the interval, from the first to the last of 300 observations, in at least 95 % of all runs."""
+    generator = np.random.default_rng(8)
+    kept = 0
+    for _ in range(100):
+        sequence = ConfidenceSequence()
+        for value in generator.random(300) < 0.8:
+            sequence.add(float(value))
+        low, high = sequence.interval  # what was refuted once stays refuted
+        kept += low <= 0.8 <= high
+    assert kept >= 93

@@ -78,7 +78,8 @@ def rules(as_json: Json = False) -> None:
 def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
-    Pgx and OpenSpiel are measured beside them where they are installed (pip install 'reversi-lab\[bench]').
+    Pgx and OpenSpiel are measured beside them where they are installed
+    (pip install 'reversi-lab\[bench]').
     """
     from play.bench import env as speed
     from play.bench import machine

@@ -46,12 +46,13 @@ def label(
 
     Example: reversi label labels/10-14 --count 1000000 --empties 10-14
 
-    Positions come from games with a random beginning and noisy play by --player;
-    every number of empties gets equally many, and no two are symmetric to each other.
-    Each side of a game draws one of --noise and one of --heat: a move worse by the
-    heat is e times as rare, 0 plays the best. Each game draws one of --prefixes.
-    Scores are discs for the side to move. With an evaluator as --labeller, as in
-    [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved.
+    Positions come from games with a random beginning and noisy play by
+    --player; every number of empties gets equally many, and no two are
+    symmetric to each other. Each side of a game draws one of --noise and one
+    of --heat: a move worse by the heat is e times as rare, 0 plays the best.
+    Each game draws one of --prefixes. Scores are discs for the side to move.
+    With an evaluator as --labeller, as in [b]six-factor:depth=4,exact=10[/b], only
+    positions with few empties are solved.
 
     Run the same command again to go on after Ctrl-C, or after a crash: the files
     come out the same. OUT/manifest.json lists them with their SHA-256.

@@ -43,8 +43,9 @@ def solve(
     weights for the game, it takes about a third of the nodes.
 
     With --start the whole game is solved: milliseconds on 4x4, minutes on 6x6
-    (with --order network --threads 2 --table 4096), out of reach on 8x8. Bounds, nodes and rate are shown; with --checkpoint
-    the job can be interrupted, and goes on when it is started again.
+    (with --order network --threads 2 --table 4096), out of reach on 8x8.
+    Bounds, nodes and rate are shown; with --checkpoint the job can be
+    interrupted, and goes on when it is started again.
     """
     from reversi_env.errors import ReversiError
 

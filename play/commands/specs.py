@@ -27,7 +27,7 @@ def complete_spec(incomplete: str) -> list[str]:
 
 
 AgentArgument = Annotated[
-    str | None, typer.Argument(metavar="[AGENT]", help=SPEC_HELP, autocompletion=complete_spec, show_default=False)
+    str | None, typer.Argument(metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False)
 ]
 AgentOption = Annotated[
     str | None,

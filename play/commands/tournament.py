@@ -87,8 +87,8 @@ def tournament(
     (games.jsonl, games.ggf), the options and a plot. Killed or interrupted, the
     same command goes on; with more --games it adds to what is there.
 
-    Is A stronger than B by 50 Elo, or not stronger at all? Play until it is known:
-    reversi tournament six-factor:depth=4 six-factor:depth=2 --sprt 0,50 --games 1000
+    Is A stronger than B by 50 Elo, or not stronger at all? To play until that
+    is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
     Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
     hangs or plays an illegal move loses that game.

@@ -23,7 +23,7 @@ Meter = Callable[[str, int, int, str], None]
 
 
 def train(
-    labels: Annotated[str | None, typer.Argument(metavar="[LABELS]", help="Folder that reversi label made.")] = None,
+    labels: Annotated[str | None, typer.Argument(metavar="LABELS", help="Folder that reversi label made.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for weights and logs.")] = None,
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
@@ -49,14 +49,15 @@ def train(
 
     Example: reversi train labels/10-14 --out runs/first
 
-    Fits a network to labelled positions; options that are not given are those that
-    did well for the game. With --bootstrap there is nothing to begin with: endgames
-    are solved and learnt, earlier positions are searched into what is learnt, and so
-    on back to the opening. --scale 1 of that is for a GPU and many cores.
+    Fits a network to labelled positions; options that are not given are those
+    that did well for the game. With --bootstrap there is nothing to begin
+    with: endgames are solved and learnt, earlier positions are searched into
+    what is learnt, and so on back to the opening. --scale 1 of that is for a
+    GPU and many cores.
 
-    Run the same command again to go on after Ctrl-C, or after a crash. The folder
-    has the weights, log.csv and error-by-empties.svg, errors in discs on positions
-    that were held out.
+    Run the same command again to go on after Ctrl-C, or after a crash. The
+    folder has the weights, log.csv and error-by-empties.svg, errors in discs
+    on positions that were held out.
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError

@@ -32,6 +32,8 @@ def test_every_command_says_what_it_does(command):
     assert first.endswith(".") or text.partition("\n\n")[0].endswith(".")
     takes_arguments = any(parameter.param_type_name == "argument" for parameter in command.params)
     assert not takes_arguments or re.search(r"Examples?: reversi ", text)
+    _, _, rest = re.sub(r"\[/?b\]", "", text).partition("\n\n")
+    assert all(len(line) <= 78 for line in rest.splitlines()), "these line breaks are kept in a window of 80 columns"
     for parameter in command.params:
         assert parameter.help, f"{parameter.name} has no help"
 

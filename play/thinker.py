@@ -101,8 +101,10 @@ class Thinker:
 
 def default_agent(rules: Rules) -> str:
     """The strongest agent for that game: the network, where one has been trained."""
+    from models.network import NetworkEvaluator
+
     try:
-        Thinker("network").check(rules)
+        NetworkEvaluator().file(rules)
     except ReversiError:
         return PLAYS_EVERYTHING
     return "network"

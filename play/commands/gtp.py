@@ -34,7 +34,9 @@ def gtp(
     from reversi_env import Rules
 
     rules = Rules(size, variant.value)
-    spec = agent or default_agent(rules)
-    engine = GtpEngine(Thinker(spec, time=time, threads=threads), rules, version=f"{version('reversi-lab')} {spec}")
+    thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
+    if agent is not None:  # the default is known to work: controllers want a first answer soon
+        thinker.check(rules)
+    engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}")
     with protocol_streams() as (lines, output):
         serve(engine, lines, output)

@@ -29,6 +29,8 @@ def nboard(
     from play.thinker import Thinker, default_agent
     from reversi_env import Rules
 
-    spec = agent or default_agent(Rules())
+    thinker = Thinker(agent or default_agent(Rules()), time=time, threads=threads)
+    if agent is not None:
+        thinker.check(Rules())
     with protocol_streams() as (lines, output):
-        serve(NBoardEngine(Thinker(spec, time=time, threads=threads), write_line(output)), lines)
+        serve(NBoardEngine(thinker, write_line(output)), lines)

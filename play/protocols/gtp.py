@@ -67,7 +67,6 @@ class GtpEngine:
     def __init__(self, thinker: Thinker, rules: Rules | None = None, *, version: str = "") -> None:
         self.thinker = thinker
         self.rules = rules or Rules()
-        self.thinker.check(self.rules)
         self.has_quit = False
         self._version = version
         self._positions = [Position.initial(self.rules)]

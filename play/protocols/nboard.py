@@ -57,7 +57,6 @@ class NBoardEngine:
     def __init__(self, thinker: Thinker, send: Callable[[str], None], rules: Rules | None = None) -> None:
         self.thinker, self._send = thinker, send
         self.game = Game(rules)
-        self.thinker.check(self.game.rules)
         self.hurry = threading.Event()
         self.has_quit = False
         self._depth: int | None = None

@@ -42,12 +42,10 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
 
 def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[str, Any]:
     """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
-    began = perf_counter()
-    answers, errors = asyncio.run(_all_games(url, games, agent, pause, seed))
+    answers, errors, seconds = asyncio.run(_all_games(url, games, agent, pause, seed))
     with urlopen(f"{url}/api/health") as response:
         health = json.load(response)
     answers.sort()
-    seconds = perf_counter() - began
     return {
         "games": games,
         "agent": agent,
@@ -76,50 +74,61 @@ def memory_mib(pid: int) -> float | None:
     return int(line.split()[1]) / 1024
 
 
-async def _all_games(url: str, games: int, agent: str, pause: float, seed: int) -> tuple[list[float], list[str]]:
+async def _all_games(url: str, games: int, agent: str, pause: float, seed: int) -> tuple[list[float], list[str], float]:
+    """All games at once, begun when everybody has joined: the answers' times, the errors, and the seconds it took."""
+    import httpx
+
     answers: list[float] = []
     errors: list[str] = []
+    ready = asyncio.Barrier(games)
 
     async def one(number: int) -> None:
         try:
-            await _one_game(url, agent, pause, random.Random(f"{seed} {number}"), answers)
+            await _one_game(client, agent, pause, random.Random(f"{seed} {number}"), answers, ready)
         except Exception as error:  # whatever it was, it is an error of the server or of this machine
             errors.append(repr(error))
+            await ready.abort()
 
-    await _one_game(url, agent, 0.0, random.Random(seed), [])  # kernels are loaded before anything is timed
-    await asyncio.gather(*(one(number) for number in range(games)))
-    return answers, errors
+    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+        alone = asyncio.Barrier(1)
+        await _one_game(client, agent, 0.0, random.Random(seed), [], alone)  # loads the kernels
+        began = perf_counter()
+        await asyncio.gather(*(one(number) for number in range(games)))
+        return answers, errors, perf_counter() - began
 
 
-async def _one_game(url: str, agent: str, pause: float, generator: random.Random, answers: list[float]) -> None:
-    import httpx
+async def _one_game(
+    client: Any, agent: str, pause: float, generator: random.Random, answers: list[float], ready: asyncio.Barrier
+) -> None:
     import websockets
 
-    if pause:
-        await asyncio.sleep(generator.uniform(0, pause))
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
-        response = await client.post("/api/games", json={"white": {"kind": "agent", "agent": agent}})
-        response.raise_for_status()
-        created = response.json()
-    socket = f"{url.replace('http', 'ws')}/api/games/{created['game']}/socket"
-    async with websockets.connect(socket, compression=None, open_timeout=60) as connection:
+    response = await client.post("/api/games", json={"white": {"kind": "agent", "agent": agent}})
+    response.raise_for_status()
+    created = response.json()
+    socket = f"{str(client.base_url).replace('http', 'ws').rstrip('/')}/api/games/{created['game']}/socket"
+    async with websockets.connect(socket, compression=None, open_timeout=60, ping_interval=None) as connection:
         await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
-        moved = None
-        while True:
-            state = json.loads(await connection.recv())
-            if state["type"] == "error":
-                raise RuntimeError(state["message"])
-            if state["type"] != "state" or (state["turn"] == "white" and state["status"] == "running"):
-                continue
-            if moved is not None:
-                answers.append(1000 * (perf_counter() - moved))
-            if state["status"] == "finished":
-                return
-            if pause:
-                await asyncio.sleep(pause * generator.uniform(0.5, 1.5))
-            message = {"type": "move", "move": generator.choice(state["legal"]), "ply": len(state["moves"])}
-            moved = perf_counter()
-            await connection.send(json.dumps(message))
+        await ready.wait()
+        await _play(connection, pause, generator, answers)
+
+
+async def _play(connection: Any, pause: float, generator: random.Random, answers: list[float]) -> None:
+    moved = None
+    while True:
+        state = json.loads(await connection.recv())
+        if state["type"] == "error":
+            raise RuntimeError(state["message"])
+        if state["type"] != "state" or (state["turn"] == "white" and state["status"] == "running"):
+            continue
+        if moved is not None:
+            answers.append(1000 * (perf_counter() - moved))
+        if state["status"] == "finished":
+            return
+        if pause:
+            await asyncio.sleep(pause * generator.uniform(0.0, 2.0))
+        message = {"type": "move", "move": generator.choice(state["legal"]), "ply": len(state["moves"])}
+        moved = perf_counter()
+        await connection.send(json.dumps(message))
 
 
 def _quantile(ordered: list[float], share: float) -> float:

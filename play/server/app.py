@@ -92,8 +92,8 @@ def make_app(options: ServerOptions) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(app.state.lag.watch())
         await hall.open()
+        watching = asyncio.create_task(app.state.lag.watch())
         try:
             yield
         finally:

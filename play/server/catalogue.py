@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from models.network import FOLDER
 from play.server.messages import AgentEntry, Refused
@@ -54,6 +55,11 @@ class Order:
     nodes: int | None
     exact: int | None
     seed: int | None
+
+    def message(self) -> dict[str, Any]:
+        """What a worker needs to know of it, beside the time and the seed of a move."""
+        names = ("spec", "name", "searches", "depth", "nodes", "exact")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def is_long(self) -> bool:

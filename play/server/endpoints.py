@@ -29,7 +29,7 @@ from play.server.messages import (
     encode,
     read_body,
 )
-from play.server.room import Room, colour_name
+from play.server.room import Room, board_text, colour_name
 from play.server.sockets import same_origin
 from reversi_env import Position, ReversiError, Rules, __version__
 
@@ -134,7 +134,7 @@ async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> T
         if "(;" in body.text:
             game = Game.from_ggf(body.text.strip())
         else:
-            game = Game.from_transcript(body.text, Rules(body.size, body.variant))
+            game = Game.from_transcript(body.text, Rules(body.size, body.variant, body.start))
     except ReversiError as error:
         raise Refused(400, "bad_transcript", str(error)[:300]) from None
     rules, result = game.rules, game.record().result
@@ -143,7 +143,7 @@ async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> T
 
 
 def _recorded(position: Position, name: str | None) -> RecordedPosition:
-    return RecordedPosition(position.to_text(), colour_name(position.turn), position.legal_moves(), name)
+    return RecordedPosition(board_text(position), colour_name(position.turn), position.legal_moves(), name)
 
 
 #: Everything that can be asked for over HTTP.

@@ -19,6 +19,7 @@ from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.room import Room, Seat, hashed, new_token
 from play.server.store import Store
+from play.server.worker import load_rules
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 
@@ -43,6 +44,7 @@ class Hall:
         """Open the store, start the workers and the sweeping of old games."""
         self.store.open()
         self.pool.start()
+        await asyncio.to_thread(load_rules)
         await self._forget_the_old()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
@@ -189,7 +191,6 @@ class Hall:
             "name": agent,
             "table": self.options.analysis_table,
             "seconds": seconds,
-            "lines": 64 if request.all_moves else 1,
         }
         self.analyses[client] += 1
         try:
@@ -202,7 +203,7 @@ class Hall:
                 del self.analyses[client]
         if "error" in found:
             raise Refused(400, "bad_position", found["error"])
-        fields = {k: v for k, v in found.items() if k != "number"}
+        fields = {k: v for k, v in found.items() if k not in ("number", "cpu")}
         return Analysis(**fields, agent=agent)
 
 

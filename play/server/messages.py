@@ -85,15 +85,15 @@ class AnalyseRequest(_Strict):
         None
     )
     seconds: Annotated[float, Meta(gt=0, le=60, description="Time to think; the server has a limit of its own.")] = 0.3
-    all_moves: Annotated[bool, Meta(description="Value every legal move, not the best alone.")] = True
 
 
 class TranscriptRequest(_Strict):
     """A game as text: moves (f5d6c3…), or GGF, which says its own size and variant."""
 
-    text: Annotated[str, Meta(min_length=1, max_length=60_000)]
+    text: Annotated[str, Meta(max_length=60_000)]
     size: SizeNumber = 8
     variant: VariantName = "normal"
+    start: StartName = "standard"
 
 
 # --- answers --------------------------------------------------------------------------------------

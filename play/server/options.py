@@ -36,7 +36,7 @@ class ServerOptions:
     deepest: int = 16
     #: Tables of an agent and of the analysis, in MiB.
     table: float = 8
-    analysis_table: float = 32
+    analysis_table: float = 16
 
     #: Games that may be running, and be in memory, at a time.
     most_running: int = 20_000

@@ -1,6 +1,6 @@
 """`Pool`: the workers, and whose search is next.
 
-**Fair share.** Searches are asked for under a key, a game or a visitor. Each key has used so many seconds; a new search starts, in
+**Fair share.** Searches are asked for under a key, a game or a visitor. Each key has used so many seconds of a processor; a new search starts, in
 virtual time, where the key's last one ended, or now if that is past, and the earliest start is next. So a game whose agent thinks
 for seconds waits for games whose agents answer at once, and not the other way round.
 
@@ -30,6 +30,8 @@ from play.server import worker
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+#: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
+LEAST_CHARGE = 0.002
 #: Seconds beyond its own limit after which a search that does not come back is given up, with its worker. A first
 #: compilation takes half a minute on a slow machine.
 GIVE_UP_SECONDS = 180.0
@@ -208,7 +210,7 @@ class Pool:
     def _answered(self, process: Any, answer: dict[str, Any]) -> None:
         for place in self._places:
             if place.process is process and place.number == answer["number"]:
-                job = self._finished(place, answer.get("seconds") or 0.0)
+                job = self._finished(place, max(answer["cpu"], LEAST_CHARGE))
                 if job and not job.future.done():
                     job.future.set_result(answer)
                 self._dispatch()

@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -41,14 +41,15 @@ class Searcher:
         self._stopped = -1
 
     def answer(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer to *job*: what was found, or ``error`` with a line that says why not."""
+        """The answer to *job*: what was found, or ``error`` with a line that says why not; and the processor time it took."""
+        began = thread_time()
         try:
             rules = Rules(job["size"], job["variant"])
             position = Position(rules, job["own"], job["opp"], BLACK if job["turn"] == "black" else WHITE)
             found = self._found(job, position)
         except ReversiError as error:
             found = {"error": str(error)[:200]}
-        return found | {"number": job["number"]}
+        return found | {"number": job["number"], "cpu": thread_time() - began}
 
     def stop(self, number: int) -> None:
         """Cut job *number* short, if it is the present one; also if it has not yet come to its engine."""
@@ -57,8 +58,15 @@ class Searcher:
             if self._current and self._current[0] == number:
                 self._current[1].stop()
 
+    def warm_up(self) -> None:
+        """Load what every search needs, before the first one does."""
+        import search.agents
+        import search.engine  # noqa: F401
+
+        load_rules()
+
     def _found(self, job: dict[str, Any], position: Position) -> dict[str, Any]:
-        if job["kind"] == "prepare" or job.get("searches", True):
+        if job.get("searches", True):
             return self._searched(job, position)
         began = perf_counter()
         move = self._chosen(job, position)
@@ -68,16 +76,16 @@ class Searcher:
         from search.limits import Limits
 
         engine = self._engine(job, position.rules)
-        if job["kind"] == "prepare":
-            return {}
+        if job["kind"] == "analyse":
+            from play.server.analysis import analyse
+
+            with self._stoppable(job["number"], engine):
+                return analyse(engine, position, job["seconds"])
         limits = Limits(job.get("seconds"), job.get("depth"), job.get("nodes"), job.get("exact"))
         ties = None if job.get("seed") is None else np.random.default_rng(job["seed"])
         with self._stoppable(job["number"], engine):
-            found = engine.search(position, limits, multi_pv=job.get("lines", 1), ties=ties)
-        moves = [{"move": entry.move, "value": entry.value} for entry in found.moves]
-        return {
-            name: getattr(found, name) for name in ("move", "value", "depth", "exact", "pv", "nodes", "seconds")
-        } | {"moves": moves}
+            found = engine.search(position, limits, ties=ties)
+        return {name: getattr(found, name) for name in ("move", "value", "seconds")}
 
     def _chosen(self, job: dict[str, Any], position: Position) -> str:
         """The move of an agent that does not search; by lot among equals, differently in every game."""
@@ -140,6 +148,14 @@ class _Stoppable:
         self._done.set()
 
 
+def load_rules() -> None:
+    """Load the kernels of the rules: the first move of a process takes a good part of a second."""
+    position = Position.initial().play("d3")
+    position.legal_moves()
+    position.is_over()
+    position.must_pass()
+
+
 def main(connection: Connection) -> None:
     """A worker process: reads jobs and stops from *connection* until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -161,6 +177,7 @@ def main(connection: Connection) -> None:
 
 
 def _work(searcher: Searcher, jobs: queue.SimpleQueue[dict[str, Any]], connection: Connection) -> None:
+    searcher.warm_up()
     while True:
         try:
             connection.send_bytes(msgspec.json.encode(searcher.answer(jobs.get())))

@@ -1,0 +1,88 @@
+"""A position analysed: every move valued, exactly where that is possible in the time.
+
+Before that, each value is the mean of the last two depths. Evaluations tend to favour one of the sides, the one to move or the other,
+so that odd and even depths differ, which would show as a zigzag in the course of a game and as blunders that were none.
+For the same reason the tables are cleared: what was found out about the neighbouring position is of the other parity.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from search.engine import SOLVE_GROWTH, SOLVE_SPEED
+from search.limits import Limits, SearchResult
+
+if TYPE_CHECKING:
+    from reversi_env import Position
+    from search.engine import Engine
+
+#: A solution may take this many times the time asked for; it is tried only if it is expected to take no more than that time.
+PATIENCE = 3.0
+#: Share of the time after which no deeper search is begun: it would not be done in time.
+LAST_START = 0.45
+ALL_MOVES = 64
+
+
+def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
+    """What is found in about *seconds*; values in discs for the side to move, *moves* best first."""
+    began = perf_counter()
+    engine.clear()
+    found = _solved(engine, position, seconds)
+    if found is None:
+        found = _deepened(engine, position, seconds)
+    return found | {"seconds": perf_counter() - began}
+
+
+def _solved(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
+    """The exact values, if they can be had."""
+    moves = max(1, len(position.legal_moves()))
+    if moves * SOLVE_GROWTH**position.empties / SOLVE_SPEED > seconds:
+        return None
+    limits = Limits(time=PATIENCE * seconds, empties_exact=position.empties)
+    result = engine.search(position, limits, multi_pv=ALL_MOVES)
+    return _as_dict(result, _values(result)) if result.exact else None
+
+
+def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
+    """Means of the last two depths that were finished in time."""
+    began = perf_counter()
+    results: list[SearchResult] = []
+    nodes = 0
+    for depth in range(1, position.empties + 1):
+        left = seconds - (perf_counter() - began)
+        if results and left < (1 - LAST_START) * seconds:
+            break
+        limits = Limits(time=max(left, 0.01), depth=depth, empties_exact=0)
+        result = engine.search(position, limits, multi_pv=ALL_MOVES)
+        nodes += result.nodes
+        if result.depth < depth and results:  # not finished
+            break
+        results.append(result)
+        if result.exact or result.move is None:
+            return _as_dict(result, _values(result), nodes)
+    last, before = results[-1], results[-2] if len(results) > 1 else results[-1]
+    old, new = _values(before), _values(last)
+    means = {move: (value + old.get(move, value)) / 2 for move, value in new.items()}
+    return _as_dict(last, dict(sorted(means.items(), key=lambda item: -item[1])), nodes, before)
+
+
+def _values(result: SearchResult) -> dict[str, float]:
+    return {entry.move: entry.value for entry in result.moves}
+
+
+def _as_dict(
+    result: SearchResult, values: dict[str, float], nodes: int | None = None, other: SearchResult | None = None
+) -> dict[str, Any]:
+    """The answer: the move with the best of *values*, and a line that begins with it if one of the searches has it."""
+    move = next(iter(values), result.move)
+    lines = [found.pv for found in (result, other) if found and found.move == move]
+    return {
+        "move": move,
+        "value": values[move] if move in values else result.value,
+        "depth": result.depth,
+        "exact": result.exact,
+        "pv": list(lines[0]) if lines else [move] if move else [],
+        "nodes": result.nodes if nodes is None else nodes,
+        "moves": [{"move": name, "value": value} for name, value in values.items()],
+    }

@@ -1,0 +1,91 @@
+// The server: requests over HTTP, and a game's socket, which comes back by itself after a dropped connection.
+
+export class Problem extends Error {
+  constructor(message, status, code) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export async function call(method, path, { body, token, signal } = {}) {
+  const headers = {};
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  if (token) headers.Authorization = `Bearer ${token}`;
+  let response;
+  try {
+    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Problem("The server does not answer.", 0, "offline");
+  }
+  const isJson = (response.headers.get("content-type") ?? "").includes("json");
+  const answer = isJson ? await response.json() : await response.text();
+  if (!response.ok) throw new Problem(answer.message ?? "The server refused.", response.status, answer.code ?? "http");
+  return answer;
+}
+
+// Close codes after which trying again is of no use.
+const FINAL = new Set([4403, 1008]);
+const LONGEST_WAIT = 5000;
+
+export class GameSocket {
+  #closed = false;
+  #wait = 250;
+  #timer = 0;
+
+  constructor(id, token, { onJoined, onState, onProblem, onConnection }) {
+    Object.assign(this, { id, token, onJoined, onState, onProblem, onConnection });
+    this.wake = () => { if (document.visibilityState === "visible") this.#retryNow(); };
+    document.addEventListener("visibilitychange", this.wake);
+    addEventListener("online", this.wake);
+    this.#connect();
+  }
+
+  send(message) {
+    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  close() {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    document.removeEventListener("visibilitychange", this.wake);
+    removeEventListener("online", this.wake);
+    this.socket?.close();
+  }
+
+  #connect() {
+    const scheme = location.protocol === "https:" ? "wss" : "ws";
+    const socket = new WebSocket(`${scheme}://${location.host}/api/games/${encodeURIComponent(this.id)}/socket`);
+    this.socket = socket;
+    socket.onopen = () => socket.send(JSON.stringify({ type: "join", token: this.token }));
+    socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
+    socket.onclose = (event) => this.#lost(event);
+  }
+
+  #receive(message) {
+    if (this.#closed) return;
+    if (message.type === "joined") {
+      this.#wait = 250;
+      this.onConnection(true);
+      this.onJoined(message.role);
+    } else if (message.type === "state") this.onState(message);
+    else if (message.type === "error") this.onProblem(new Problem(message.message, message.status, message.code));
+  }
+
+  #lost(event) {
+    if (this.#closed) return;
+    this.onConnection(false, FINAL.has(event.code));
+    if (FINAL.has(event.code)) return this.close();
+    this.#timer = setTimeout(() => this.#connect(), this.#wait);
+    this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
+  }
+
+  #retryNow() {
+    if (this.#closed || this.socket.readyState !== WebSocket.CLOSED) return;
+    clearTimeout(this.#timer);
+    this.#connect();
+  }
+}

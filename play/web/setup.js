@@ -1,0 +1,74 @@
+// The form for a new game: from its fields to what the server is asked for.
+
+import { call } from "./api.js";
+import { like, likes } from "./memory.js";
+
+const STRENGTHS = [
+  ["level=1", "Level 1"], ["level=2", "Level 2"], ["level=3", "Level 3"], ["level=4", "Level 4"], ["depth=6", "6 plies"],
+  ["depth=8", "8 plies"], ["time=0.5", "½ s a move"], ["time=1", "1 s a move"], ["time=3", "3 s a move"],
+];
+const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
+
+let agents = [];
+
+const named = (name) => agents.find((agent) => agent.name === name);
+
+// "Network, level 3" for "network:level=3".
+export function describe(spec) {
+  const [name, options = ""] = spec.split(":");
+  const strength = STRENGTHS.find(([option]) => option === options)?.[1] ?? options;
+  return { title: named(name)?.title ?? name, strength };
+}
+
+export async function prepare(form) {
+  ({ agents } = await call("GET", "/api/agents"));
+  for (const select of [form.agent, form.agent2]) {
+    select.replaceChildren(...agents.map((agent) => {
+      const option = new Option(agent.title, agent.name);
+      option.title = agent.about;
+      return option;
+    }));
+  }
+  form.agent2.value = "six-factor";
+  for (const [name, value] of Object.entries(likes().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
+  form.addEventListener("input", () => refresh(form));
+  refresh(form);
+}
+
+export function refresh(form) {
+  const { mode, size } = Object.fromEntries(new FormData(form));
+  for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(mode);
+  form.querySelector("#agent-label").textContent = mode === "watch" ? "Black" : "Opponent";
+  for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
+    for (const option of form[select].options) option.disabled = !named(option.value)?.sizes.includes(Number(size));
+    if (form[select].selectedOptions[0]?.disabled) form[select].value = "six-factor";
+    const searches = named(form[select].value)?.searches ?? false;
+    form[slider].disabled = !searches;
+    form.querySelector(`#${text}`).textContent = searches ? STRENGTHS[form[slider].value][1] : "–";
+    form[slider].setAttribute("aria-valuetext", searches ? STRENGTHS[form[slider].value][1] : "none");
+  }
+}
+
+const spec = (form, agent, strength) =>
+  named(form[agent].value)?.searches ? `${form[agent].value}:${STRENGTHS[form[strength].value][0]}` : form[agent].value;
+
+// {mode, mine, request}: what kind of game, the colour that is played here (null: both or none), and the server's request.
+export function order(form) {
+  const fields = Object.fromEntries(new FormData(form));
+  like({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });
+  const request = { size: Number(fields.size), variant: fields.variant };
+  if (fields.clock && fields.mode !== "watch") {
+    const [seconds, increment] = fields.clock.split("+").map(Number);
+    request.clock = { seconds, increment };
+  }
+  const colour = fields.colour === "either" ? (Math.random() < 0.5 ? "black" : "white") : fields.colour;
+  const other = colour === "black" ? "white" : "black";
+  const agent = (which, strength) => ({ kind: "agent", agent: spec(form, which, strength) });
+  if (fields.mode === "computer") request[other] = agent("agent", "strength");
+  if (fields.mode === "watch") {
+    request.black = agent("agent", "strength");
+    request.white = agent("agent2", "strength2");
+  }
+  const mine = fields.mode === "computer" || fields.mode === "friend" ? colour : null;
+  return { mode: fields.mode, mine, request };
+}

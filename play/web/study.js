@@ -1,0 +1,89 @@
+// What the engine thinks of positions: asked for one at a time, kept, and turned into verdicts on moves.
+
+import { call } from "./api.js";
+
+// Discs that a move may lose before it is called a slip, a mistake, a blunder.
+const LOSSES = { 4: [1, 3, 5], 6: [2, 4, 8], 8: [2, 5, 10] };
+export const MARKS = { slip: "?!", mistake: "?", blunder: "??" };
+
+export const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
+
+export class Study {
+  #known = new Map();
+  #queue = [];
+  #busy = false;
+  #generation = 0;
+
+  constructor(onFound) {
+    this.onFound = onFound;
+    this.failed = "";
+  }
+
+  get(position, variant) {
+    return this.#known.get(keyOf(position, variant));
+  }
+
+  // Ask for these positions, the first one first; what was asked for before and is not in the list is forgotten.
+  ask(positions, variant, seconds) {
+    this.#queue = positions
+      .filter((position) => !this.#isEnough(this.get(position, variant), seconds))
+      .map((position) => ({ position, variant, seconds }));
+    this.#work();
+  }
+
+  forget() {
+    this.#queue = [];
+    this.#generation++;
+  }
+
+  #isEnough(found, seconds) {
+    return found && (found.exact || found.asked >= seconds);
+  }
+
+  async #work() {
+    if (this.#busy) return;
+    this.#busy = true;
+    while (this.#queue.length) {
+      const { position, variant, seconds } = this.#queue.shift();
+      const generation = this.#generation;
+      if (this.#isEnough(this.get(position, variant), seconds)) continue;
+      try {
+        const found = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
+        found.asked = seconds;
+        found.values = Object.fromEntries(found.moves.map((entry) => [entry.move, entry.value]));
+        if (found.move && !(found.move in found.values)) found.values[found.move] = found.value;
+        this.#remember(keyOf(position, variant), found);
+        this.failed = "";
+        if (generation === this.#generation) this.onFound(position);
+      } catch (error) {
+        this.failed = error.message;
+        if (error.status === 429 || error.status === 503 || error.status === 0) {
+          await new Promise((wait) => setTimeout(wait, 700));
+          if (generation === this.#generation && error.status) this.#queue.unshift({ position, variant, seconds });
+        }
+      }
+    }
+    this.#busy = false;
+  }
+
+  #remember(key, found) {
+    this.#known.set(key, found);
+    if (this.#known.size > 2000) this.#known.delete(this.#known.keys().next().value);
+  }
+}
+
+export function gradeOf(loss, size) {
+  const [slip, mistake, blunder] = LOSSES[size];
+  return loss >= blunder ? "blunder" : loss >= mistake ? "mistake" : loss >= slip ? "slip" : loss < 0.01 ? "best" : "fine";
+}
+
+// The verdict on the move made in a position: {loss, grade, best, exact, turned}, or null while the engine has not said.
+export function verdict(found, move, size) {
+  if (!found || move === "pass" || !(move in found.values)) return null;
+  const played = found.values[move];
+  const loss = Math.max(0, found.value - played);
+  const turned = found.exact && Math.sign(found.value) !== Math.sign(played);
+  let grade = gradeOf(loss, size);
+  if (turned && (grade === "fine" || grade === "slip")) grade = "mistake";
+  return { loss, grade, best: found.move, exact: found.exact, turned };
+}

@@ -73,14 +73,18 @@ def play(
     from play.terminal.session import Session
 
     screen = Screen(False if plain else None)
-    game, settings = _resumed(time, level) if resume else _begun(agent, opponent, size, variant.value, colour, watch)
+    path = None
+    if resume:
+        game, settings, path = _resumed(time, level)
+    else:
+        game, settings = _begun(agent, opponent, size, variant.value, colour, watch)
     settings.level, settings.time = level or settings.level, time or settings.time
     settings.adviser, settings.pause = adviser or settings.adviser, pause
     if load is not None:
         from play.terminal import storage
 
         game = storage.load(str(load), 1, game)
-    raise typer.Exit(Session(game, settings, screen).run())
+    raise typer.Exit(Session(game, settings, screen, path).run())
 
 
 def _begun(
@@ -102,14 +106,14 @@ def _begun(
     return Game(rules), Settings({side: None if side in people else spec for side in (BLACK, WHITE)}, opponent=spec)
 
 
-def _resumed(time: float | None, level: int | None) -> tuple[Game, Settings]:
-    """The game that was left, with its players and limits; a limit given now takes the place of both."""
+def _resumed(time: float | None, level: int | None) -> tuple[Game, Settings, Path]:
+    """The game that was left, with its players, limits and file; a limit given now takes the place of both."""
     from play.terminal.session import Settings
     from play.terminal.storage import unfinished_game
     from reversi_env import BLACK, WHITE
 
-    kept = unfinished_game()
+    kept, path = unfinished_game()
     settings = Settings({BLACK: kept.black, WHITE: kept.white}, adviser=kept.adviser)
     if time is None and level is None:
         settings.level, settings.time = kept.level, kept.time
-    return kept.game(), settings
+    return kept.game(), settings, path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter, sleep
 
 from play.commands.interruptible import INTERRUPTED, abandonable, interruptible
@@ -60,10 +61,11 @@ class _Left(Exception):  # noqa: N818 - nothing is wrong
 
 
 class Session:
-    """Plays *game* on *screen* until its end, or until somebody leaves."""
+    """Plays *game* on *screen* until its end, or until somebody leaves; *resumed* is the file that it comes from, if any."""
 
-    def __init__(self, game: Game, settings: Settings, screen: Screen) -> None:
+    def __init__(self, game: Game, settings: Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
+        self._slot, self._resumed = storage.Slot(), resumed
         self._watched = not settings.people
         self._paused = False
         self._shows_bar = False
@@ -96,6 +98,9 @@ class Session:
         for agent in filter(None, (*self.settings.agents.values(), self.settings.adviser)):
             self._thinker(agent).check(self.game.rules)
         self._greet()
+        self._keep()
+        if self._resumed is not None and self._keeps:
+            self._resumed.unlink(missing_ok=True)  # it is in this session's own file now
         try:
             self._show_board()
             while not (self.game.is_over() and self._watched):
@@ -161,6 +166,8 @@ class Session:
             f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
             + ("Ctrl-C pauses." if self._watched else "Type help for help.")
         )
+        if not self.game.moves and storage.kept_files():
+            self.screen.show("An unfinished game is kept: reversi play --resume goes on with it.", "faint")
 
     def _show_board(self, *_: str) -> None:
         game = self.game
@@ -359,11 +366,11 @@ class Session:
         settings = self.settings
         try:
             if self.game.is_over() or not self.game.moves:
-                storage.forget()
+                self._slot.forget()
             else:
                 agents = (settings.agents[BLACK], settings.agents[WHITE])
                 ggf = self._named_players().to_ggf()
-                storage.keep(storage.Unfinished(ggf, *agents, settings.adviser, settings.level, settings.time))
+                self._slot.keep(storage.Unfinished(ggf, *agents, settings.adviser, settings.level, settings.time))
         except OSError as error:
             self._keeps = False
             self.screen.show(f"the game cannot be kept for --resume: {error}", "error")

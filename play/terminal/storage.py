@@ -17,6 +17,8 @@ from reversi_env.notation import read_ggf
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
 _LARGEST_FILE = 1 << 24
+#: Games that are kept for --resume, at most.
+MOST_KEPT = 20
 
 
 @dataclass(frozen=True)
@@ -35,35 +37,48 @@ class Unfinished:
         return Game.from_ggf(self.ggf)
 
 
-def state_file() -> Path:
-    """Where the game in progress is kept: in the user's state folder (XDG base directories)."""
+def state_folder() -> Path:
+    """Where games in progress are kept: in the user's state folder (XDG base directories)."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(base) / "reversi" / "game.json"
+    return Path(base) / "reversi" / "games"
 
 
-def keep(unfinished: Unfinished) -> None:
-    """Write the game so that a crash at any moment leaves the old file or the new one."""
-    path = state_file()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(asdict(unfinished)) + "\n")
+class Slot:
+    """The place of one session's game on disk. Sessions side by side do not touch each other's."""
+
+    def __init__(self) -> None:
+        self._path = state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
+
+    def keep(self, unfinished: Unfinished) -> None:
+        """Write the game so that a crash at any moment leaves the old file or the new one."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._path, json.dumps(asdict(unfinished)) + "\n")
+
+    def forget(self) -> None:
+        """The game is finished: there is nothing to go on with."""
+        self._path.unlink(missing_ok=True)
 
 
-def forget() -> None:
-    """The game is finished: there is nothing to go on with."""
-    state_file().unlink(missing_ok=True)
+def kept_files() -> list[Path]:
+    """The games that can be resumed, the one that was left last first; all but the newest `MOST_KEPT` are dropped."""
+    found = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
+    paths = [path for _, path in sorted(found, reverse=True)]
+    for path in paths[MOST_KEPT:]:
+        path.unlink(missing_ok=True)
+    return paths[:MOST_KEPT]
 
 
-def unfinished_game() -> Unfinished:
-    """The game that was left last."""
-    path = state_file()
+def unfinished_game() -> tuple[Unfinished, Path]:
+    """The game that was left last, and its file."""
+    paths = kept_files()
+    if not paths:
+        raise ReversiError(f"no unfinished game to go on with: expected one in {shown(str(state_folder()))}")
     try:
-        kept = Unfinished(**_checked(json.loads(path.read_text(encoding="utf-8"))))
+        kept = Unfinished(**_checked(json.loads(paths[0].read_text(encoding="utf-8"))))
         kept.game()
-    except FileNotFoundError:
-        raise ReversiError("no unfinished game to go on with: expected one in " + shown(str(path))) from None
-    except (ValueError, TypeError) as error:  # JSON and GGF errors are ValueErrors
-        raise ReversiError(f"file {shown(str(path))} is no game in progress: {error}") from None
-    return kept
+    except ValueError as error:  # JSON and GGF errors are ValueErrors
+        raise ReversiError(f"file {shown(str(paths[0]))} is no game in progress, and may be deleted: {error}") from None
+    return kept, paths[0]
 
 
 def _checked(fields: Any) -> dict[str, Any]:

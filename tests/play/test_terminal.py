@@ -1,6 +1,7 @@
 """`reversi play`, with its input from a pipe: every command, every way to end."""
 
 import json
+import os
 import re
 
 import pytest
@@ -46,7 +47,8 @@ def moves_of(shown):
 
 
 def kept():
-    return json.loads(storage.state_file().read_text())
+    (path,) = storage.kept_files()
+    return json.loads(path.read_text())
 
 
 # --- playing --------------------------------------------------------------------------------------
@@ -75,7 +77,7 @@ def test_go_plays_the_game_to_its_end(play, size, variant):
     assert ("passes" in shown or "you pass" in shown) == ("pass" in game.moves)
     winner = "the game is drawn" if game.winner() is None else f"{game.winner()} wins by {abs(game.score())}"
     assert f"Game over: {winner}, black {game.position.discs(BLACK)}, white {game.position.discs(WHITE)}" in shown
-    assert not storage.state_file().exists()  # a finished game is nothing to resume
+    assert not storage.kept_files()  # a finished game is nothing to resume
 
 
 def test_watching_ends_by_itself(play):
@@ -233,11 +235,34 @@ def test_resume_remembers_sides_and_limits(play, reversi):
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
+def test_sessions_do_not_touch_each_others_games(play, reversi):
+    """The one that was left last is resumed; the other is still there."""
+    play("b1")
+    first = storage.kept_files()[0]
+    os.utime(first, (1, 1))
+    first = first.rename(first.with_name("another.json"))  # as by another process
+    shown = play("c4", "moves")
+    assert "An unfinished game is kept" in shown
+    _, again, _ = reversi("play", "--resume", stdin="moves\nresign\nquit\n")
+    assert moves_of(again) == moves_of(shown)
+    assert storage.kept_files() == [first]
+
+
+def test_only_so_many_games_are_kept():
+    storage.state_folder().mkdir(parents=True)
+    for number in range(storage.MOST_KEPT + 5):
+        path = storage.state_folder() / f"{number}.json"
+        path.write_text("{}")
+        os.utime(path, (number, number))
+    assert len(storage.kept_files()) == storage.MOST_KEPT
+    assert not (storage.state_folder() / "0.json").exists()
+
+
 @pytest.mark.parametrize("text", [None, "", "{}", "[1]", '{"ggf": 3}', '{"ggf": "(;"}', "\x00"])
 def test_nothing_to_resume_is_one_line(reversi, text):
     if text is not None:
-        storage.state_file().parent.mkdir(parents=True)
-        storage.state_file().write_text(text)
+        storage.state_folder().mkdir(parents=True)
+        (storage.state_folder() / "game.json").write_text(text)
     status, out, err = reversi("play", "--resume")
     assert (status, out) == (2, "")
     assert err.startswith("reversi: ")

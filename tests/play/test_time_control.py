@@ -1,0 +1,102 @@
+"""How a clock is shared out over a game, and how limits meet in a `Thinker`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from play.thinker import Thinker, default_agent
+from play.time_control import LEAST_SECONDS, OVERHEAD_SECONDS, Clock
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import BLACK
+from tests.strategies import reachable_positions
+
+
+def longest_game(size):
+    """One position for every number of empties that a side meets, the moves being the first that are legal."""
+    position = Position.initial(Rules(size))
+    while not position.is_over():
+        yield position
+        position = position.play(position.legal_moves()[0])
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("main", [1.0, 20.0, 600.0])
+def test_the_main_time_lasts_to_the_end(size, main):
+    """Every move takes all that it is given, and a little more on the way to the controller."""
+    clock = Clock(main)
+    for position in longest_game(size):
+        if position.turn != BLACK or position.must_pass():
+            continue
+        share = clock.share(position)
+        assert LEAST_SECONDS <= share <= clock.left
+        clock = clock.after(share + OVERHEAD_SECONDS / 10)
+    assert clock.left > 0
+
+
+def test_early_moves_get_equal_shares_and_the_solution_much_more():
+    clock, shares = Clock(600.0), {}
+    for position in longest_game(8):
+        if position.turn == BLACK and not position.must_pass():
+            shares[position.empties] = clock.share(position)
+            clock = clock.after(shares[position.empties])
+    early = [share for empties, share in shares.items() if empties > 24]
+    solving = max(share for empties, share in shares.items() if 18 <= empties <= 22)
+    assert max(early) < 1.5 * min(early)
+    assert solving > 1.5 * max(early)
+
+
+@given(reachable_positions(), st.floats(0, 1e6), st.floats(0, 1e4), st.integers(0, 50), st.integers(0, 50))
+def test_a_share_is_always_sensible(position, left, period, moves, in_period):
+    clock = Clock(left, period, moves, in_period)
+    share = clock.share(position)
+    per_move = period / moves if moves else 0
+    assert LEAST_SECONDS <= share <= max(left, per_move, LEAST_SECONDS)
+    after = clock.after(share)
+    assert after.left >= 0
+    assert after.in_period <= max(moves, in_period)
+
+
+def test_periods_begin_again():
+    clock = Clock(10.0, 30.0, 2)
+    clock = clock.after(4.0)
+    assert (clock.left, clock.in_period) == (6.0, 0)
+    clock = clock.after(8.0)  # two seconds into the first period, one of its moves made
+    assert (clock.left, clock.in_period) == (28.0, 1)
+    clock = clock.after(5.0)
+    assert (clock.left, clock.in_period) == (30.0, 2)
+
+
+def test_clocks_that_cannot_be():
+    for arguments in ((-1.0,), (float("nan"),), (1.0, -1.0), (1.0, 1.0, -1)):
+        with pytest.raises(ReversiError, match="expected seconds"):
+            Clock(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "asked", "expected"),
+    [
+        ("six-factor", {}, {}, (1.0, None)),
+        ("six-factor", {}, {"time": 0.5}, (0.5, None)),
+        ("six-factor", {}, {"time": 5.0}, (5.0, None)),
+        ("six-factor", {}, {"depth": 3}, (None, 3)),
+        ("six-factor:time=2", {}, {"time": 5.0}, (2.0, None)),
+        ("six-factor:time=2", {}, {"depth": 4}, (2.0, 4)),
+        ("six-factor:depth=6", {}, {"depth": 9, "time": 1.0}, (1.0, 6)),
+        ("six-factor", {"level": 3}, {}, (None, 3)),
+        ("six-factor:depth=2", {"level": None}, {}, (None, 2)),
+    ],
+)
+def test_limits_of_the_spec_and_of_the_clock(spec, options, asked, expected):
+    limits = Thinker(spec, **options)._limits(asked.get("time"), asked.get("depth"))
+    assert (limits.time, limits.depth) == expected
+
+
+def test_the_default_agent_plays_every_game():
+    for size in (4, 6, 8):
+        for variant in ("normal", "reversed"):
+            Thinker(default_agent(Rules(size, variant))).check(Rules(size, variant))
+
+
+def test_thinking_about_a_finished_game_is_an_error():
+    with pytest.raises(ReversiError, match="is over"):
+        Thinker("random").think(Position.from_text("X" * 16))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
+from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -20,7 +21,9 @@ BOARD_HELP = "16, 36 or 64 characters X, O, -, row by row; or [b]start[/b]; or 4
 def analyse(
     board: Annotated[str, typer.Argument(help=BOARD_HELP)],
     side: Annotated[str, typer.Argument(help="Side to move: X (black) or O (white).")] = "X",
-    agent: Annotated[str, typer.Option("--agent", "-a", help="Evaluator to search with.")] = "six-factor",
+    agent: Annotated[
+        str, typer.Option("--agent", "-a", help="Evaluator to search with.", autocompletion=complete_spec)
+    ] = "six-factor",
     time: Annotated[float | None, typer.Option("--time", help="Seconds to think; 1 if no limit is given.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1)] = None,
     multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,

@@ -7,11 +7,15 @@ from typing import Annotated
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
+from play.commands.specs import complete_spec
 
 
 def evaluate(
     file: Annotated[str, typer.Argument(help="OBF positions, one a line; - for standard input.")],
-    agent: Annotated[str, typer.Option("--agent", "-a", help="Evaluator, for example [b]six-factor[/b].")],
+    agent: Annotated[
+        str,
+        typer.Option("--agent", "-a", help="Evaluator, for example [b]six-factor[/b].", autocompletion=complete_spec),
+    ],
     variant: VariantName = VariantOption.normal,
     as_json: Json = False,
 ) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +22,13 @@ if TYPE_CHECKING:
 
 
 def match(
-    agent_a: Annotated[str, typer.Argument(metavar="A", help="Agent spec, for example [b]greedy[/b].")],
-    agent_b: Annotated[str, typer.Argument(metavar="B", help="Agent spec, for example [b]random:seed=7[/b].")],
+    agent_a: Annotated[
+        str, typer.Argument(metavar="A", help="Agent spec, for example [b]greedy[/b].", autocompletion=complete_spec)
+    ],
+    agent_b: Annotated[
+        str,
+        typer.Argument(metavar="B", help="Agent spec, for example [b]random:seed=7[/b].", autocompletion=complete_spec),
+    ],
     games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,

@@ -14,6 +14,7 @@ import typer
 
 from play.commands.interruptible import INTERRUPTED
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
     from search.agents import Agent
@@ -38,7 +39,12 @@ WorkerCount = Annotated[
 
 
 def tournament(
-    agents: Annotated[list[str], typer.Argument(metavar="AGENT...", help="Agent specs, or [b]all[/b] for every name.")],
+    agents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="AGENT...", help="Agent specs, or [b]all[/b] for every name.", autocompletion=complete_spec
+        ),
+    ],
     games: Annotated[
         int, typer.Option("--games", "-g", help="Games for each pairing; even, for both colours.", min=2)
     ] = 20,
@@ -125,8 +131,10 @@ def tournament(
 
 
 def winrate(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.")],
-    opponent: Annotated[str, typer.Argument(metavar="OPPONENT", help="Whom it plays.")] = "random",
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.", autocompletion=complete_spec)],
+    opponent: Annotated[
+        str, typer.Argument(metavar="OPPONENT", help="Whom it plays.", autocompletion=complete_spec)
+    ] = "random",
     margin: Annotated[float, typer.Option("--margin", help="How well the rate must be known.")] = 0.02,
     confidence: Annotated[float, typer.Option("--confidence", help="Chance that the interval is right.")] = 0.95,
     games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,

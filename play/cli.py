@@ -14,12 +14,15 @@ import typer
 from play.commands import (
     analyse,
     bench,
+    connect,
     demo,
     evaluate,
     exam,
+    experiment,
     gtp,
     label,
     match,
+    measure,
     nboard,
     perft,
     play,
@@ -30,6 +33,7 @@ from play.commands import (
     tune,
 )
 from play.commands.interruptible import no_interrupt_lost
+from play.commands.specs import mend_words_torn_by_bash
 
 app = typer.Typer(
     name="reversi",
@@ -48,6 +52,7 @@ app.command("play", rich_help_panel=PLAY)(play.play)
 app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
 app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
 app.command("serve", rich_help_panel=PLAY)(serve.serve)
+app.command("connect", rich_help_panel=PLAY)(connect.connect)
 app.command("match", rich_help_panel=PLAY)(match.match)
 # an empty corner begins a board with "-", which must not be taken for an option
 app.command("analyse", rich_help_panel=LOOK, context_settings={"ignore_unknown_options": True})(analyse.analyse)
@@ -61,11 +66,14 @@ app.command("tune", rich_help_panel=LEARN)(tune.tune)
 app.command("tournament", rich_help_panel=MEASURE)(tournament.tournament)
 app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)
 app.command("exam", rich_help_panel=MEASURE)(exam.exam)
+app.add_typer(measure.app, name="measure", rich_help_panel=MEASURE)
+app.add_typer(experiment.app, name="experiment", rich_help_panel=MEASURE)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 
 def main() -> None:
     """Run the command line; the console script's entry point."""
+    mend_words_torn_by_bash(os.environ)
     try:
         with no_interrupt_lost():
             app()

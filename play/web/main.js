@@ -324,7 +324,7 @@ function renderBoard() {
 }
 
 const worths = (found, size) => Object.fromEntries(Object.entries(found.values).map(([name, value]) => [
-  name, { text: found.exact ? signed(value, 0) : signed(value), grade: name === found.move ? "best" : gradeOf(found.value - value, size) },
+  name, { text: found.exact || Math.abs(value) >= 9.95 ? signed(value, 0) : signed(value), grade: name === found.move ? "best" : gradeOf(found.value - value, size) },
 ]));
 
 function renderPlayers() {
@@ -341,7 +341,10 @@ function renderPlayers() {
 }
 
 function describeSeat(seat, colour) {
-  if (!seat) return { name: app.line.names?.[colour] ?? capital(colour), note: app.view === "game" && app.line.review ? capital(colour) : "" };
+  if (!seat) {
+    const name = app.line.names?.[colour];
+    return { name: name ?? capital(colour), note: name ? capital(colour) : "" };
+  }
   if (seat.kind === "agent") {
     const { title, strength } = setup.describe(seat.agent);
     return { name: title, note: strength };
@@ -412,7 +415,8 @@ function renderGame() {
   const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
   $("game-title").textContent = line.review ? "Review" : game?.mode === "watch" ? "Watching" : "Game";
   $("tags").textContent = `${line.size}×${line.size} · ${line.variant === "normal" ? "most discs win" : "fewest discs win"}`;
-  $("undo").hidden = $("resign").hidden = Boolean(line.review) || game?.mode === "watch";
+  $("undo").hidden = $("resign").hidden = game?.mode === "watch";
+  $("tools").hidden = Boolean(line.review);
   $("undo").disabled = !plays || !state.moves.length;
   $("resign").disabled = !plays;
   $("study").hidden = Boolean(line.review);
@@ -489,7 +493,13 @@ function summary() {
     const line = document.createElement("span");
     line.textContent = `${capital(colour)}: ${plural(count("blunder"), "blunder")}, ${plural(count("mistake"), "mistake")}, ${plural(count("slip"), "slip")}; ${lost.toFixed(1)} discs given away. `;
     return line;
-  });
+  }).concat(legend());
+}
+
+function legend() {
+  const text = document.createElement("span");
+  text.textContent = app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : "";
+  return text;
 }
 
 function renderMoves() {

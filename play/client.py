@@ -1,0 +1,217 @@
+"""`Client`: the other end of `play.server` – creates or joins a game, and plays it to its end, for a person or by an agent.
+
+The client of report 001 in today's form: it shakes hands, checks every board that the server sends against its own, and ends by
+itself when the game does. A dropped connection is taken up again where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import Request, urlopen
+
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
+from websockets.sync.client import connect
+
+from play.game import Game
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.rules import BLACK, WHITE, Colour
+
+DEFAULT_PORT = 8400
+#: Seconds for an answer of the server, and for a game to come back after a lost connection.
+ANSWER_SECONDS, RETURN_SECONDS = 20.0, 60.0
+#: Close codes after which the server does not want us back.
+NOT_ADMITTED, POLICY = 4403, 1008
+
+
+class ConnectError(ReversiError):
+    """The server cannot be reached, refuses, or says what cannot be."""
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """A place in a game: all that it takes to come back to it."""
+
+    game: str
+    token: str
+
+    def __str__(self) -> str:
+        return f"{self.game}.{self.token}"
+
+    @classmethod
+    def read(cls, text: str) -> Ticket:
+        """Read ``GAME.TOKEN``, or the link that the web page gives for a friend."""
+        _, joins, fragment = text.partition("#join=")
+        parts = unquote(fragment if joins else text).strip().split(".")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise ConnectError(f"ticket {shown(text)}: expected GAME.TOKEN, or an invitation link")
+        return cls(parts[0], parts[-1])
+
+
+def server_url(address: str) -> str:
+    """The URL of ``HOST``, ``HOST:PORT`` or a URL; port 8400 unless said."""
+    text = address if "//" in address else f"//{address}"
+    try:
+        parts = urlsplit(text.partition("#")[0], scheme="http")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or parts.scheme not in ("http", "https") or parts.path not in ("", "/"):
+        raise ConnectError(f"server {shown(address)}: expected HOST or HOST:PORT, such as 127.0.0.1:8400")
+    if port is None and parts.scheme == "http":
+        port = DEFAULT_PORT
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + (f":{port}" if port else "")
+
+
+class Client:
+    """One server, by its URL. The handshake is made at once: an error if it is none of ours."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        health = self.ask("GET", "/api/health")
+        if not isinstance(health, dict) or health.get("status") != "ok":
+            raise ConnectError(f"{url} is no Reversi server: expected one started with `reversi serve`")
+
+    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        """The answer to a request."""
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urlopen(request, timeout=ANSWER_SECONDS) as response:
+                return json.load(response)
+        except HTTPError as error:
+            raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
+        except (URLError, OSError, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise ConnectError(
+                f"cannot reach {self.url}: {reason}; expected a server there, see `reversi serve`"
+            ) from None
+
+    def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:
+        """A new game: our place, and the other one's if *opponent* is None, an agent of the server otherwise."""
+        request: dict[str, Any] = {"size": rules.size, "variant": rules.variant}
+        if opponent is not None:
+            request[str(colour.other)] = {"kind": "agent", "agent": opponent}
+        created = self.ask("POST", "/api/games", request)
+        tokens = created["tokens"]
+        theirs = Ticket(created["game"], tokens[str(colour.other)]) if opponent is None else None
+        return Ticket(created["game"], tokens[str(colour)]), theirs
+
+    def play(self, ticket: Ticket, player: Player) -> Game:
+        """Play the game of *ticket* to its end."""
+        session = _Session(ticket, player)
+        lost_at: float | None = None
+        while True:
+            try:
+                address = f"{self.url.replace('http', 'ws', 1)}/api/games/{quote(ticket.game)}/socket"
+                with connect(address, compression=None, open_timeout=ANSWER_SECONDS) as socket:
+                    lost_at = None
+                    if session.follow(socket):
+                        return session.game
+            except ConnectionClosed as closed:
+                if closed.rcvd and closed.rcvd.code in (NOT_ADMITTED, POLICY):
+                    raise ConnectError(f"{self.url} refuses: {closed.rcvd.reason or 'connection closed'}") from None
+            except (OSError, InvalidHandshake, TimeoutError) as error:
+                if lost_at is not None and time.monotonic() - lost_at > RETURN_SECONDS:
+                    raise ConnectError(f"lost {self.url}: {error}; come back with --join {ticket}") from None
+            if lost_at is None:
+                lost_at = time.monotonic()
+                player.note("connection lost, trying again")
+            time.sleep(0.5)
+
+
+class Player:
+    """Who plays on this side; for a person or an agent."""
+
+    def joined(self, role: str) -> None:
+        """The seat that the ticket opened."""
+
+    def note(self, text: str) -> None:
+        """Something happened that is no move."""
+
+    def saw(self, game: Game, role: str) -> None:
+        """The game has changed."""
+
+    def decide(self, game: Game) -> dict[str, Any]:
+        """The message for the server: a move, an undo or a resignation. It is our turn."""
+        raise NotImplementedError
+
+    def grants_undo(self) -> bool:
+        """Whether the other side may take its move back."""
+        return True
+
+
+class _Session:
+    """What outlives a connection: the game as we know it."""
+
+    def __init__(self, ticket: Ticket, player: Player) -> None:
+        self._ticket, self._player = ticket, player
+        self._role = ""
+        self._refused = False
+        self.game = Game()
+
+    def follow(self, socket: Any) -> bool:
+        """Play over one connection; whether the game is over."""
+        socket.send(json.dumps({"type": "join", "token": self._ticket.token}))
+        while True:
+            message = json.loads(socket.recv())
+            kind = message.get("type")
+            if kind == "joined":
+                self._role = message["role"]
+                self._player.joined(self._role)
+            elif kind == "error":
+                self._error(message)
+            elif kind == "state" and self._state(socket, message):
+                return True
+
+    def _error(self, message: dict[str, Any]) -> None:
+        if message.get("status") in (401, 403, 404):
+            raise ConnectError(f"the server refuses: {message.get('message')}")
+        self._player.note(f"the server refuses: {message.get('message')}")
+        self._refused = True
+
+    def _state(self, socket: Any, state: dict[str, Any]) -> bool:
+        """Take a state in, and answer it if it is our turn; whether the game is over."""
+        before = self.game.moves
+        self.game = verified(state)
+        if self.game.moves != before or state["status"] == "finished":
+            self._player.saw(self.game, self._role)
+        if state["status"] == "finished":
+            return True
+        if state.get("undo_request") not in (None, self._role) and self._role != "spectator":
+            socket.send(json.dumps({"type": "undo" if self._player.grants_undo() else "decline"}))
+        elif state["turn"] == self._role and (self.game.moves != before or not before or self._refused):
+            self._refused = False
+            socket.send(json.dumps(self._player.decide(self.game)))
+        return False
+
+
+def verified(state: dict[str, Any]) -> Game:
+    """The game that a state describes, replayed by our own rules; an error if the boards differ."""
+    try:
+        game = Game(Rules(state["size"], state["variant"], state.get("start", "standard")))
+        for move in state["moves"]:
+            game.play(move)
+        result = state.get("result")
+        if result and result["ending"] in ("resigned", "timeout"):
+            game.end(result["ending"], WHITE if result["winner"] == "black" else BLACK)
+    except (ReversiError, KeyError, TypeError) as error:
+        raise ConnectError(f"the server's game breaks the rules: {error}") from None
+    if game.position.to_text() != state["board"] or game.is_over() != (state["status"] == "finished"):
+        raise ConnectError(f"the server's board is not ours after {' '.join(game.moves[-3:])}: expected the same rules")
+    if game.is_over() and game.score(BLACK) != state["result"]["score"]:
+        raise ConnectError(f"the server's score {state['result']['score']} is not ours: expected {game.score(BLACK)}")
+    return game
+
+
+def _reason(error: HTTPError) -> str:
+    try:
+        return str(json.load(error)["message"])
+    except (ValueError, KeyError, TypeError, OSError):
+        return f"HTTP {error.code}"

@@ -1,0 +1,93 @@
+"""How figures look: small, plain, in colours that everybody can tell apart, and the same bytes every time.
+
+matplotlib is imported only when something is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from train.errors import TrainError
+
+#: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
+BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#E69F00",
+    "#CC79A7",
+    "#56B4E9",
+    "#7F7F7F",
+)
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
+#: Width of a figure on the page, in inches, and the height of one row of panels.
+WIDTH, HEIGHT = 6.8, 2.7
+
+_STYLE: dict[Any, Any] = {
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "font.size": 9.5,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9.5,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "legend.fontsize": 8.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 3.5,
+    "legend.frameon": False,
+    "errorbar.capsize": 0,
+    "figure.constrained_layout.use": True,
+    "svg.hashsalt": "reversi-lab",
+    "svg.fonttype": "path",
+}
+
+
+def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
+    """What *draw* draws on a new figure, as SVG, PNG or PDF; the same bytes for the same drawing."""
+    try:
+        import matplotlib
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise TrainError(
+            "figures need the library matplotlib: install it with `pip install 'reversi-lab[plots]'`"
+        ) from None
+    with matplotlib.rc_context(_STYLE):
+        figure = Figure(figsize=(WIDTH, height))
+        FigureCanvasAgg(figure)
+        draw(figure)
+        stream = io.BytesIO()
+        undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind, {}))
+    return stream.getvalue()
+
+
+def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bool = False) -> list[Any]:
+    """*count* panels in a row, with their titles."""
+    axes = figure.subplots(1, count, sharey=share_y, squeeze=False)[0]
+    for axis, title in zip(axes, titles, strict=False):
+        axis.set_title(title, loc="left")
+    return list(axes)
+
+
+def label(
+    axis: Any, x: float, y: float, text: str, colour: str, *, at: str = "left", shift: tuple[float, float] = (4, 0)
+) -> None:
+    """Words beside a line, in its colour, instead of a legend; *shift* in points."""
+    axis.annotate(
+        text, (x, y), xytext=shift, textcoords="offset points", color=colour, ha=at, va="center", fontsize=8.5
+    )
+
+
+def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str = "o", line: str = "-") -> None:
+    """A line through points with their errors."""
+    axis.errorbar(xs, ys, yerr=errors, color=colour, marker=marker, linestyle=line, elinewidth=0.8, markeredgewidth=0)

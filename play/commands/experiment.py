@@ -13,7 +13,6 @@ import typer
 
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
-from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
     from train.experiments.document import Section
@@ -225,6 +224,7 @@ def everything(
     after Ctrl-C, or after a crash.
     """
     from play.commands.interruptible import INTERRUPTED
+    from reversi_env.errors import ReversiError
     from train.experiments.suite import experiments, run_all
 
     known = [one.name for one in experiments()]
@@ -259,6 +259,7 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.commands.interruptible import INTERRUPTED
+    from reversi_env.errors import ReversiError
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise ReversiError(f"plot {str(plot)!r}: expected a name that ends in .svg, .png or .pdf")

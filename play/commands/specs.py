@@ -18,7 +18,7 @@ _TORN = "_REVERSI_WORD_WAS_TORN"
 
 def mend_words_torn_by_bash(environment: MutableMapping[str, str]) -> None:
     """Put ``network : time = 2`` together again: bash completes word by word, and breaks words at colons and equals signs."""
-    words = environment.get("COMP_WORDS", "").split(" ")
+    words = re.split(r"[ \n]", environment.get("COMP_WORDS", ""))  # the completion script joins them by line ends
     current = int(environment.get("COMP_CWORD") or 0)
     if environment.get("_REVERSI_COMPLETE") != "complete_bash" or not {":", "="} & set(words[: current + 1]):
         return

@@ -78,6 +78,7 @@ def test_completion_in_the_shell():
     ("words", "current", "mended"),
     [
         ("reversi gtp six-factor : de", 4, ("reversi gtp six-factor:de", 2)),
+        ("reversi\ngtp\nsix-factor\n:\nde", 4, ("reversi gtp six-factor:de", 2)),
         ("reversi gtp six-factor : ", 4, ("reversi gtp six-factor:", 2)),
         ("reversi gtp six-factor :", 3, ("reversi gtp six-factor:", 2)),
         ("reversi match a : depth = 3 b : depth = 3,ti", 12, ("reversi match a:depth=3 b:depth=3,ti", 3)),

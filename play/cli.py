@@ -33,7 +33,6 @@ from play.commands import (
     tune,
 )
 from play.commands.interruptible import no_interrupt_lost
-from play.commands.specs import mend_words_torn_by_bash
 
 app = typer.Typer(
     name="reversi",
@@ -73,7 +72,6 @@ app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 def main() -> None:
     """Run the command line; the console script's entry point."""
-    mend_words_torn_by_bash(os.environ)
     try:
         with no_interrupt_lost():
             app()

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from play.cli import app
-from play.commands.specs import complete_spec, mend_words_torn_by_bash
+from play.commands.specs import complete_spec
 from search import agents
 
 
@@ -72,33 +72,6 @@ def test_completion_in_the_shell():
     assert in_another_process(script, **shell, COMP_WORDS="reversi pl", COMP_CWORD="1") == ["play"]
     names = in_another_process(script, **shell, COMP_WORDS="reversi gtp greedy", COMP_CWORD="2")
     assert names == ["greedy", "greedy-invincible"]
-
-
-@pytest.mark.parametrize(
-    ("words", "current", "mended"),
-    [
-        ("reversi gtp six-factor : de", 4, ("reversi gtp six-factor:de", 2)),
-        ("reversi\ngtp\nsix-factor\n:\nde", 4, ("reversi gtp six-factor:de", 2)),
-        ("reversi gtp six-factor : ", 4, ("reversi gtp six-factor:", 2)),
-        ("reversi gtp six-factor :", 3, ("reversi gtp six-factor:", 2)),
-        ("reversi match a : depth = 3 b : depth = 3,ti", 12, ("reversi match a:depth=3 b:depth=3,ti", 3)),
-        ("reversi play --agent six", 3, None),
-    ],
-)
-def test_words_that_bash_tears_are_mended(words, current, mended):
-    environment = {"_REVERSI_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(current)}
-    before = dict(environment)
-    mend_words_torn_by_bash(environment)
-    if mended is None:
-        assert environment == before
-    else:
-        assert (environment["COMP_WORDS"], int(environment["COMP_CWORD"])) == mended
-
-
-def test_completion_of_torn_words(monkeypatch):
-    monkeypatch.setenv("_REVERSI_WORD_WAS_TORN", "1")
-    assert complete_spec("random:") == ["seed="]
-    assert complete_spec("six-factor:depth=3,ti") == ["3,time="]
 
 
 def test_completion_of_specs():

@@ -127,15 +127,18 @@ class Client:
 
 
 class Player:
-    """Who plays on this side; for a person or an agent."""
+    """Who plays on this side: a person or an agent. *role* is the seat, once it is known."""
+
+    role = ""
 
     def joined(self, role: str) -> None:
         """The seat that the ticket opened."""
+        self.role = role
 
     def note(self, text: str) -> None:
         """Something happened that is no move."""
 
-    def saw(self, game: Game, role: str) -> None:
+    def saw(self, game: Game) -> None:
         """The game has changed."""
 
     def decide(self, game: Game) -> dict[str, Any]:
@@ -181,7 +184,7 @@ class _Session:
         before = self.game.moves
         self.game = verified(state)
         if self.game.moves != before or state["status"] == "finished":
-            self._player.saw(self.game, self._role)
+            self._player.saw(self.game)
         if state["status"] == "finished":
             return True
         if state.get("undo_request") not in (None, self._role) and self._role != "spectator":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,11 +12,9 @@ from play.commands.options import Json, Size, VariantName, VariantOption, print_
 from play.commands.serve import INSTALL
 
 if TYPE_CHECKING:
-    from play.client import Client, Ticket
+    from play.client import Client, Player, Ticket
     from play.game import Game
     from reversi_env.rules import Colour
-
-HELP = """Commands: a square such as d3; undo; resign; moves; help; quit (come back with the ticket)."""
 
 
 class ColourOption(StrEnum):
@@ -86,88 +84,15 @@ def _created(client: Client, mine: Colour, opponent: str, size: int, variant: st
     return ticket
 
 
-def _player(level: int | None, agent: str | None, quiet: bool) -> Any:
+def _player(level: int | None, agent: str | None, quiet: bool) -> Player:
     """The agent, or the person at this terminal."""
+    from play.client_players import Computer, Person
+    from play.terminal.screen import Screen
     from search.agents import make
 
     if level is None and agent is None:
-        return _person()
-    return _computer(make(agent or "six-factor", level=level), quiet)
-
-
-def _computer(agent: Any, quiet: bool) -> Any:
-    from play.client import Player
-
-    class Computer(Player):
-        """An agent of this machine."""
-
-        role = ""
-
-        def joined(self, role: str) -> None:
-            self.role = role
-            if not quiet:
-                print(f"playing {role}", file=sys.stderr)
-
-        def note(self, text: str) -> None:
-            print(text, file=sys.stderr)
-
-        def saw(self, game: Game, role: str) -> None:
-            if not quiet and game.moves:
-                print(f"{len(game.moves):3} {game.mover(len(game.moves) - 1)} {game.last_move}", file=sys.stderr)
-
-        def decide(self, game: Game) -> dict[str, Any]:
-            move = game.rules.name_of(agent.choose(game.position))
-            return {"type": "move", "move": move, "ply": len(game.moves)}
-
-    return Computer()
-
-
-def _person() -> Any:
-    from play.client import Player
-    from play.terminal.screen import Screen
-
-    screen = Screen()
-
-    class Person(Player):
-        """Somebody at this terminal."""
-
-        role = ""
-
-        def joined(self, role: str) -> None:
-            self.role = role
-            screen.show(f"You play {role}. {HELP}")
-
-        def note(self, text: str) -> None:
-            screen.show(text, "error")
-
-        def saw(self, game: Game, role: str) -> None:
-            _show(screen, game)
-
-        def decide(self, game: Game) -> dict[str, Any]:
-            if not game.moves:
-                _show(screen, game)
-            while True:
-                word = screen.read(f"{game.turn}> ").lower()
-                if word in ("undo", "resign"):
-                    return {"type": word}
-                if word in ("quit", "exit"):
-                    raise EOFError
-                if word in game.position.legal_moves():
-                    return {"type": "move", "move": word, "ply": len(game.moves)}
-                legal = f"legal moves: {' '.join(game.position.legal_moves())}"
-                unknown = word not in ("", "moves", "help")
-                screen.show(HELP if word == "help" else f"{word!r} is no legal move; {legal}" if unknown else legal)
-
-        def grants_undo(self) -> bool:
-            return screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
-
-    return Person()
-
-
-def _show(screen: Any, game: Game) -> None:
-    from reversi_env.rendering.ansi import render_ansi
-
-    screen.show("\n" + render_ansi(game.position, game.last_action, colour=screen.colour))
+        return Person(Screen())
+    return Computer(make(agent or "six-factor", level=level), quiet)
 
 
 def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:

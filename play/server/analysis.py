@@ -1,8 +1,8 @@
 """A position analysed: every move valued, exactly where that is possible in the time.
 
-Before that, each value is the mean of the last two depths. Evaluations tend to favour one of the sides, the one to move or the other,
-so that odd and even depths differ, which would show as a zigzag in the course of a game and as blunders that were none.
-For the same reason the tables are cleared: what was found out about the neighbouring position is of the other parity.
+Before that, each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so
+that odd and even depths differ; which would show as a zigzag in the course of a game, and as blunders that were none. For the
+same reason the tables are cleared: what was found out about the neighbouring position is of the other parity.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _as_dict(
     lines = [found.pv for found in (result, other) if found and found.move == move]
     return {
         "move": move,
-        "value": values[move] if move in values else result.value,
+        "value": values.get(move or "", result.value),
         "depth": result.depth,
         "exact": result.exact,
         "pv": list(lines[0]) if lines else [move] if move else [],

@@ -1,8 +1,8 @@
 """`Pool`: the workers, and whose search is next.
 
-**Fair share.** Searches are asked for under a key, a game or a visitor. Each key has used so many seconds of a processor; a new search starts, in
-virtual time, where the key's last one ended, or now if that is past, and the earliest start is next. So a game whose agent thinks
-for seconds waits for games whose agents answer at once, and not the other way round.
+**Fair share.** Searches are asked for under a key, a game or a visitor. Each key has used so many seconds of a processor; a new
+search starts, in virtual time, where the key's last one ended, or now if that is past, and the earliest start is next. So a
+game whose agent thinks for seconds waits for games whose agents answer at once, and not the other way round.
 
 **Long searches never occupy all workers**, where there is more than one.
 
@@ -150,7 +150,7 @@ class Pool:
         """Searches that wait for a worker."""
         return len(self._short) + len(self._long)
 
-    def pids(self) -> list[int]:
+    def pids(self) -> list[int | None]:
         """The worker processes' ids."""
         return [place.process._process.pid for place in self._places if isinstance(place.process, _Process)]
 

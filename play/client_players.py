@@ -1,0 +1,83 @@
+"""Who can sit at this end of a `play.client.Client`: a person at the terminal, or an agent."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from play.client import Player
+from play.game import Game
+from play.terminal.screen import Screen
+from reversi_env.rendering.ansi import render_ansi
+from search.agents import Agent
+
+HELP = "Type a square such as d3, or undo, resign, moves, help, quit (your ticket brings you back)."
+
+
+class Computer(Player):
+    """An agent of this machine; *quiet*: it says nothing but what goes wrong."""
+
+    def __init__(self, agent: Agent, quiet: bool) -> None:
+        self._agent, self._quiet = agent, quiet
+
+    def note(self, text: str) -> None:
+        """Tell the person who watches."""
+        print(text, file=sys.stderr)
+
+    def saw(self, game: Game) -> None:
+        """Tell the last move."""
+        if not self._quiet and game.moves:
+            print(f"{len(game.moves):3} {game.mover(len(game.moves) - 1)} {game.last_move}", file=sys.stderr)
+
+    def decide(self, game: Game) -> dict[str, Any]:
+        """The agent's move."""
+        move = game.rules.name_of(self._agent.choose(game.position))
+        return {"type": "move", "move": move, "ply": len(game.moves)}
+
+
+class Person(Player):
+    """Somebody at *screen*."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._shown: tuple[str, ...] | None = None
+
+    def joined(self, role: str) -> None:
+        """Greet."""
+        super().joined(role)
+        self._screen.show(f"You play {role}. {HELP}")
+
+    def note(self, text: str) -> None:
+        """Show it."""
+        self._screen.show(text, "error")
+
+    def saw(self, game: Game) -> None:
+        """Show the board."""
+        self._shown = game.moves
+        self._screen.show("\n" + render_ansi(game.position, game.last_action, colour=self._screen.colour))
+
+    def decide(self, game: Game) -> dict[str, Any]:
+        """Ask until there is an answer; EOFError if the person leaves."""
+        if self._shown != game.moves:
+            self.saw(game)
+        legal = game.position.legal_moves()
+        while True:
+            word = self._screen.read(f"{game.turn}> ").lower()
+            if word in ("undo", "resign"):
+                return {"type": word}
+            if word in ("quit", "exit"):
+                raise EOFError
+            if word in legal:
+                return {"type": "move", "move": word, "ply": len(game.moves)}
+            self._explain(word, legal)
+
+    def grants_undo(self) -> bool:
+        """Ask."""
+        return self._screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
+
+    def _explain(self, word: str, legal: list[str]) -> None:
+        if word == "help":
+            self._screen.show(HELP)
+            return
+        complaint = "" if word in ("", "moves") else f"{word!r} is no legal move; "
+        self._screen.show(f"{complaint}legal moves: {' '.join(legal)}")

@@ -1,0 +1,139 @@
+"""A server in this process for the tests, with its searches in a thread; and clients that check it against its own description."""
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+import uvicorn
+from websockets.sync.client import connect
+
+from play.server import openapi
+from play.server.options import ServerOptions
+from play.server.running import configuration, listen, url_of
+
+WAIT_SECONDS = 60.0
+DESCRIBED = openapi.document()["paths"]
+
+
+def eventually(condition: Callable[[], object], what: str = "the condition") -> object:
+    """Wait until *condition* is true; what it gave."""
+    ends = time.monotonic() + WAIT_SECONDS
+    while not (found := condition()):
+        assert time.monotonic() < ends, f"{what} did not come about"
+        time.sleep(0.01)
+    return found
+
+
+def assert_described(response: httpx.Response) -> None:
+    """Every status of the API must be in its description (or be the framework's own: no such path, another method)."""
+    path, method = response.request.url.path, response.request.method.lower()
+    for template, operations in DESCRIBED.items():
+        if method in operations and re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
+            assert str(response.status_code) in operations[method]["responses"], (method, path, response.text)
+
+
+class Api:
+    """A client of one server."""
+
+    def __init__(self, url: str, server: uvicorn.Server) -> None:
+        self.url, self.server = url, server
+        self.hall = server.config.app.state.hall
+        self.http = httpx.Client(base_url=url, timeout=WAIT_SECONDS)
+
+    def call(self, method, path, token=None, **arguments):
+        headers = arguments.pop("headers", {}) | ({"Authorization": f"Bearer {token}"} if token else {})
+        response = self.http.request(method, path, headers=headers, **arguments)
+        assert_described(response)
+        return response
+
+    def create(self, **request):
+        response = self.call("POST", "/api/games", json=request)
+        assert response.status_code == 201, response.text
+        return response.json()
+
+    def state(self, created, token=None):
+        return self.call("GET", f"/api/games/{created['game']}", token or created["tokens"]["spectator"]).json()
+
+    def move(self, created, colour, move, ply):
+        body = {"move": move, "ply": ply}
+        return self.call("POST", f"/api/games/{created['game']}/moves", created["tokens"][colour], json=body)
+
+    @contextmanager
+    def socket(self, game, token=None, **options):
+        with connect(f"{self.url.replace('http', 'ws')}/api/games/{game}/socket", compression=None, **options) as raw:
+            yield Socket(raw, token)
+
+
+class Socket:
+    """A game's socket; with a token it joins at once."""
+
+    def __init__(self, raw, token):
+        self.raw = raw
+        if token:
+            self.send(type="join", token=token)
+            self.role = self.expect("joined")["role"]
+
+    def send(self, **message):
+        self.raw.send(json.dumps(message))
+
+    def receive(self):
+        return json.loads(self.raw.recv(timeout=WAIT_SECONDS))
+
+    def expect(self, kind):
+        """The next message, which must be of that kind."""
+        message = self.receive()
+        assert message["type"] == kind, message
+        return message
+
+    def until(self, condition):
+        """The first state that meets *condition*."""
+        while True:
+            message = self.receive()
+            assert message["type"] == "state", message
+            if condition(message):
+                return message
+
+
+@contextmanager
+def running(options: ServerOptions):
+    """A server in a thread of this process."""
+    listener = listen(options)
+    server = uvicorn.Server(configuration(replace(options, port=listener.getsockname()[1])))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    eventually(lambda: server.started or not thread.is_alive(), "the start")
+    assert server.started
+    api = Api(url_of(listener), server)
+    try:
+        yield api
+    finally:
+        api.http.close()
+        server.should_exit = True
+        thread.join(WAIT_SECONDS)
+        listener.close()
+        assert not thread.is_alive()
+
+
+OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0)
+
+
+@pytest.fixture(scope="session")
+def api():
+    """One server for all tests that need nothing special."""
+    with running(OPTIONS) as api:
+        yield api
+
+
+@pytest.fixture
+def special():
+    """Start a server with other options; it ends with the test."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(running(replace(OPTIONS, **changes)))

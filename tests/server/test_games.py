@@ -1,0 +1,226 @@
+"""Games from the first message to the last: seats, turns, take-backs, clocks, reconnecting, records."""
+
+import pytest
+
+from reversi_env import Position, Rules
+from reversi_env.notation import read_ggf_game
+
+from .conftest import eventually
+
+GREEDY = {"kind": "agent", "agent": "greedy"}
+
+
+def play_out(socket, colour):
+    """Play the first legal move until the game is over; the last state."""
+    while True:
+        state = socket.until(lambda s: s["status"] == "finished" or s["turn"] == colour)
+        if state["status"] == "finished":
+            return state
+        socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
+
+
+@pytest.mark.parametrize(
+    ("size", "variant", "colour", "agent"),
+    [
+        (4, "reversed", "white", "greedy"),
+        (6, "normal", "black", "six-factor:depth=2"),
+        (8, "reversed", "black", "random"),
+    ],
+)
+def test_a_game_against_an_agent_is_played_to_its_end(api, size, variant, colour, agent):
+    other = "white" if colour == "black" else "black"
+    created = api.create(size=size, variant=variant, **{other: {"kind": "agent", "agent": agent}})
+    assert created["tokens"].keys() == {"spectator", colour}
+    with api.socket(created["game"], created["tokens"][colour]) as socket:
+        assert socket.role == colour
+        state = play_out(socket, colour)
+    replayed = Position.initial(Rules(size, variant)).play_all(state["moves"])
+    assert replayed.is_over()
+    assert replayed.to_text() == state["board"]
+    score = replayed.score(-1)
+    winner = {1: "black", -1: "white", 0: None}[(score > 0) - (score < 0)]
+    assert state["result"] == {"winner": winner, "score": score, "ending": "played"}
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["spectator"]).text
+    assert list(read_ggf_game(record).moves) == state["moves"]
+    assert read_ggf_game(record).result == score
+
+
+def test_two_agents_play_while_somebody_watches_and_not_otherwise(api):
+    created = api.create(size=4, black=GREEDY, white=GREEDY)
+    assert api.state(created)["moves"] == []
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        state = socket.until(lambda s: s["status"] == "finished")
+        assert state["spectators"] == 1
+        socket.send(type="move", move="a1", ply=0)
+        assert socket.expect("error")["code"] == "spectator"
+
+
+def test_who_comes_back_finds_everything(api):
+    created = api.create(size=6, white=GREEDY)
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        first = socket.expect("state")
+        socket.send(type="move", move=first["legal"][0], ply=0)
+        answered = socket.until(lambda s: len(s["moves"]) >= 2)
+        socket.raw.socket.close()  # the line is cut, no goodbye is said
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        state = socket.expect("state")
+        assert state["moves"][:2] == answered["moves"][:2]
+        assert play_out_from(socket, state)["status"] == "finished"
+
+
+def play_out_from(socket, state):
+    socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
+    return play_out(socket, state["turn"])
+
+
+def test_two_people_see_each_other_move_and_come_and_go(api):
+    created = api.create(size=4)
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        assert black.expect("state")["white"]["connected"] is False
+        with api.socket(created["game"], created["tokens"]["white"]) as white:
+            assert black.until(lambda s: s["white"]["connected"])["black"]["connected"]
+            state = white.expect("state")
+            black.send(type="move", move=state["legal"][0], ply=0)
+            assert white.until(lambda s: s["moves"])["turn"] == "white"
+            assert black.until(lambda s: s["moves"])["moves"] == [state["legal"][0]]
+        assert black.until(lambda s: not s["white"]["connected"])["moves"]
+
+
+def test_moves_that_are_refused_change_nothing(api):
+    created = api.create(size=8, white=GREEDY)
+    other = api.create(size=8)
+    start = api.state(created)
+
+    def refused(status, code, response):
+        assert (response.status_code, response.json()["code"]) == (status, code)
+
+    refused(400, "illegal_move", api.move(created, "black", "a1", 0))
+    refused(400, "illegal_move", api.move(created, "black", "pass", 0))
+    refused(400, "illegal_move", api.move(created, "black", "zz9", 0))
+    refused(400, "bad_message", api.move(created, "black", 7, 0))
+    refused(409, "wrong_ply", api.move(created, "black", "d3", 1))
+    refused(403, "spectator", api.move(created, "spectator", "d3", 0))
+    refused(409, "not_your_turn", api.move(other, "white", "d3", 0))
+    crossed = {"game": created["game"], "tokens": other["tokens"]}
+    refused(403, "wrong_token", api.move(crossed, "black", "d3", 0))
+    refused(401, "no_token", api.call("POST", f"/api/games/{created['game']}/moves", json={"move": "d3", "ply": 0}))
+    refused(404, "no_game", api.call("GET", "/api/games/nothere", "x" * 32))
+    assert api.state(created) | {"spectators": 0} == start | {"spectators": 0}
+
+
+def test_a_replayed_message_does_not_count_twice(api):
+    created = api.create(size=4)
+    assert api.move(created, "black", "b1", 0).status_code == 200
+    again = api.move(created, "black", "b1", 0)
+    assert (again.status_code, again.json()["code"]) == (409, "wrong_ply")
+    assert api.state(created)["moves"] == ["b1"]
+
+
+def test_take_back_against_an_agent_goes_to_the_last_choice(api):
+    created = api.create(size=6, white={"kind": "agent", "agent": "random:seed=1"})
+    undo = f"/api/games/{created['game']}/undo"
+    black = created["tokens"]["black"]
+    nothing = api.call("POST", undo, black)
+    assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing_to_undo")
+    api.move(created, "black", "b3", 0)
+    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
+    before = api.state(created)
+    assert len(before["moves"]) >= 2
+    assert api.call("POST", undo, black).json()["moves"] == []
+    api.move(created, "black", "b3", 0)
+    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
+    assert api.state(created)["moves"] == before["moves"]  # a seeded agent answers as before
+
+
+def test_take_back_between_people_needs_both(api):
+    created = api.create(size=4)
+    tokens, undo = created["tokens"], f"/api/games/{created['game']}/undo"
+    api.move(created, "black", "b1", 0)
+    assert api.call("POST", undo, tokens["black"]).json()["undo_request"] == "black"
+    with api.socket(created["game"], tokens["white"]) as white:
+        assert white.expect("state")["undo_request"] == "black"
+        white.send(type="decline")
+        assert white.until(lambda s: s["undo_request"] is None)["moves"] == ["b1"]
+        white.send(type="decline")
+        assert white.expect("error")["code"] == "nothing_asked"
+        api.call("POST", undo, tokens["black"])
+        white.until(lambda s: s["undo_request"] == "black")
+        white.send(type="undo")
+        assert white.until(lambda s: not s["moves"])["turn"] == "black"
+
+
+def test_resigning_ends_the_game_for_good(api):
+    created = api.create(size=8, variant="reversed", white=GREEDY)
+    path = f"/api/games/{created['game']}"
+    ended = api.call("POST", f"{path}/resign", created["tokens"]["black"]).json()
+    assert ended["result"] == {"winner": "white", "score": -64, "ending": "resigned"}
+    for action in ("resign", "undo"):
+        assert api.call("POST", f"{path}/{action}", created["tokens"]["black"]).status_code == 409
+    assert api.move(created, "black", "d3", 0).json()["code"] == "game_over"
+
+
+def test_who_runs_out_of_time_has_lost(api):
+    created = api.create(size=4, clock={"seconds": 1, "increment": 0.5})
+    api.move(created, "black", "b1", 0)
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        state = socket.until(lambda s: s["status"] == "finished")
+    assert state["result"] == {"winner": "black", "score": 16, "ending": "timeout"}
+    assert state["clock"]["white"] == 0
+    assert state["clock"]["black"] == 1  # no time runs before the first move, and none is added for it
+
+
+def test_a_clock_makes_agents_hurry(api):
+    created = api.create(
+        size=4,
+        clock={"seconds": 2, "increment": 0},
+        black=GREEDY,
+        white={"kind": "agent", "agent": "six-factor:time=2"},
+    )
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        state = socket.until(lambda s: s["status"] == "finished")
+    assert state["result"]["ending"] == "played"
+    assert state["clock"]["white"] > 0
+
+
+def test_names_are_kept_and_made_plain(api):
+    created = api.create(size=4, black={"name": "Ann\u0007 ]"}, white=GREEDY)
+    assert api.state(created)["black"]["name"] == "Ann ]"
+    api.call("POST", f"/api/games/{created['game']}/resign", created["tokens"]["black"])
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
+    assert read_ggf_game(record).black == "Ann ]"
+
+
+def test_a_transcript_is_read_with_all_its_positions(api):
+    read = api.call("POST", "/api/transcripts", json={"text": "f5 d6 c3"}).json()
+    assert read["moves"] == ["f5", "d6", "c3"]
+    assert [p["move"] for p in read["positions"]] == ["f5", "d6", "c3", None]
+    assert read["positions"][0]["legal"] == ["d3", "c4", "f5", "e6"]
+    ggf = "(;GM[Othello]PB[Ann]TY[6a]RE[?]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"
+    read = api.call("POST", "/api/transcripts", json={"text": ggf}).json()
+    assert (read["size"], read["variant"], read["black"], read["moves"]) == (6, "reversed", "Ann", ["b3"])
+    bad = api.call("POST", "/api/transcripts", json={"text": "f5 a1"})
+    assert bad.status_code == 400
+    assert "move 2" in bad.json()["message"]
+
+
+def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
+    from search.solver import solve_all_moves
+
+    position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
+    body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": 0.3}
+    found = api.call("POST", "/api/analyse", json=body).json()
+    exact = solve_all_moves(position)
+    assert found["exact"]
+    assert {entry["move"]: entry["value"] for entry in found["moves"]} == exact
+    assert found["value"] == max(exact.values())
+    assert found["pv"][0] == found["move"] == found["moves"][0]["move"]
+
+
+def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
+    """The four first moves are one move, whatever was analysed before; and the start is about even."""
+    start = {"board": Position.initial(Rules(6)).to_text(), "turn": "black", "agent": "six-factor", "seconds": 0.05}
+    after = Position.initial(Rules(6)).play("b3")
+    api.call("POST", "/api/analyse", json=start | {"board": after.to_text(), "turn": "white"})
+    values = [entry["value"] for entry in api.call("POST", "/api/analyse", json=start).json()["moves"]]
+    assert len(values) == 4
+    assert max(values) - min(values) < 0.01

@@ -1,0 +1,257 @@
+"""What a server does not do for strangers: agents that run programs or read files, pages of other servers, floods."""
+
+import socket as sockets
+
+import pytest
+
+from play.server import app as application
+from play.server import openapi
+from play.server.endpoints import ENDPOINTS
+from play.server.options import ServerOptions
+from reversi_env import Position
+
+from .conftest import eventually
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "gtp:/bin/sh -c id",
+        "gtp",
+        "nboard:edax",
+        "network:weights=/etc/passwd",
+        "network:weights=x",
+        "six-factor:threads=64",
+        "six-factor:table=100000",
+        "six-factor:depth=60",
+        "six-factor:time=100",
+        "greedy-invincible:exact=64",
+        "six-factor:depth=x",
+        "six-factor:depth",
+        "exact:exact=60",
+        "../../etc/passwd",
+        "",
+        "network\x00",
+        "six-factor:depth=2,depth=3",
+    ],
+)
+def test_agents_are_named_and_limited(api, spec):
+    response = api.call("POST", "/api/games", json={"white": {"kind": "agent", "agent": spec}})
+    assert response.status_code == 400, response.text
+    assert response.json()["code"] in ("unknown_agent", "bad_agent")
+
+
+def test_the_agents_on_offer_can_all_be_had(api):
+    for agent in api.call("GET", "/api/agents").json()["agents"]:
+        options = ":level=1" if agent["searches"] else ""
+        for size in agent["sizes"]:
+            api.create(size=size, white={"kind": "agent", "agent": agent["name"] + options})
+    refused = api.call("POST", "/api/games", json={"size": 4, "white": {"kind": "agent", "agent": "network"}})
+    assert refused.status_code == 400
+    assert "no network for 4x4" in refused.json()["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "truncated"),
+        (b"[]", "Expected `object`"),
+        (b"{", "truncated"),
+        (b"\xff\xfe", "malformed"),
+        (b'{"size": 5}', "$.size"),
+        (b'{"size": 8.5}', "$.size"),
+        (b'{"colour": "black"}', "unknown field `colour`"),
+        (b'{"clock": {"seconds": 0}}', "$.clock.seconds"),
+        (b'{"clock": {"seconds": NaN}}', "malformed"),
+        (b'{"black": {"name": "' + b"x" * 50 + b'"}}', "length <= 40"),
+        (b'{"black": {"agent": "greedy"}}', "expected no agent for a human"),
+        (b'{"black": {"kind": "agent"}}', "expected an agent"),
+        (b'{"black":' * 2000, ""),
+    ],
+)
+def test_bodies_are_checked(api, body, message):
+    response = api.call("POST", "/api/games", content=body)
+    assert response.status_code in (400, 413), response.text
+    assert message in response.json()["message"]
+
+
+def test_large_bodies_are_refused_before_they_are_read(api):
+    said = api.call("POST", "/api/games", content=b"x" * 100_000)
+    assert said.status_code == 413
+
+    def unsaid():
+        yield from (b"x" * 1000 for _ in range(100))
+
+    assert api.call("POST", "/api/games", content=unsaid()).status_code == 413
+
+
+def test_a_socket_must_join_first_and_with_the_right_token(api):
+    created, other = api.create(size=4), api.create(size=4)
+    for token, code in ((other["tokens"]["black"], "wrong_token"), ("x" * 32, "wrong_token"), ("short", "bad_message")):
+        with api.socket(created["game"]) as socket:
+            socket.send(type="join", token=token)
+            assert socket.expect("error")["code"] == code
+    with api.socket(created["game"]) as socket:
+        socket.send(type="move", move="b1", ply=0)
+        assert socket.expect("error")["code"] == "join_first"
+    with api.socket("nothere") as socket:
+        socket.send(type="join", token="x" * 32)
+        assert socket.expect("error")["code"] == "no_game"
+
+
+def test_a_silent_socket_is_closed(special):
+    from websockets.exceptions import ConnectionClosed
+
+    api = special(patience=0.2)
+    created = api.create(size=4)
+    with api.socket(created["game"]) as socket, pytest.raises(ConnectionClosed) as closed:
+        socket.receive()
+    assert closed.value.rcvd.code == 4408
+    eventually(lambda: api.hall.connections.total() == 0)
+
+
+def test_half_a_request_is_not_waited_for(special):
+    api = special(patience=0.2)
+    host, port = api.url.removeprefix("http://").split(":")
+    for opening in (
+        b"",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+        b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\n",
+    ):
+        with sockets.create_connection((host, int(port)), timeout=30) as raw:
+            raw.sendall(opening)
+            assert raw.recv(1000) == b""  # closed
+    head = b"POST /api/games HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\r\n{"
+    with sockets.create_connection((host, int(port)), timeout=30) as raw:
+        raw.sendall(head)
+        assert raw.recv(1000).startswith(b"HTTP/1.1 408")
+
+
+def test_floods_are_stopped(special):
+    from websockets.exceptions import ConnectionClosed
+
+    api = special(message_burst=5, messages_per_second=0.001, most_errors=3, game_burst=4, games_per_second=0.0)
+    created = api.create(size=4)
+    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
+        socket.expect("state")
+        for _ in range(50):
+            socket.send(type="ping")
+        while True:
+            socket.receive()
+    assert closed.value.rcvd.code == 1008
+    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
+        for _ in range(50):
+            socket.raw.send("nonsense")
+        while True:
+            socket.receive()
+    assert closed.value.rcvd.code == 1008
+    statuses = [api.call("POST", "/api/games", json={"size": 4}).status_code for _ in range(5)]
+    assert statuses == [201, 201, 201, 429, 429]
+
+
+def test_analyses_are_limited_for_each_visitor(special):
+    api = special(client_analyses=0)
+    body = {"board": Position.initial().to_text(), "turn": "black"}
+    refused = api.call("POST", "/api/analyse", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_analyses")
+    assert refused.headers["retry-after"]
+
+
+def test_huge_messages_close_the_socket_and_nothing_else(api):
+    from websockets.exceptions import ConnectionClosed
+
+    created = api.create(size=4)
+    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
+        socket.expect("state")
+        socket.raw.send("x" * 100_000)
+        while True:
+            socket.receive()
+    assert closed.value.rcvd.code == 1009
+    assert api.state(created)["status"] == "running"
+
+
+def test_pages_of_other_servers_are_not_answered(api):
+    from websockets.exceptions import InvalidStatus
+
+    created = api.create(size=4)
+    with pytest.raises(InvalidStatus) as refused, api.socket(created["game"], origin="http://evil.example"):
+        pass
+    assert refused.value.response.status_code == 403
+    with api.socket(created["game"], created["tokens"]["black"], origin=api.url) as socket:
+        assert socket.role == "black"
+    crossed = api.http.post("/api/games", json={}, headers={"Origin": "http://evil.example"})
+    assert crossed.status_code == 403
+    rebound = api.http.get("/api/health", headers={"Host": "evil.example"})
+    assert rebound.status_code == 400
+
+
+def test_headers_keep_the_page_to_itself(api):
+    for path in ("/", "/main.js", "/api/agents", "/openapi.json", "/nothere"):
+        headers = api.http.get(path).headers
+        assert headers["content-security-policy"] == application.POLICY
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "server" not in headers
+    assert "unsafe" not in application.POLICY
+    page = api.http.get("/").text
+    assert "<style" not in page
+    assert "style=" not in page
+    assert "<script>" not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../pyproject.toml", "/..%2f..%2fpyproject.toml", "/%2e%2e/server/app.py", "//etc/passwd", "/__init__.py/x"],
+)
+def test_only_the_page_is_served(api, path):
+    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=30)
+    with raw:
+        raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
+        assert raw.makefile("rb").readline().split()[1] in (b"404", b"400")
+
+
+def test_it_listens_to_this_machine_alone_unless_told_otherwise():
+    assert ServerOptions().host == "127.0.0.1"
+    assert ServerOptions().hosts() == ("127.0.0.1", "localhost", "[::1]")
+    assert ServerOptions(host="0.0.0.0").hosts() == ("*",)
+    assert ServerOptions(host="0.0.0.0", allowed_hosts=("reversi.example",)).hosts() == ("reversi.example",)
+
+
+def test_tokens_are_long_random_and_not_stored(special, tmp_path):
+    api = special(database=tmp_path / "games.sqlite3")
+    tokens = [token for _ in range(20) for token in api.create(size=4)["tokens"].values()]
+    assert len(set(tokens)) == 60
+    assert min(map(len, tokens)) >= 32
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not [token for token in tokens if token.encode() in stored]
+
+
+def test_the_description_matches_the_routes():
+    document = openapi.document()
+    described = {(path, method) for path, operations in document["paths"].items() for method in operations}
+    served = {(endpoint.path, endpoint.method.lower()) for endpoint in ENDPOINTS} | {("/api/games/{id}/socket", "get")}
+    assert described == served
+    application_routes = {
+        (route.path, method.lower())
+        for route in application.make_app(ServerOptions(database=":memory:")).routes
+        if route.path.startswith("/api")
+        for method in getattr(route, "methods", None) or ["GET"]
+        if method != "HEAD"
+    }
+    assert application_routes == served
+
+
+def test_every_reference_of_the_description_leads_somewhere(api):
+    document = api.http.get("/openapi.json").json()
+    assert document["openapi"] == "3.1.0"
+    references, places = set(), [document]
+    while places:
+        place = places.pop()
+        if isinstance(place, dict):
+            references |= {place["$ref"]} if "$ref" in place else set()
+            places += place.values()
+        elif isinstance(place, list):
+            places += place
+    names = {reference.removeprefix("#/components/schemas/") for reference in references}
+    assert names
+    assert names <= document["components"]["schemas"].keys()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from models.core import deep_value
+from models.core.deep_value import DEEP_NET
 from models.core.dense_value import DENSE_NET
 from models.core.pattern_value import PATTERN_NET, UNITS
 from models.core.patterns import EMPTIES_A_PHASE, patterns_of
@@ -31,6 +33,29 @@ class CompiledPatternNet:
         net["pattern_weights"] = self._memory.ctypes.data
         net["row"], net["states"], net["phases"] = weights.shape[1], patterns.states, patterns.phases
         net["empties_a_phase"] = EMPTIES_A_PHASE[rules.size]
+        net["squares"], net["playable"] = rules.square_count, rules.playable
+        net["limit"] = rules.square_count - 0.5
+        self._record = net
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data: an array of one record, valid while this object lives."""
+        return self._record
+
+
+class CompiledDeepNet:
+    """A deep pattern network for the search of one game.
+
+    *rows* are ``(phases, all states + counts + numbers of empty squares, width)`` (int8), *heads* ``(phases, numbers)``
+    (float32): `DeepWeights.expanded` and its heads.
+    """
+
+    def __init__(self, rules: Rules, rows: np.ndarray, heads: np.ndarray) -> None:
+        self.rules = rules
+        self._rows, self._heads = np.ascontiguousarray(rows), np.ascontiguousarray(heads, np.float32)
+        net = np.zeros(1, DEEP_NET)
+        net["deep_rows"], net["heads"] = self._rows.ctypes.data, self._heads.ctypes.data
+        net["phases"], net["row_count"] = rows.shape[:2]
+        net["states"], net["empties_a_phase"] = patterns_of(rules.size).states, deep_value.EMPTIES_A_PHASE[rules.size]
         net["squares"], net["playable"] = rules.square_count, rules.playable
         net["limit"] = rules.square_count - 0.5
         self._record = net

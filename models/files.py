@@ -22,7 +22,8 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from models.compiled import CompiledDenseNet, CompiledPatternNet
+from models.compiled import CompiledDeepNet, CompiledDenseNet, CompiledPatternNet
+from models.core.deep_value import EMPTIES, HEAD, WIDTH, phases_of
 from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_value import COUNTS
 from models.core.patterns import patterns_of
@@ -122,6 +123,36 @@ class PatternWeights(Weights):
 
 
 @dataclass(frozen=True)
+class DeepWeights(Weights):
+    """A `models.deep_net.DeepPatternNet`: rows of whole numbers (`models.core.deep_value.ONE` to 1, int8) and heads (float32).
+
+    ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers).
+    """
+
+    architecture: ClassVar[str] = "deep patterns"
+    rows: np.ndarray
+    heads: np.ndarray
+    record: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
+        """Type and shape of every array for a game."""
+        phases, patterns = phases_of(rules.size), patterns_of(rules.size)
+        row = patterns.weights + 2 * COUNTS + EMPTIES
+        return {"rows": (np.int8, (phases, row, WIDTH)), "heads": (np.float32, (phases, HEAD))}
+
+    def expanded(self) -> np.ndarray:
+        """The rows as the search wants them: one for every state of every pattern, then the others."""
+        patterns = patterns_of(self.rules.size)
+        split = patterns.weights
+        return np.concatenate([self.rows[:, :split][:, patterns.tied], self.rows[:, split:]], axis=1)
+
+    def compiled(self) -> CompiledDeepNet:
+        """The network as the search wants it."""
+        return CompiledDeepNet(self.rules, self.expanded(), self.heads)
+
+
+@dataclass(frozen=True)
 class DenseWeights(Weights):
     """A `models.dense_net.DenseNet` in single precision: the names are those of the module's parameters."""
 
@@ -143,7 +174,9 @@ class DenseWeights(Weights):
         return CompiledDenseNet(self.rules, self.first, self.first_bias, self.second, self.second_bias)
 
 
-_ARCHITECTURES: dict[str, type[Weights]] = {kind.architecture: kind for kind in (PatternWeights, DenseWeights)}
+_ARCHITECTURES: dict[str, type[Weights]] = {
+    kind.architecture: kind for kind in (PatternWeights, DeepWeights, DenseWeights)
+}
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -162,7 +195,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def read_weights(path: Path) -> Any:
-    """The network in a file, a `PatternWeights` or `DenseWeights`, checked against the hashes that there are."""
+    """The network in a file, `PatternWeights`, `DeepWeights` or `DenseWeights`, checked against the hashes that there are."""
     header, tensors = read_file(path)
     kind = _ARCHITECTURES.get(header["architecture"])
     if kind is None:

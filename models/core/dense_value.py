@@ -14,6 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from models.core.vectors import REAL, WORD, emit_clipped, emit_total, emit_vector
 from reversi_env.core.bitboard import legal_moves
 from search.core.evaluate import evaluator
 
@@ -32,14 +33,7 @@ DENSE_NET = np.dtype(
     align=True,
 )
 
-WORD, REAL = ir.IntType(64), ir.FloatType()
 SUMS = ir.VectorType(REAL, HIDDEN)
-
-
-def _row(builder: ir.IRBuilder, address: Any, number: Any) -> Any:
-    """Row *number* of the matrix at *address*; rows need not be aligned to their length."""
-    pointer = builder.gep(builder.inttoptr(address, ir.PointerType(SUMS)), [number])
-    return builder.load(pointer, align=4)
 
 
 def _add_rows(builder: ir.IRBuilder, sums: Any, address: Any, board: Any, plane: int) -> None:
@@ -49,29 +43,8 @@ def _add_rows(builder: ir.IRBuilder, sums: Any, address: Any, board: Any, plane:
         bits = builder.load(left)
         sq = builder.cttz(bits, ir.Constant(ir.IntType(1), 1))
         builder.store(builder.and_(bits, builder.sub(bits, WORD(1))), left)
-        row = _row(builder, address, builder.add(sq, WORD(64 * plane)))
+        row = emit_vector(builder, address, builder.add(sq, WORD(64 * plane)), SUMS)
         builder.store(builder.fadd(builder.load(sums), row), sums)
-
-
-def _clipped(builder: ir.IRBuilder, vector: Any) -> Any:
-    """Every number of the vector, but at least 0 and at most 1."""
-    for bound, worse in ((0.0, "<"), (1.0, ">")):
-        bounds = ir.Constant(SUMS, [bound] * HIDDEN)
-        vector = builder.select(builder.fcmp_ordered(worse, vector, bounds), bounds, vector)
-    return vector
-
-
-def _total(builder: ir.IRBuilder, vector: Any) -> Any:
-    """Sum of the vector's numbers, halves added to halves."""
-    width = HIDDEN
-    while width > 1:
-        width //= 2
-        parts = []
-        for start in (0, width):
-            chosen = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(start, start + width)))
-            parts.append(builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), chosen))
-        vector = builder.fadd(*parts)
-    return builder.extract_element(vector, ir.IntType(32)(0))
 
 
 @intrinsic
@@ -80,11 +53,11 @@ def dense_sum(typing_context: Any, weights: Any, own: Any, opp: Any, own_moves: 
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         address, *boards = args
-        sums = cgutils.alloca_once_value(builder, _row(builder, address, WORD(INPUTS)))
+        sums = cgutils.alloca_once_value(builder, emit_vector(builder, address, WORD(INPUTS), SUMS))
         for plane, board in enumerate(boards):
             _add_rows(builder, sums, address, board, plane)
-        hidden = _clipped(builder, builder.load(sums))
-        total = _total(builder, builder.fmul(hidden, _row(builder, address, WORD(INPUTS + 1))))
+        hidden = emit_clipped(builder, builder.load(sums))
+        total = emit_total(builder, builder.fmul(hidden, emit_vector(builder, address, WORD(INPUTS + 1), SUMS)))
         bias = builder.gep(builder.inttoptr(address, ir.PointerType(REAL)), [WORD((INPUTS + 2) * HIDDEN)])
         return builder.fadd(total, builder.load(bias))
 

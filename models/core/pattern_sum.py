@@ -11,6 +11,7 @@ gathered at once. A row is gathered already.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,11 @@ def emit_packed_bits(builder: ir.IRBuilder, board: Any, mask: int, pext: bool) -
     return board
 
 
-class _Summing:
-    """Writes the code of one `pattern_sum`."""
+class PatternStates:
+    """Writes the code that finds the states of all instances of a position."""
 
-    def __init__(self, context: Any, builder: ir.IRBuilder, size: int, weights: Any) -> None:
-        self.context, self.builder, self.weights = context, builder, weights
+    def __init__(self, context: Any, builder: ir.IRBuilder, size: int) -> None:
+        self.context, self.builder = context, builder
         self.patterns, self.pext = patterns_of(size), has_pext(context)
         self.first_row = 8 * ((8 - size) // 2)  # lowest square of the board's first row, column left out
         number = ir.IntType(16)
@@ -93,16 +94,13 @@ class _Summing:
         signature = types.uint64(types.uint64)
         return lambda board: self.context.compile_internal(self.builder, function.py_func, signature, (board,))
 
-    def total(self, own: Any, opp: Any) -> Any:
-        """Sum of the weights of all instances."""
+    def indices(self, own: Any, opp: Any) -> Iterator[Any]:
+        """For every instance the number of its state among the states of all patterns."""
         images = list(zip(self.images(own), self.images(opp), strict=True))
         pairs = [self._first_rows(*image) for image in images]
-        total = WORD(0)
         for pattern, symmetry in self.patterns.instances:
             state = self._state(*images[symmetry], pairs[symmetry], self.patterns.patterns[pattern].mask)
-            index = self.builder.add(state, WORD(int(self.patterns.offsets[pattern])))
-            total = self.builder.add(total, emit_load(self.builder, self.weights, index))
-        return total
+            yield self.builder.add(state, WORD(int(self.patterns.offsets[pattern])))
 
     def _first_rows(self, own: Any, opp: Any) -> Any:
         """The first four rows of both boards in one word, the own ones below."""
@@ -139,7 +137,11 @@ def pattern_sum(typing_context: Any, size: Any, own: Any, opp: Any, weights: Any
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        return _Summing(context, builder, size.literal_value, args[3]).total(args[1], args[2])
+        _, own, opp, weights = args
+        total = WORD(0)
+        for index in PatternStates(context, builder, size.literal_value).indices(own, opp):
+            total = builder.add(total, emit_load(builder, weights, index))
+        return total
 
     return types.int64(size, types.uint64, types.uint64, types.int64), codegen
 

@@ -13,6 +13,7 @@ from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_sum import TERNARY, emit_packed_bits, has_pext, packing_steps
 from models.core.pattern_value import COUNTS, UNITS
 from models.core.patterns import patterns_of
+from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
 from models.files import PatternWeights
 from models.pattern_net import PatternNet
@@ -166,6 +167,55 @@ def test_the_sum_is_the_same_on_a_cpu_that_gathers_bits_in_steps(size, monkeypat
 def test_bits_as_digits_of_base_3():
     assert TERNARY[0b101] == 10
     assert TERNARY.size == 1 << max(len(p.squares) for size in SIZES for p in patterns_of(size).patterns)
+
+
+# --- the deep network ------------------------------------------------------------------------------
+
+
+def deep_weights(size, seed=0):
+    """A deep network with weights large enough that sums are cut off on both sides, already rounded."""
+    net, generator = DeepPatternNet(size, seed), torch.Generator().manual_seed(seed + 1)
+    with torch.no_grad():
+        net.table.weight.copy_(torch.randn(net.table.weight.shape, generator=generator) * 0.15)
+        net.heads.copy_(torch.randn(net.heads.shape, generator=generator) * 0.7)
+    return net.weights(Rules(size))
+
+
+@every_size
+def test_the_deep_network_is_the_same_in_torch_and_in_the_search(size):
+    """Once its rows are rounded, only sums of float32 in another order are left to differ."""
+    stored, (own, opp) = deep_weights(size), some_boards(size)
+    net = DeepPatternNet(size)
+    net.load_weights(stored)
+    with torch.no_grad():
+        expected = net(board_tensor(own), board_tensor(opp)).numpy()
+        sums = net.table(net.features(board_tensor(own), board_tensor(opp))[0])
+    assert (sums > 1).any()
+    assert (sums < -1).any()
+    limit = size * size - 0.5
+    found = values(stored, own, opp)
+    assert np.abs(found - np.clip(expected, -limit, limit)).max() <= ROUNDING
+    assert np.unique(found).size > found.size / 2
+
+
+@every_size
+def test_the_deep_network_in_plain_python(size):
+    stored, (own, opp) = deep_weights(size, seed=3), some_boards(size, 30)
+    expected = [twins.deep_value(stored, a, b) for a, b in zip(own, opp, strict=True)]
+    assert values(stored, own, opp).tolist() == pytest.approx(expected, abs=ROUNDING)
+
+
+def test_the_deep_network_has_the_same_value_under_all_symmetries():
+    stored, (own, opp) = deep_weights(6, seed=1), some_boards(6, 60)
+    expected = values(stored, own, opp)
+    for image in images(own, opp, stored.rules):
+        assert np.array_equal(values(stored, *image), expected)
+
+
+def test_rounding_the_deep_network_keeps_what_fits():
+    net = DeepPatternNet(4)
+    net.rows()[0, 0, :4] = torch.tensor([5.0, -5.0, 0.5, 0.6 / 128])
+    assert net.weights(Rules(4)).rows[0, 0, :4].tolist() == [127, -127, 64, 1]
 
 
 # --- the dense network ----------------------------------------------------------------------------

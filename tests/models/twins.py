@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from models.core import deep_value as deep
 from models.core.pattern_value import COUNTS, UNITS
 from models.core.patterns import EMPTIES_A_PHASE, patterns_of
 from models.files import PatternWeights
@@ -51,6 +52,32 @@ def pattern_value(weights, own, opp):
     total += int(row[patterns.weights + moves[0]]) + int(row[patterns.weights + COUNTS + moves[1]])
     limit = rules.square_count - 0.5
     return min(max(total / UNITS, -limit), limit)
+
+
+def deep_value(weights, own, opp):
+    """The deep network's value in discs, in plain Python."""
+    rules, own, opp = weights.rules, int(own), int(opp)
+    patterns, position = patterns_of(rules.size), Position(rules, own, opp)
+    empties = rules.square_count - (own | opp).bit_count()
+    phase = min(empties // deep.EMPTIES_A_PHASE[rules.size], len(weights.heads) - 1)
+    numbers = []
+    for number, symmetry in patterns.instances:
+        digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))
+        state = sum(digit * 3**place for place, digit in enumerate(digits))
+        numbers.append(patterns.tied[patterns.offsets[number] + state])
+    moves = [len(moves_of(side)) for side in (position, Position(rules, opp, own))]
+    numbers += [patterns.weights + moves[0], patterns.weights + COUNTS + moves[1]]
+    numbers.append(patterns.weights + 2 * COUNTS + empties)
+    rows, head = weights.rows[phase], weights.heads[phase].tolist()
+    sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(8)]
+    inputs = [min(max(x, 0.0), 1.0) for x in sums] + [min(max(-x, 0.0), 1.0) for x in sums]
+    straight, first, bias, second = head[:8], head[8:264], head[264:280], head[280:296]
+    value = head[296] + sum(x * w for x, w in zip(sums, straight, strict=True))
+    for unit in range(16):
+        total = bias[unit] + sum(x * first[16 * k + unit] for k, x in enumerate(inputs))
+        value += max(total, 0.0) * second[unit]
+    limit = rules.square_count - 0.5
+    return min(max(value, -limit), limit)
 
 
 def moves_of(position):

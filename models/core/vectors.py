@@ -1,0 +1,49 @@
+"""LLVM code for short vectors of numbers that stay in registers: what the networks' forward passes are written in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+WORD, REAL = ir.IntType(64), ir.FloatType()
+
+
+def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.VectorType) -> Any:
+    """Vector *number* of an array of vectors at *address*; they need not be aligned to their length."""
+    pointer = builder.gep(builder.inttoptr(address, ir.PointerType(kind)), [number])
+    return builder.load(pointer, align=1 if isinstance(kind.element, ir.IntType) else 4)
+
+
+def emit_clipped(builder: ir.IRBuilder, vector: Any) -> Any:
+    """Every number of the vector, but at least 0 and at most 1."""
+    return emit_at_most(builder, emit_at_least(builder, vector, 0.0), 1.0)
+
+
+def emit_at_least(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
+    """Every number of the vector, but at least *bound*."""
+    bounds = ir.Constant(vector.type, [bound] * vector.type.count)
+    return builder.select(builder.fcmp_ordered("<", vector, bounds), bounds, vector)
+
+
+def emit_at_most(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
+    """Every number of the vector, but at most *bound*."""
+    bounds = ir.Constant(vector.type, [bound] * vector.type.count)
+    return builder.select(builder.fcmp_ordered(">", vector, bounds), bounds, vector)
+
+
+def emit_total(builder: ir.IRBuilder, vector: Any) -> Any:
+    """Sum of the vector's numbers, halves added to halves."""
+    width = vector.type.count
+    while width > 1:
+        width //= 2
+        parts = [emit_chosen(builder, vector, range(start, start + width)) for start in (0, width)]
+        vector = builder.fadd(*parts)
+    return builder.extract_element(vector, ir.IntType(32)(0))
+
+
+def emit_chosen(builder: ir.IRBuilder, vector: Any, places: Any) -> Any:
+    """The vector of the numbers at *places*, which are known when the code is made and may repeat."""
+    chosen = list(places)
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), chosen)
+    return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)

@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import models.network  # noqa: F401 - registers the evaluator `network`
-from models.compiled import quantised
-from models.core.pattern_value import UNITS
-from models.files import PatternWeights, read_weights, write_atomically
+from models.files import read_weights, write_atomically
+from models.networks import NETWORKS, network_of
+from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
-from models.patterns import EMPTIES_A_PHASE
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
@@ -34,6 +34,7 @@ from train.errors import TrainError
 from train.fit import Epoch, FitReport, fit
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
+from train.labels.players import player_of, weights_sha256
 from train.labels.sampling import sample_block
 from train.stages import Stage, stages_of
 
@@ -41,6 +42,8 @@ from train.stages import Stage, stages_of
 FIRST_PLAYER = "six-factor"
 #: Phases this many empties below a stage take part in its fit.
 OVERLAP = 4
+#: Positions of the player's games.
+GAMES_FILE = "games.npz"
 #: Where a folder keeps the options of its run.
 RUN = "run.json"
 LOG = "log.csv"
@@ -56,6 +59,11 @@ class BootstrapOptions:
     * ``scale``: multiplies the numbers of positions of all stages. 1 is meant for a GPU and many cores; on two cores
       0.004 takes 17 s on 6x6.
     * ``seed``: of the games and of the fits.
+    * ``network``: ``linear`` or ``deep`` (`models.networks`).
+    * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages then take their
+      positions from the same games, which is much faster. Without one, games are played by a heuristic at first, and then by the
+      network as far as it is.
+    * ``exact``: empty squares up to which positions are solved, by default as many as a GPU can.
     * ``stages``: other stages than those of the size.
     """
 
@@ -63,6 +71,9 @@ class BootstrapOptions:
     variant: Variant = "normal"
     scale: float = 1.0
     seed: int = 0
+    network: str = "linear"
+    player: str | None = None
+    exact: int | None = None
     stages: tuple[Stage, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -71,8 +82,14 @@ class BootstrapOptions:
             raise TrainError(f"scale={shown(self.scale)}: expected a number from 0.000001 to 1000")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
             raise TrainError(f"seed={shown(self.seed)}: expected a whole number from 0 to {(1 << 32) - 1}")
+        if self.network not in NETWORKS:
+            raise TrainError(f"network={shown(self.network)}: expected one of {', '.join(NETWORKS)}")
+        if self.player is not None:
+            player_of(self.player)
+        if self.exact is not None and self.exact not in range(8, 21):
+            raise TrainError(f"exact={shown(self.exact)}: expected a whole number from 8 to 20")
         if self.stages is None:
-            object.__setattr__(self, "stages", stages_of(self.size, self.scale))
+            object.__setattr__(self, "stages", stages_of(self.size, self.scale, self.network, self.exact))
         if not self.stages:
             raise TrainError("no stages: expected one or more")
 
@@ -117,7 +134,7 @@ class Bootstrap:
         self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
         self.stages, self.seed = options.all_stages, options.seed
         self.device, self.threads, self.progress = device, threads, progress
-        self.net = PatternNet(options.size)
+        self.net: PatternFeatures = NETWORKS[options.network](options.size)
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
 
@@ -174,9 +191,18 @@ class Bootstrap:
         path = self._labels_path(number)
         if path.exists():
             return self._read_labels(number)
+        options = self._label_options(number, stage)
+        own, opp = self._positions(number, stage, options)
+        tell = self._teller(number, stage, "labelling", stage.count)
+        labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
+        content = io.BytesIO()
+        np.savez(content, **{name: getattr(labels, name) for name in COLUMNS})
+        write_atomically(path, content.getvalue())
+        return labels
+
+    def _label_options(self, number: int, stage: Stage) -> LabelOptions:
         previous = self._weights_path(number - 1)
-        network = f"network:weights={previous}" if number else FIRST_PLAYER
-        options = LabelOptions(
+        return LabelOptions(
             size=self.rules.size,
             variant=self.rules.variant,
             count=stage.count,
@@ -185,17 +211,39 @@ class Bootstrap:
             shard_rows=stage.count,
             block_rows=stage.count,
             labeller="exact" if not stage.depth else f"network:depth={stage.depth},weights={previous}",
-            player=network,
+            player=self.options.player or (f"network:weights={previous}" if number else FIRST_PLAYER),
             **stage.games,
         )
-        tell = self._teller(number, stage, "sampling", stage.count)
-        own, opp = sample_block(options, 0, threads=self.threads, progress=tell)
-        tell = self._teller(number, stage, "labelling", stage.count)
-        labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
-        content = io.BytesIO()
-        np.savez(content, **{name: getattr(labels, name) for name in COLUMNS})
-        write_atomically(path, content.getvalue())
-        return labels
+
+    def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
+        """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
+        if self.options.player is None:
+            tell = self._teller(number, stage, "sampling", stage.count)
+            return sample_block(options, 0, threads=self.threads, progress=tell)
+        used = [sum(_each(earlier, empties) for earlier in self.stages[:number]) for empties in range(stage.high + 1)]
+        own, opp = self._games(number, stage, options)
+        empties = self.rules.square_count - np.bitwise_count(own | opp)
+        rows = [
+            np.flatnonzero(empties == e)[used[e] : used[e] + _each(stage, e)] for e in range(stage.low, stage.high + 1)
+        ]
+        chosen = np.concatenate(rows)
+        return own[chosen], opp[chosen]
+
+    def _games(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of all games, played once and kept."""
+        path = self.folder / GAMES_FILE
+        if not path.exists():
+            low, high = min(s.low for s in self.stages), max(s.high for s in self.stages)
+            most = max(sum(_each(s, empties) for s in self.stages) for empties in range(low, high + 1))
+            count = most * (high - low + 1)
+            whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
+            tell = self._teller(number, stage, "sampling", count)
+            own, opp = sample_block(whole, 0, threads=self.threads, progress=tell)
+            content = io.BytesIO()
+            np.savez(content, own=own, opp=opp)
+            write_atomically(path, content.getvalue())
+        with np.load(path) as saved:
+            return saved["own"], saved["opp"]
 
     def _read_labels(self, number: int) -> Labels:
         with np.load(self._labels_path(number)) as saved:
@@ -214,7 +262,8 @@ class Bootstrap:
             return self._fit_to(number, stage, Labels.concatenate([*parts, labels]), epoch_done)
         if number:
             near = [self._read_labels(earlier) for earlier in range(number)]
-            labels = Labels.concatenate([_above(part, stage.low - OVERLAP) for part in near] + [labels])
+            lowest = stage.low // self.net.span * self.net.span - OVERLAP
+            labels = Labels.concatenate([_above(part, lowest) for part in near] + [labels])
         return self._fit_phases(number, stage, labels, epoch_done)
 
     def _fit_to(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
@@ -228,20 +277,23 @@ class Bootstrap:
 
     def _fit_phases(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
         """Fit the phases from the stage's lowest on; those below stay as they are, those above follow the highest fitted."""
-        weights = self.net.phase_weights()
-        span = EMPTIES_A_PHASE[self.rules.size]
-        first, last = max(0, stage.low - OVERLAP // 2) // span, stage.high // span
-        before, constants_before = weights[:first].clone(), self.net.constant.weight.data[: stage.low].clone()
+        span = self.net.span
+        first, last = stage.low // span, stage.high // span
+        before = [part[:first].clone() for part in self.net.by_phase()]
+        constants_before = self._constants()[: first * span].clone()
         report = self._fit_to(number, stage, labels, epoch_done)
-        weights = self.net.phase_weights()
-        weights[:first] = before.to(weights.device)
-        if stage.low > 1:
-            self.net.constant.weight.data[: stage.low] = constants_before.to(weights.device)
-        weights[last + 1 :] = weights[last]
-        constants = self.net.constant.weight.data
+        for part, kept in zip(self.net.by_phase(), before, strict=True):
+            part[:first] = kept.to(part.device)
+            part[last + 1 :] = part[last]
+        constants = self._constants()
+        constants[: first * span] = constants_before.to(constants.device)
         for empties in range(stage.high + 1, len(constants)):
             constants[empties] = constants[empties - 2]  # of the same parity
         return report
+
+    def _constants(self) -> Tensor:
+        """What a linear network adds for each number of empty squares; a deep one has rows for that."""
+        return self.net.constant.weight.data if isinstance(self.net, PatternNet) else torch.zeros(0)
 
     def _save(self, number: int, figures: dict[str, Any]) -> None:
         earlier = read_weights(self._weights_path(number - 1)).record["figures"] if number else []
@@ -252,9 +304,9 @@ class Bootstrap:
             "device": self.device,
             "figures": [*earlier, figures],
         }
-        weights = quantised(net.phase_weights().numpy())
-        saved = PatternWeights(self.rules, weights, quantised(net.constants()), record)
-        write_atomically(self._weights_path(number), saved.to_bytes())
+        if self.options.player:  # a name such as network may mean other weights one day
+            record["player_sha256"] = weights_sha256(self.options.player, self.rules)
+        write_atomically(self._weights_path(number), net.weights(self.rules, record).to_bytes())
 
     def _write_log(self) -> None:
         """The figures of all finished stages, a line each."""
@@ -281,12 +333,11 @@ class Bootstrap:
         return lambda done: self.progress(Progress(number, len(self.stages), stage.name, doing, done, total))
 
 
-def network_of(saved: PatternWeights) -> PatternNet:
-    """The torch module with the weights of a file."""
-    net = PatternNet(saved.rules.size)
-    net.phase_weights()[:] = torch.from_numpy(saved.weights.astype(np.float32) / UNITS)
-    net.constant.weight.data[:, 0] = torch.from_numpy(saved.constants.astype(np.float32) / UNITS)
-    return net
+def _each(stage: Stage, empties: int) -> int:
+    """Positions with so many empties that a stage labels."""
+    if not stage.low <= empties <= stage.high:
+        return 0
+    return stage.count // (stage.high - stage.low + 1)
 
 
 def _above(labels: Labels, empties: int) -> Labels:

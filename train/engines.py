@@ -20,8 +20,9 @@ import torch
 from torch import Tensor
 
 from models.boards import board_tensor
+from models.deep_net import LARGEST, DeepPatternNet
+from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
-from models.patterns import EMPTIES_A_PHASE
 from train.core import fitting
 from train.fit_options import FitOptions
 from train.trees import Trees
@@ -56,7 +57,7 @@ class Engine(Protocol):
         """The network's weights, to be kept."""
         ...
 
-    def write_to(self, net: PatternNet, weights: State) -> None:
+    def write_to(self, net: Any, weights: State) -> None:
         """Put weights that were kept into the network."""
         ...
 
@@ -69,10 +70,10 @@ class Engine(Protocol):
         ...
 
 
-def prepared(net: PatternNet, trees: Trees, node_weights: np.ndarray, device: torch.device) -> Data:
+def prepared(net: PatternFeatures, trees: Trees, node_weights: np.ndarray, device: torch.device) -> Data:
     """Trees with their features, computed on the device."""
     own, opp = board_tensor(trees.own), board_tensor(trees.opp)
-    features = np.empty((trees.nodes, len(net.patterns.instances) + 2), np.int32)
+    features = np.empty((trees.nodes, net.feature_count), np.int32)
     with torch.no_grad():
         for start in range(0, trees.nodes, CHUNK):
             rows = slice(start, start + CHUNK)
@@ -118,7 +119,7 @@ class CpuEngine:
         self, net: PatternNet, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         self.options, self.steps = options, steps_of(options, len(training.first) - 1)
-        self.kept = _reached(net, [training, validation])
+        self.kept = rows_reached(net, [training, validation])
         self.place = np.zeros(net.row, np.int32)
         self.place[self.kept] = np.arange(len(self.kept))
         self.training, self.validation = self._compact(training), self._compact(validation)
@@ -192,8 +193,8 @@ class CpuEngine:
 
     def _record(self, net: PatternNet, parts: list[Data]) -> np.ndarray:
         record = np.zeros(1, fitting.NET)
-        lowest, highest = _phases_reached(net, parts, self.options.blur)
-        record["span"], record["row"] = EMPTIES_A_PHASE[net.size], len(self.kept)
+        lowest, highest = phases_reached(net, parts, self.options.blur)
+        record["span"], record["row"] = net.span, len(self.kept)
         record["lowest"], record["highest"] = lowest, highest
         record["most_nodes"] = int(np.diff(self.training.first).max())
         record["bend"], record["consistency"] = self.options.bend, _consistency(self.options)
@@ -204,7 +205,7 @@ def _consistency(options: FitOptions) -> float:
     return options.consistency if options.loss == "structural" else 0.0
 
 
-def _reached(net: PatternNet, parts: list[Data]) -> np.ndarray:
+def rows_reached(net: PatternFeatures, parts: list[Data]) -> np.ndarray:
     """The features that occur, as numbers within a phase."""
     occurs = np.zeros(net.row, np.bool_)
     for part in parts:
@@ -212,9 +213,9 @@ def _reached(net: PatternNet, parts: list[Data]) -> np.ndarray:
     return np.flatnonzero(occurs)
 
 
-def _phases_reached(net: PatternNet, parts: list[Data], blur: float) -> tuple[int, int]:
+def phases_reached(net: PatternFeatures, parts: list[Data], blur: float) -> tuple[int, int]:
     """Lowest and highest phase that a position can count for."""
-    span, last = EMPTIES_A_PHASE[net.size], net.patterns.phases - 1
+    span, last = net.span, net.phases - 1
     empties = np.concatenate([part.nodes["empties"] for part in parts])
     fewest, most = int(empties.min()), int(empties.max())
     return max(0, int(fewest - blur) // span), min(last, int(most + blur) // span)
@@ -223,12 +224,12 @@ def _phases_reached(net: PatternNet, parts: list[Data], blur: float) -> tuple[in
 class TorchEngine:
     """The same with torch, for GPUs; the data stay on the device."""
 
-    def __init__(self, net: PatternNet, training: Data, validation: Data, options: FitOptions) -> None:
-        self.net, self.options, self.device = net, options, net.table.weight.device
+    def __init__(self, net: PatternFeatures, training: Data, validation: Data, options: FitOptions) -> None:
+        self.net, self.options, self.device = net, options, net.offsets.device
         self.steps = steps_of(options, len(training.first) - 1)
         self.training, self.validation = self._moved(training), self._moved(validation)
         fused = self.device.type == "cuda"
-        self.optimiser = torch.optim.AdamW(net.parameters(), lr=options.rate, weight_decay=options.decay, fused=fused)
+        self.optimiser = torch.optim.AdamW(self._groups(), lr=options.rate, weight_decay=options.decay, fused=fused)
 
     def epoch(self, number: int) -> float:
         """Go through the training data once."""
@@ -239,10 +240,20 @@ class TorchEngine:
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             step = (number - 1) * self.steps + k
-            self.optimiser.param_groups[0]["lr"] = self.options.rate_at(step, self.options.epochs * self.steps)
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.options.rate_at(step, self.options.epochs * self.steps)
             self.optimiser.step()
+            if isinstance(self.net, DeepPatternNet):
+                self.net.table.weight.data.clamp_(-LARGEST, LARGEST)  # what eight bits hold
             total += errors.sum()
         return float(total / count)
+
+    def _groups(self) -> list[dict[str, Any]]:
+        """The parameters; the heads of a deep network have no decay."""
+        parameters = dict(self.net.named_parameters())
+        heads = [parameters.pop("heads")] if "heads" in parameters else []
+        groups: list[dict[str, Any]] = [{"params": list(parameters.values())}]
+        return groups + [{"params": heads, "weight_decay": 0.0}] * bool(heads)
 
     def validation_values(self) -> np.ndarray:
         """The network's values of the roots of the validation data."""
@@ -250,14 +261,15 @@ class TorchEngine:
         with torch.no_grad():
             for roots in data["first"][:-1].split(CHUNK):
                 empties = data["empties"][roots]
-                found.append(self.net.value(data["features"][roots].long(), empties, self._phases(empties.float())))
+                phases = self.net.phases_at(empties)
+                found.append(self.net.value(data["features"][roots].long(), empties, phases))
         return torch.cat(found).cpu().numpy()
 
     def weights(self) -> State:
         """All weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
-    def write_to(self, net: PatternNet, weights: State) -> None:
+    def write_to(self, net: PatternFeatures, weights: State) -> None:
         """Put weights that were kept into the network."""
         net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
@@ -291,7 +303,7 @@ class TorchEngine:
         nodes = torch.arange(len(moved), device=self.device) + moved
         shifts = torch.repeat_interleave(draw.shifts, sizes)
         empties, scores = data["empties"][nodes], data["score"][nodes]
-        values = self.net.value(data["features"][nodes].long(), empties, self._phases(empties + shifts))
+        values = self.net.value(data["features"][nodes].long(), empties, self.net.phases_at(empties + shifts))
         finished = data["finished"][nodes]
         values = torch.where(finished, scores, values)
         errors = values - scores
@@ -307,10 +319,6 @@ class TorchEngine:
         best = torch.full_like(values, -torch.inf).scatter_reduce(0, above, -values[is_child], "amax")
         inner = torch.isfinite(best)
         return _huber(values[inner] - best[inner], self.options.bend).sum()
-
-    def _phases(self, empties: Tensor) -> Tensor:
-        last = self.net.patterns.phases - 1
-        return torch.floor(empties / EMPTIES_A_PHASE[self.net.size]).long().clamp(0, last)
 
     def _moved(self, data: Data) -> dict[str, Tensor]:
         fields: dict[str, Any] = {name: data.nodes[name] for name in ("parent", "score", "weight", "finished")}

@@ -1,4 +1,4 @@
-"""Fitting a `PatternNet` to labels.
+"""Fitting a network over patterns to labels.
 
 The features of all positions are computed once, so that an epoch is nothing but table look-ups. Positions whose canonical hash
 falls into a fixed share are held out: mirror images never come to lie on both sides. With a checkpoint, a fit that was
@@ -19,10 +19,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from models.deep_net import DeepPatternNet
 from models.files import read_header, write_atomically
+from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
 from reversi_env import batch
-from train.engines import CpuEngine, Engine, State, TorchEngine, node_weights_of, prepared
+from train.deep_engine import DeepCpuEngine
+from train.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
 from train.errors import TrainError
 from train.fit_options import FitOptions, preset
 from train.labels import Labels
@@ -66,7 +69,7 @@ def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
 
 
 def fit(
-    net: PatternNet,
+    net: PatternFeatures,
     labels: Labels | Trees,
     options: FitOptions | None = None,
     *,
@@ -113,7 +116,7 @@ class _Fit:
     """One fit: the engine, the best weights so far, and the epochs that led there."""
 
     def __init__(
-        self, net: PatternNet, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
+        self, net: PatternFeatures, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
     ) -> None:
         self.net, self.options = net.to(device), options
         hidden = held_out_rows(trees.own, trees.opp, options.held_out)
@@ -131,9 +134,7 @@ class _Fit:
             prepared(net, training, weights[~nodes_of_tree], device),
             prepared(net, self.validation, np.zeros(self.validation.nodes), device),
         )
-        self.engine: Engine = (
-            CpuEngine(net, *data, options, threads) if device.type == "cpu" else TorchEngine(net, *data, options)
-        )
+        self.engine = _engine(net, data, options, device, threads)
         self.epochs: list[Epoch] = []
         self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
@@ -170,7 +171,17 @@ class _Fit:
         return {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
 
 
-def _fingerprint(net: PatternNet, trees: Trees, options: FitOptions, device: str) -> str:
+def _engine(
+    net: PatternFeatures, data: tuple[Data, Data], options: FitOptions, device: torch.device, threads: int | None
+) -> Engine:
+    if device.type == "cpu" and isinstance(net, PatternNet):
+        return CpuEngine(net, *data, options, threads)
+    if device.type == "cpu" and isinstance(net, DeepPatternNet):
+        return DeepCpuEngine(net, *data, options, threads)
+    return TorchEngine(net, *data, options)
+
+
+def _fingerprint(net: PatternFeatures, trees: Trees, options: FitOptions, device: str) -> str:
     """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
     digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
     for array in (

@@ -8,15 +8,14 @@ import io
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from models.compiled import quantised
-from models.files import PatternWeights, read_weights, write_atomically
-from models.pattern_net import PatternNet
+from models.files import read_weights, write_atomically
+from models.networks import NETWORKS
 from reversi_env import Rules, __version__
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
@@ -45,6 +44,7 @@ def train_on_labels(
     out: Path,
     options: FitOptions,
     *,
+    network: str = "linear",
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
@@ -61,11 +61,12 @@ def train_on_labels(
         data: Labels | Trees = labels
         if options.loss == "structural":
             data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
-        net, epochs = PatternNet(labels.rules.size), _Log(out / LOG, progress)
+        net, epochs = NETWORKS[network](labels.rules.size), _Log(out / LOG, progress)
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
         report = fit(net, data, options, **how, progress=epochs.add)
         record = {
             "training": "labels",
+            "network": network,
             "options": options.as_dict(),
             "device": device,
             "data": _summary(Path(folder), labels),
@@ -76,9 +77,7 @@ def train_on_labels(
             "error_by_empties": report.error_by_empties,
             **provenance(command),
         }
-        net = net.cpu()
-        weights = quantised(net.phase_weights().numpy())
-        path = PatternWeights(labels.rules, weights, quantised(net.constants()), record).save_in(out)
+        path = net.cpu().weights(labels.rules, record).save_in(out)
         _write_plot(out, f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}", report.error_by_empties)
     return Trained(
         labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)
@@ -98,9 +97,7 @@ def train_from_nothing(
     with only_writer(out):
         run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
         last = read_weights(run.run())
-        path = PatternWeights(last.rules, last.weights, last.constants, {**last.record, **provenance(command)}).save_in(
-            out
-        )
+        path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
         figures = run.figures()
         # every number of empties by the last stage that was measured at it
         errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}

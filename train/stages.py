@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from train.fit_options import FitOptions
+from train.fit_options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
 #: will be asked about; the others are what a search meets on the way.
@@ -37,15 +38,24 @@ class Stage:
         return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
 
 
-def stages_of(size: int, scale: float = 1.0) -> tuple[Stage, ...]:
-    """The stages for a board; *scale* multiplies the numbers of positions."""
+#: Empty squares up to which positions are solved, and the most that are learnt from, by board size. A GPU solves so much.
+EXACT, LAST = {8: 14, 6: 13}, {8: 50, 6: 25}
+
+
+def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int | None = None) -> tuple[Stage, ...]:
+    """The stages for a board and a kind of network.
+
+    *scale* multiplies the numbers of positions; up to *exact* empties they are solved, by default as far as a GPU can.
+    """
 
     def stage(low: int, high: int, thousands: float, depth: int = 0, **more: Any) -> Stage:
         return Stage(low, high, max(100 * (high - low + 1), int(1000 * scale * thousands)), depth, **more)
 
     if size == 4:  # no more than a few hundred positions with 5 empties exist, and hardly any with more
-        return (Stage(1, 5, 1500, games=dict(GAMES_4X4)),)
-    exact, last = (14, 50) if size == 8 else (13, 25)
+        return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
+    exact, last = exact or EXACT[size], LAST[size]
+    if network == "deep":
+        return _deep_stages(stage, exact, last - 4)
     few, joint = FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
     backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
     return (
@@ -53,4 +63,14 @@ def stages_of(size: int, scale: float = 1.0) -> tuple[Stage, ...]:
         stage(8, exact, 5600),
         *backwards,
         stage(exact + 1, last, 360, 6, joint=True, fit=joint),
+    )
+
+
+def _deep_stages(stage: Callable[..., Stage], exact: int, last: int) -> tuple[Stage, ...]:
+    """A deep network learns from as many positions as it can get: millions at every number of empties."""
+    whole, few = preset(8, network="deep"), preset(8, network="deep", epochs=6)
+    return (
+        stage(1, exact - 5, 3000, fit=whole),
+        stage(exact - 4, exact, 10_000, fit=whole),
+        *(stage(low, low + 3, 6000, 4, fit=few) for low in range(exact + 1, last, 4)),
     )

@@ -30,6 +30,13 @@ def train(
     ] = False,
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
     variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
+    network: Annotated[
+        str | None, typer.Option("--network", help="linear: a number a pattern; deep: a vector each, and a head.")
+    ] = None,
+    player: Annotated[
+        str | None, typer.Option("--player", help="Evaluator that plays the bootstrap's games, as network.")
+    ] = None,
+    exact: Annotated[int | None, typer.Option("--exact", help="Empties that the bootstrap solves; GPU: 14.")] = None,
     scale: Annotated[float | None, typer.Option("--scale", help="Share of the bootstrap's positions.")] = None,
     epochs: Annotated[int | None, typer.Option("--epochs", "-e", help="Times every position is seen.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="Positions a step.")] = None,
@@ -59,6 +66,7 @@ def train(
     folder has the weights, log.csv and error-by-empties.svg, errors in discs
     on positions that were held out.
     """
+    from models.networks import checked_network
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError
 
@@ -74,17 +82,24 @@ def train(
     }
     how_to_fit |= {"patience": patience, "loss": loss, "plies": plies}
     of_labels = {name: value for name, value in how_to_fit.items() if value is not None}
-    game = {"size": size, "variant": variant.value if variant else None, "scale": scale}
+    game = {
+        "size": size,
+        "variant": variant.value if variant else None,
+        "scale": scale,
+        "player": player,
+        "exact": exact,
+    }
     of_bootstrap = {name: value for name, value in game.items() if value is not None}
     _check_kind(labels, bootstrap, of_labels, of_bootstrap)
+    kind = {"network": checked_network(network)} if network is not None else {}
     how: dict[str, Any] = {"command": shlex.join(["reversi", *sys.argv[1:]]), "device": device, "threads": threads}
     began = perf_counter()
     try:
         with _meters() as meter:
             if bootstrap:
-                trained = _from_nothing(Path(out), {**of_bootstrap, "seed": seed}, how, meter)
+                trained = _from_nothing(Path(out), {**of_bootstrap, **kind, "seed": seed}, how, meter)
             else:
-                trained = _on_labels(str(labels), Path(out), {**of_labels, "seed": seed}, how, meter)
+                trained = _on_labels(str(labels), Path(out), {**of_labels, **kind, "seed": seed}, how, meter)
     except KeyboardInterrupt:
         print("stopped; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -116,12 +131,15 @@ def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, A
     from train.runs import train_on_labels
 
     manifest = read_manifest(Path(labels)).options
+    network = changes.get("network", "linear")
     options = preset(manifest.size, manifest.variant, **changes)
 
     def solving(done: int, total: int) -> None:
         meter("solving successors", done, total, "")
 
-    return train_on_labels(labels, out, options, **how, solving=solving, progress=_epoch_meter(meter, options))
+    return train_on_labels(
+        labels, out, options, network=network, **how, solving=solving, progress=_epoch_meter(meter, options)
+    )
 
 
 def _epoch_meter(meter: Meter, options: FitOptions) -> Callable[[Epoch], None]:

@@ -10,11 +10,12 @@ import torch
 
 from models.boards import board_tensor
 from models.files import read_weights
+from models.networks import network_of
 from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
 from tests.train.kills import run_with_kills
-from train.bootstrap import Bootstrap, BootstrapOptions, network_of
+from train.bootstrap import Bootstrap, BootstrapOptions
 from train.fit import FitOptions
 from train.runs import train_from_nothing
 from train.stages import Stage, stages_of

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -16,8 +15,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Mount, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from play.server import openapi
@@ -25,9 +23,9 @@ from play.server.endpoints import ENDPOINTS, Endpoint, JsonResponse, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
+from play.server.page import Page
 from play.server.sockets import GameSocket
 
-WEB = Path(__file__).resolve().parent.parent / "web"
 #: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -100,7 +98,7 @@ def make_app(options: ServerOptions) -> Starlette:
             watching.cancel()
             await hall.close()
 
-    description = encode(openapi.document())
+    description, page = encode(openapi.document()), Page()
 
     async def describe(request: Request) -> Response:
         return JsonResponse(description)
@@ -112,7 +110,8 @@ def make_app(options: ServerOptions) -> Starlette:
         ),
         WebSocketRoute("/api/games/{id}/socket", GameSocket(hall).attend),
         Route("/openapi.json", describe),
-        Mount("/", StaticFiles(directory=WEB, html=True)),
+        Route("/", page.serve),
+        Route("/{name}", page.serve),
     ]
     app = Starlette(
         routes=routes,
@@ -120,6 +119,7 @@ def make_app(options: ServerOptions) -> Starlette:
         middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
         exception_handlers={Refused: _refusal, HTTPException: _http_problem},
     )
+    app.router.redirect_slashes = False
     app.state.hall, app.state.lag = hall, Lag()
     return app
 

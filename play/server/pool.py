@@ -158,7 +158,6 @@ class Pool:
         """The answer to a job; cancelling the call stops the search."""
         job = _Job(message, key, is_long, self._loop.create_future())
         job.start = max(self._now, self._finish.get(key, 0.0))
-        self._finish[key] = job.start
         heapq.heappush(self._long if is_long else self._short, (job.start, next(self._numbers), job))
         self._dispatch()
         try:
@@ -195,12 +194,20 @@ class Pool:
             heaps = [heap for heap in (self._short, self._long if may_be_long else []) if heap]
             if not heaps:
                 return None
-            job = heapq.heappop(min(heaps, key=lambda heap: heap[0][0]))[2]
-            if not job.future.done():
-                return job
+            heap = min(heaps, key=lambda heap: heap[0][:2])
+            _, number, job = heapq.heappop(heap)
+            due = self._finish.get(job.key, 0.0)
+            if job.future.done():
+                continue
+            if due > job.start:  # its key has been charged for another search since it was asked for
+                job.start = due
+                heapq.heappush(heap, (due, number, job))
+                continue
+            return job
 
     def _begin(self, place: _Place, job: _Job) -> None:
         self._now = max(self._now, job.start)
+        self._finish[job.key] = job.start + LEAST_CHARGE
         self._running_long += job.is_long
         self.searches += 1
         place.job, place.number = job, next(self._numbers)
@@ -221,7 +228,7 @@ class Pool:
         if job is None:
             return None
         self._running_long -= job.is_long
-        self._finish[job.key] = max(self._finish.get(job.key, 0.0), job.start) + seconds
+        self._finish[job.key] = max(self._finish.get(job.key, 0.0), job.start + seconds)
         if len(self._finish) > 4096:
             self._finish = {key: at for key, at in self._finish.items() if at > self._now}
         return job

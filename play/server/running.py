@@ -9,6 +9,7 @@ from typing import Any
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from play.server.app import make_app
 from play.server.options import ServerOptions
@@ -16,6 +17,8 @@ from reversi_env import ReversiError
 
 #: Seconds that connections get to end when the server does.
 GOODBYE_SECONDS = 3
+#: Parts that a message may come in.
+MOST_FRAGMENTS = 32
 
 
 class ServerError(ReversiError):
@@ -56,7 +59,30 @@ class ImpatientProtocol(H11Protocol):
         self._waiting = None
 
 
-def configuration(options: ServerOptions, log_level: str = "warning") -> uvicorn.Config:
+class StrictSockets(WebSocketsSansIOProtocol):
+    """WebSockets for clients of all kinds.
+
+    Text that is no UTF-8 comes to the application as bytes, which refuses it, and not as a traceback in the log; and a message
+    does not consist of any number of empty fragments.
+    """
+
+    def handle_cont(self, event: Any) -> None:
+        """Close a connection that sends a message in too many parts."""
+        if len(self.frames) >= MOST_FRAGMENTS:
+            self.transport.abort()
+        else:
+            super().handle_cont(event)
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand on a message; one that is no text as what it is."""
+        try:
+            b"".join(self.frames).decode()
+        except UnicodeDecodeError:
+            self.curr_msg_data_type = "bytes"
+        super().send_receive_event_to_app()
+
+
+def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
     """How uvicorn is to serve: small messages, no compression, pings that find half-open connections."""
     protocol = type("_Protocol", (ImpatientProtocol,), {"patience": options.patience})
     return uvicorn.Config(
@@ -64,7 +90,7 @@ def configuration(options: ServerOptions, log_level: str = "warning") -> uvicorn
         host=options.host,
         port=options.port,
         http=protocol,
-        ws="websockets-sansio",
+        ws=StrictSockets,
         ws_max_size=options.largest_message,
         ws_per_message_deflate=False,
         ws_ping_interval=20,

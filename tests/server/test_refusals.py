@@ -1,8 +1,10 @@
 """What a server does not do for strangers: agents that run programs or read files, pages of other servers, floods."""
 
 import socket as sockets
+from contextlib import suppress
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from play.server import app as application
 from play.server import openapi
@@ -100,8 +102,6 @@ def test_a_socket_must_join_first_and_with_the_right_token(api):
 
 
 def test_a_silent_socket_is_closed(special):
-    from websockets.exceptions import ConnectionClosed
-
     api = special(patience=0.2)
     created = api.create(size=4)
     with api.socket(created["game"]) as socket, pytest.raises(ConnectionClosed) as closed:
@@ -128,24 +128,23 @@ def test_half_a_request_is_not_waited_for(special):
         assert raw.recv(1000).startswith(b"HTTP/1.1 408")
 
 
-def test_floods_are_stopped(special):
-    from websockets.exceptions import ConnectionClosed
+def close_code(api, created, messages):
+    """The code that a player's socket is closed with after these messages."""
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        with suppress(ConnectionClosed):
+            for message in messages:
+                socket.raw.send(message)
+        with suppress(ConnectionClosed):
+            while True:
+                socket.receive()
+        return socket.raw.close_code
 
+
+def test_floods_are_stopped(special):
     api = special(message_burst=5, messages_per_second=0.001, most_errors=3, game_burst=4, games_per_second=0.0)
     created = api.create(size=4)
-    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
-        socket.expect("state")
-        for _ in range(50):
-            socket.send(type="ping")
-        while True:
-            socket.receive()
-    assert closed.value.rcvd.code == 1008
-    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
-        for _ in range(50):
-            socket.raw.send("nonsense")
-        while True:
-            socket.receive()
-    assert closed.value.rcvd.code == 1008
+    assert close_code(api, created, ['{"type": "ping"}'] * 50) == 1008
+    assert close_code(api, created, ["nonsense"] * 50) == 1008
     statuses = [api.call("POST", "/api/games", json={"size": 4}).status_code for _ in range(5)]
     assert statuses == [201, 201, 201, 429, 429]
 
@@ -159,21 +158,12 @@ def test_analyses_are_limited_for_each_visitor(special):
 
 
 def test_huge_messages_close_the_socket_and_nothing_else(api):
-    from websockets.exceptions import ConnectionClosed
-
     created = api.create(size=4)
-    with api.socket(created["game"], created["tokens"]["black"]) as socket, pytest.raises(ConnectionClosed) as closed:
-        socket.expect("state")
-        socket.raw.send("x" * 100_000)
-        while True:
-            socket.receive()
-    assert closed.value.rcvd.code == 1009
+    assert close_code(api, created, ["x" * 100_000]) == 1009
     assert api.state(created)["status"] == "running"
 
 
 def test_pages_of_other_servers_are_not_answered(api):
-    from websockets.exceptions import InvalidStatus
-
     created = api.create(size=4)
     with pytest.raises(InvalidStatus) as refused, api.socket(created["game"], origin="http://evil.example"):
         pass
@@ -201,13 +191,27 @@ def test_headers_keep_the_page_to_itself(api):
 
 @pytest.mark.parametrize(
     "path",
-    ["/../pyproject.toml", "/..%2f..%2fpyproject.toml", "/%2e%2e/server/app.py", "//etc/passwd", "/__init__.py/x"],
+    [
+        "/../pyproject.toml",
+        "/..%2f..%2fpyproject.toml",
+        "/%2e%2e/server/app.py",
+        "//etc/passwd",
+        "/__init__.py",
+        "/api/",
+        "/nothere/",
+    ],
 )
 def test_only_the_page_is_served(api, path):
     raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=30)
     with raw:
         raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         assert raw.makefile("rb").readline().split()[1] in (b"404", b"400")
+
+
+def test_a_browser_that_has_the_page_is_told_so(api):
+    first = api.http.get("/style.css")
+    assert first.headers["content-type"].startswith("text/css")
+    assert api.http.get("/style.css", headers={"If-None-Match": first.headers["etag"]}).status_code == 304
 
 
 def test_it_listens_to_this_machine_alone_unless_told_otherwise():

@@ -1,0 +1,102 @@
+"""`reversi connect`: an agent or a person on this side, an agent or another client on the other."""
+
+import json
+import threading
+
+import pytest
+
+from play.client import ConnectError, Ticket, server_url, verified
+
+
+def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines):
+    arguments = ("--level", 4, "--opponent", "six-factor:level=1", "--size", 6)
+    [result] = json_lines("connect", api.url, *arguments)
+    assert result["role"] == "black"
+    assert result["ending"] == "played"
+    record = api.hall.rooms[result["game"]].state()
+    assert record.moves == result["moves"]
+    assert record.result.score == result["score"]  # both report the same
+
+
+def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
+    """Each side in a thread of its own, with its own agent and its own board."""
+    from play.client import Client
+    from play.client_players import Computer
+    from reversi_env import BLACK, Rules
+    from search.agents import make
+
+    creator = Client(api.url)
+    mine, theirs = creator.create(Rules(6, "reversed"), BLACK, None)
+    games = {}
+
+    def play(name, ticket, spec):
+        games[name] = Client(api.url).play(ticket, Computer(make(spec), True))
+
+    threads = [
+        threading.Thread(target=play, args=("black", mine, "six-factor:level=4")),
+        threading.Thread(target=play, args=("white", Ticket.read(str(theirs)), "six-factor:level=1")),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert games["black"].moves == games["white"].moves
+    assert games["black"].score() == games["white"].score()
+    assert games["black"].is_over()
+
+
+def test_a_person_types_moves_takes_back_and_resigns(api, reversi):
+    typed = "zz\nmoves\nhelp\nb1\nundo\nb1\nresign\n"
+    code, out, err = reversi("connect", api.url, "--opponent", "greedy", "--size", 4, stdin=typed)
+    assert (code, err) == (0, "")
+    assert "You play black" in out
+    assert "'zz' is no legal move; legal moves: b1" in out
+    assert out.count("black> b1") == 2
+    assert "white wins by resignation" in out
+
+
+def test_who_leaves_gets_a_ticket_and_comes_back(api, reversi):
+    code, _, err = reversi("connect", api.url, "--opponent", "greedy", "--size", 4, stdin="b1\n")
+    assert code == 130
+    ticket = err.split("--join ")[1].strip()
+    code, out, _ = reversi("connect", api.url, "--join", ticket, stdin="resign\n")
+    assert code == 0
+    assert "You play black" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("127.0.0.1:1",), "cannot reach http://127.0.0.1:1"),
+        (("ftp://x",), "expected HOST or HOST:PORT"),
+        (("a:b",), "expected HOST or HOST:PORT"),
+        (("SERVER", "--join", "nonsense"), "expected GAME.TOKEN"),
+        (("SERVER", "--join", "abc.defghijkl", "--level", "1"), "there is no such game"),
+        (("SERVER", "--opponent", "gtp:sh", "--level", "1"), "agent 'gtp' is not on offer"),
+        (("SERVER", "--size", "5", "--level", "1"), "size 5 is not supported"),
+    ],
+)
+def test_bad_input_is_one_clear_line(api, reversi, arguments, message):
+    code, out, err = reversi("connect", *(api.url if word == "SERVER" else word for word in arguments))
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_addresses_and_tickets():
+    assert server_url("localhost") == "http://localhost:8400"
+    assert server_url("localhost:99") == "http://localhost:99"
+    assert server_url("[::1]:99") == "http://[::1]:99"
+    assert server_url("https://reversi.example") == "https://reversi.example"
+    link = "http://127.0.0.1:8400/#join=abc.white.secret"
+    assert Ticket.read(link) == Ticket("abc", "secret")
+
+
+def test_a_server_that_breaks_the_rules_is_caught(api):
+    state = api.state(api.create(size=4))
+    assert verified(state).moves == ()
+    wrong = json.loads(json.dumps(state)) | {"board": "X" * 16}
+    with pytest.raises(ConnectError, match="not ours"):
+        verified(wrong)
+    with pytest.raises(ConnectError, match="breaks the rules"):
+        verified(state | {"moves": ["a1"]})

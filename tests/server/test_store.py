@@ -1,0 +1,184 @@
+"""Games outlive the server: closed, dropped from memory, or killed."""
+
+import json
+import random
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from play.server.store import StoreError, _opened
+
+from .conftest import eventually
+
+GREEDY = {"kind": "agent", "agent": "greedy"}
+
+
+def test_a_new_server_has_the_old_ones_games(special, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database)
+    running = first.create(size=6, variant="reversed", clock={"seconds": 100, "increment": 1})
+    first.move(running, "black", "b3", 0)
+    resigned = first.create(size=4, white=GREEDY)
+    first.call("POST", f"/api/games/{resigned['game']}/resign", resigned["tokens"]["black"])
+    before = [first.state(running), first.state(resigned)]
+    first.server.should_exit = True
+    eventually(lambda: not database.with_name("games.sqlite3-wal").exists(), "the end of the first server")
+    second = special(database=database)
+    after = [second.state(running), second.state(resigned)]
+    for old, new in zip(before, after, strict=True):
+        old["clock"] = new["clock"] = None  # time goes on
+        assert new == old
+    assert second.move(running, "white", after[0]["legal"][0], 1).status_code == 200
+    wrong = second.call("GET", f"/api/games/{running['game']}", resigned["tokens"]["black"])
+    assert wrong.status_code == 403
+
+
+def test_games_that_nobody_attends_leave_the_memory_and_come_back(special):
+    api = special(room_idle=0.0, sweep_every=0.02)
+    created = api.create(size=4, white=GREEDY)
+    api.move(created, "black", "b1", 0)
+    eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
+    state = api.state(created)
+    assert state["moves"][0] == "b1"
+    assert eventually(lambda: len(api.state(created)["moves"]) >= 2)  # the agent had not moved, or has
+
+
+def test_old_games_are_forgotten(special):
+    api = special(room_idle=0.0, sweep_every=0.02, running_idle=0.0, finished_kept=3600.0)
+    running, finished = api.create(size=4), api.create(size=4)
+    api.call("POST", f"/api/games/{finished['game']}/resign", finished["tokens"]["black"])
+    token = running["tokens"]["spectator"]
+    eventually(lambda: api.call("GET", f"/api/games/{running['game']}", token).status_code == 404, "forgetting")
+    assert api.state(finished)["status"] == "finished"
+
+
+def test_a_full_memory_makes_room(special):
+    api = special(most_rooms=2)
+    created = [api.create(size=4) for _ in range(5)]
+    assert len(api.hall.rooms) <= 2
+    for game in created:
+        assert api.move(game, "black", "b1", 0).status_code == 200
+
+
+def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
+    api = special()
+    created = api.create(size=4)
+    write = api.hall.store.write
+
+    def failing(statements):
+        return write([("INSERT INTO nowhere VALUES (1)", ())])
+
+    monkeypatch.setattr(api.hall.store, "write", failing)
+    refused = api.move(created, "black", "b1", 0)
+    assert (refused.status_code, refused.json()["code"]) == (503, "storage")
+    monkeypatch.setattr(api.hall.store, "write", write)
+    assert api.state(created)["moves"] == []
+    assert api.move(created, "black", "b1", 0).status_code == 200
+
+
+def test_only_one_server_holds_a_file_and_only_ours(tmp_path):
+    held = _opened(tmp_path / "games.sqlite3")
+    with pytest.raises(StoreError, match="another server uses it"):
+        _opened(tmp_path / "games.sqlite3")
+    held.close()
+    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
+    with pytest.raises(StoreError, match="not a database"):
+        _opened(tmp_path / "text")
+    other = sqlite3.connect(tmp_path / "other")
+    other.execute("CREATE TABLE things (a)")
+    other.commit()
+    other.close()
+    with pytest.raises(StoreError, match="version 0"):
+        _opened(tmp_path / "other")
+
+
+# --- kill -9 ----------------------------------------------------------------------------------------
+
+
+class Killable:
+    """A server in a process of its own."""
+
+    def __init__(self, database):
+        command = [
+            sys.executable,
+            "-m",
+            "play.cli",
+            "serve",
+            "--port",
+            "0",
+            "--workers",
+            "1",
+            "--database",
+            str(database),
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
+
+    def ask(self, path, token=None, body=None):
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        data = None if body is None else json.dumps(body).encode()
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=60) as response:
+            return json.load(response)
+
+    def end(self, signal_number):
+        self.process.send_signal(signal_number)
+        _, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, errors
+
+
+def children(pid):
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
+
+
+def is_alive(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.slow
+def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
+    """Many games, half of them finished; every state that a client has seen must be there after the kill."""
+    database, generator = tmp_path / "games.sqlite3", random.Random(1)
+    server = Killable(database)
+    seen = {}
+    for number in range(16):
+        body = {"size": 4, "white": GREEDY} if number % 2 else {"size": 4}
+        created = server.ask("/api/games", body=body)
+        path, tokens = f"/api/games/{created['game']}", created["tokens"]
+        state = server.ask(path, tokens["spectator"])
+        for _ in range(60 if number % 3 == 0 else number % 7):
+            if state["status"] == "finished":
+                break
+            if state["turn"] in tokens:
+                move = {"move": generator.choice(state["legal"]), "ply": len(state["moves"])}
+                state = server.ask(f"{path}/moves", tokens[state["turn"]], move)
+            else:
+                state = server.ask(path, tokens["spectator"])
+        if number % 5 == 0 and state["status"] == "running":
+            state = server.ask(f"{path}/resign", tokens["black"], {})
+        seen[created["game"]] = (tokens["spectator"], state)
+    workers = children(server.process.pid)
+    server.end(signal.SIGKILL)
+    eventually(lambda: not any(map(is_alive, workers)), "the end of the workers")
+    again = Killable(database)
+    finished = 0
+    for game, (token, before) in seen.items():
+        after = again.ask(f"/api/games/{game}", token)
+        assert after["moves"][: len(before["moves"])] == before["moves"]
+        if before["status"] == "finished":
+            assert after == before | {"black": after["black"], "white": after["white"]}
+            finished += 1
+    assert 3 < finished < 16
+    status, errors = again.end(signal.SIGINT)  # and Ctrl-C ends it cleanly
+    assert status in (0, 130, -signal.SIGINT)
+    assert "Traceback" not in errors

@@ -1,0 +1,129 @@
+"""Fitting a deep network: the compiled steps are torch's, threads do not matter, a fit goes on exactly, and it learns."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from models.deep_net import LARGEST, DeepPatternNet
+from models.files import read_weights
+from models.networks import network_of
+from reversi_env import ReversiError, Rules
+from tests.train.test_fit import StoppedError, exact_labels, same, values_of, weights_of
+from train.bootstrap import Bootstrap, BootstrapOptions
+from train.deep_engine import DeepCpuEngine
+from train.engines import TorchEngine, node_weights_of, prepared
+from train.fit import fit, preset
+from train.fit_options import FitOptions
+from train.stages import Stage
+from train.trees import single_nodes
+
+FEW = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return exact_labels()
+
+
+def loud_net():
+    """A network whose sums are cut off on both sides, and whose units are on for some positions only."""
+    net, generator = DeepPatternNet(6), torch.Generator().manual_seed(4)
+    with torch.no_grad():
+        net.table.weight.copy_(torch.randn(net.table.weight.shape, generator=generator) * 0.12)
+        net.heads.copy_(torch.randn(net.heads.shape, generator=generator))
+    return net
+
+
+def test_both_engines_take_the_same_steps(labels):
+    """The compiled kernels against torch's own gradients and its own Adam."""
+    few = single_nodes(labels.select(np.arange(200)))
+    found = []
+    for make in (DeepCpuEngine, TorchEngine):
+        net = loud_net()
+        start = weights_of(net)
+        data = prepared(net, few, node_weights_of(few, FEW), torch.device("cpu"))
+        engine = make(net, data, data, FEW)
+        errors = [engine.epoch(1), engine.epoch(2)]
+        engine.write_to(net, engine.weights())
+        found.append((errors, weights_of(net), engine.validation_values()))
+    (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
+    assert errors == pytest.approx(torch_errors, rel=1e-4)
+    assert np.abs(values - torch_values).max() < 0.02
+    for ours, theirs, before in zip(weights, torch_weights, start, strict=True):
+        reached = ours != before  # the others fade with torch, and stay with the kernels
+        assert reached.mean() > 0.001
+        assert np.abs(ours - theirs)[reached].max() < 1e-4
+
+
+def test_threads_do_not_matter(labels):
+    nets = [loud_net(), loud_net()]
+    for net, threads in zip(nets, (1, 3), strict=True):
+        fit(net, labels, FEW, threads=threads)
+    assert same(*nets)
+
+
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path):
+    def stop(epoch):
+        if epoch.number == 2:
+            raise StoppedError
+
+    whole, resumed, path = DeepPatternNet(6), DeepPatternNet(6), tmp_path / "checkpoint"
+    report = fit(whole, labels, FEW)
+    with pytest.raises(StoppedError):
+        fit(resumed, labels, FEW, checkpoint=path, progress=stop)
+    resumed = DeepPatternNet(6)
+    assert fit(resumed, labels, FEW, checkpoint=path) == report
+    assert same(whole, resumed)
+
+
+def test_it_learns_what_it_is_shown(labels):
+    net = DeepPatternNet(6)
+    before = np.abs(values_of(net, labels) - labels.score).mean()
+    fit(net, labels, replace(FEW, epochs=20, held_out=0.0, rate=0.01, patience=20))
+    assert np.abs(values_of(net, labels) - labels.score).mean() < before / 4
+    assert net.rows().abs().max() <= LARGEST
+
+
+def test_the_structural_loss_needs_a_gpu(labels):
+    with pytest.raises(ReversiError, match="loss='structural' for a deep network on the CPU: expected plain"):
+        fit(DeepPatternNet(6), labels, replace(FEW, loss="structural"))
+
+
+def test_presets_know_the_network():
+    assert preset(8, network="deep").decay > preset(8).decay
+    assert preset(8, network="deep", epochs=3).epochs == 3
+
+
+def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
+    """Every stage takes positions of its own from the games, solved ones and searched ones; the phases above follow."""
+    stages = (Stage(1, 5, 400, fit=FEW), Stage(4, 9, 300, 2, fit=FEW))
+    options = BootstrapOptions(size=6, variant="reversed", network="deep", player="six-factor", stages=stages)
+    steps = []
+    last = Bootstrap(tmp_path, options, progress=steps.append).run()
+    sampled = {step.stage for step in steps if step.doing == "sampling"}
+    assert sampled == {0}
+    labels = [np.load(tmp_path / f"stage-0{k}-labels.npz") for k in (0, 1)]
+    boards = [set(zip(part["own"].tolist(), part["opp"].tolist(), strict=True)) for part in labels]
+    assert not boards[0] & boards[1]
+    assert [np.unique(part["empties"]).tolist() for part in labels] == [[1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]
+    net = network_of(read_weights(last))
+    assert net.rules == Rules(6)
+    rows, heads = net.by_phase()
+    assert (rows[2:] == rows[2]).all()
+    assert (heads[2:] == heads[2]).all()
+    assert not (rows[1] == rows[2]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"network": "wide"}, "network='wide': expected one of linear, deep"),
+        ({"player": "nobody"}, "nobody"),
+        ({"exact": 30}, "exact=30: expected a whole number from 8 to 20"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ReversiError, match=message):
+        BootstrapOptions(**changes)

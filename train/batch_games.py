@@ -68,8 +68,7 @@ class RandomPlayer:
 class EvaluatorPlayer:
     """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are drawn by lot.
 
-    Several evaluators of one kind may share the games: candidate ``which[g]`` of them plays game *g*; without *which* the
-    games are split evenly, the first ones to the first candidate.
+    Several evaluators of one kind may share a batch: the first plays the first *games_each* games, and so on.
     """
 
     def __init__(
@@ -80,6 +79,7 @@ class EvaluatorPlayer:
         *,
         exact: int = 0,
         threads: int | None = None,
+        games_each: int | None = None,
     ) -> None:
         if not 1 <= depth <= DEEPEST:
             raise ReversiError(f"depth={depth}: expected a whole number from 1 to {DEEPEST}")
@@ -90,7 +90,9 @@ class EvaluatorPlayer:
         self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
         self.rules, self.depth, self.exact = rules, depth, exact
         self.threads = checked_threads(threads or os.cpu_count() or 1)
-        self.games = 0
+        if len(self.nets) > 1 and games_each is None:
+            raise ReversiError(f"{len(self.nets)} evaluators: expected games_each, how many games each of them plays")
+        self._games_each = games_each
         self._local = threading.local()
 
     def choose(
@@ -108,7 +110,7 @@ class EvaluatorPlayer:
             if not hasattr(self._local, "works"):
                 self._local.works = make_works(self.rules)
             found, moved_on = np.empty(part.size, np.int64), states[part]
-            which = games[part] * len(self.nets) // max(self.games, 1)
+            which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
             choose_best(self._local.works, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
             squares[part], states[part] = found, moved_on
 
@@ -138,11 +140,15 @@ def perfect_squares(
 
 @dataclass(frozen=True, eq=False)
 class Openings:
-    """Where games begin: boards of the side to move and of the other side, and whether player A is the side to move."""
+    """Where games begin: boards of the side to move and of the other side, and whether player A is the side to move.
+
+    ``streams`` numbers the random numbers that each game uses; by default every game has its own.
+    """
 
     own: Boards
     opp: Boards
     a_moves: NDArray[np.bool_]
+    streams: NDArray[np.int64] | None = None
 
     @property
     def games(self) -> int:
@@ -150,8 +156,15 @@ class Openings:
         return self.own.size
 
     def repeated(self, times: int) -> Openings:
-        """The same games so many times over."""
-        return Openings(np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times))
+        """The same games so many times over, with the same random numbers."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        return Openings(*(np.tile(side, times) for side in (self.own, self.opp, self.a_moves)), np.tile(streams, times))
+
+    def generators(self, seed: int) -> NDArray[np.uint64]:
+        """The state of every game's generator."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
+        return drawn[streams]
 
 
 def paired_openings(rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
@@ -177,13 +190,10 @@ def play_games(
 ) -> NDArray[np.int64]:
     """Results of all games in discs for A, positive if A won under the rules' objective, empties to the winner.
 
-    Game *i* depends on its opening, the players and (seed, i) alone.
+    Game *i* depends on its opening, the players and (seed, its stream) alone.
     """
     own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
-    for player in (player_a, player_b):
-        if isinstance(player, EvaluatorPlayer):
-            player.games = openings.games
-    states = np.random.default_rng(seed).integers(0, 1 << 63, own.size, np.uint64)
+    states = openings.generators(seed)
     games = np.flatnonzero(~batch.is_over(own, opp, rules))
     while games.size:
         if observer is not None:

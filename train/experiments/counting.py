@@ -81,14 +81,16 @@ def count_nodes(
     found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 
     def run(rows: NDArray[np.int64]) -> None:
-        works, table = make_works(rules), Table(TABLE_SIZE)
-        table.attach(works, "estimates")
+        works = make_works(rules)
+        table = Table(TABLE_SIZE) if how.switches & TABLE else None
+        if table is not None:
+            table.attach(works, "estimates")
         if how.cuts and probcut is not None:
             works["cut_margin"] = margin
             for name in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
                 works[name] = probcut[name]
         for row in rows:
-            if how.switches & TABLE:
+            if table is not None:
                 table.words()[:] = 0
             works["nodes"], counts = 0, np.zeros(2, np.int64)
             found.values[row] = search_counted(

@@ -28,6 +28,8 @@ CHECK_SEED = 1_000_000
 #: board's range would cut off have none.
 SPREAD = 10.0
 _SPREAD_POSITIONS = 512
+#: A scale that leaves no value to be cut off at the board's range.
+_TINY = 1e-15
 
 
 class Objective(Protocol):
@@ -57,8 +59,8 @@ def spread_out(candidates: Sequence[Evaluator], rules: Rules) -> list[Evaluator]
     own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
     scaled = []
     for candidate in candidates:
-        tiny = replace(candidate, scale=1e-9)
-        deviation = float(tiny.static_values(own, opp, rules).std()) / 1e-9
+        tiny = replace(candidate, scale=_TINY)
+        deviation = float(tiny.static_values(own, opp, rules).std()) / _TINY
         scaled.append(replace(candidate, scale=SPREAD / max(deviation, 1e-9)))
     return scaled
 
@@ -101,9 +103,9 @@ class WinRate:
     def losses(self, candidates: Sequence[Evaluator]) -> NDArray[np.float64]:
         """Shares of the points that the candidates did not get."""
         rules = self.rules
-        player = EvaluatorPlayer(
-            spread_out(candidates, rules), rules, self.depth, exact=self.exact, threads=self.threads
-        )
+        players = spread_out(candidates, rules)
+        how: dict[str, Any] = {"exact": self.exact, "threads": self.threads, "games_each": self.games}
+        player = EvaluatorPlayer(players, rules, self.depth, **how)
         points = np.zeros(len(candidates))
         for number, name in enumerate(self.panel):
             results = play_games(
@@ -206,8 +208,8 @@ class LabelError:
 
 def _raw_values(candidate: Evaluator, labels: Labels) -> NDArray[np.float64]:
     """The formula's values as they come, not cut off at the board's range."""
-    tiny = replace(candidate, scale=1e-9)
-    return tiny.static_values(labels.own, labels.opp, labels.rules) / 1e-9
+    tiny = replace(candidate, scale=_TINY)
+    return tiny.static_values(labels.own, labels.opp, labels.rules) / _TINY
 
 
 def _images(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.uint64]:

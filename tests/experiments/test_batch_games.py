@@ -1,0 +1,130 @@
+"""Games in step, against the rules and the searches that play one at a time."""
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules, batch
+from search import evaluators
+from search.core.midgame import UNIT
+from search.solver import solve_all_moves
+from search.textbook import negamax
+from train.batch_games import (
+    EvaluatorPlayer,
+    Openings,
+    RandomPlayer,
+    paired_openings,
+    perfect_squares,
+    play_games,
+    score_of,
+)
+from train.experiments.duels import RandomEndgamePlayer
+
+RULES = Rules(6, "reversed")
+
+
+def positions(count, plies, rules=RULES):
+    own, opp = batch.random_positions(count, plies, rules, seed=5)
+    movable = batch.legal_moves(own, opp, rules) != 0
+    return own[movable], opp[movable]
+
+
+def rounded(position, rules=RULES):
+    """The evaluator as the compiled search sees it: in whole units."""
+    return np.floor(evaluators.get("six-factor").static_value(position) * UNIT + 0.5) / UNIT
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
+    own, opp = positions(8, 14)
+    player = EvaluatorPlayer("six-factor", RULES, depth, threads=1)
+    squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
+    for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
+        position = Position(RULES, mine, theirs)
+        judge = rounded if depth > 1 else evaluators.get("six-factor").static_value
+        values = {a: -negamax(position.play(a), depth - 1, judge).value for a in position.legal_actions()}
+        assert values[RULES.action_of(sq)] == pytest.approx(max(values.values()))
+
+
+def test_perfect_squares_are_those_of_the_solver():
+    own, opp = positions(20, 24)
+    squares = perfect_squares(own, opp, RULES, np.arange(own.size, dtype=np.uint64))
+    for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
+        values = solve_all_moves(Position(RULES, mine, theirs))
+        assert values[RULES.name_of(RULES.action_of(sq))] == max(values.values())
+
+
+@pytest.mark.parametrize("rules", [Rules(4), Rules(4, "reversed"), RULES])
+def test_games_follow_the_rules_to_their_end(rules):
+    """Every step is replayed with the rules' own play; results are the score of the last position for A."""
+    openings = paired_openings(rules, 20, 2, seed=3)
+    seen = {}
+
+    def look(games, own, opp, a_moves):
+        for game, mine, theirs, turn in zip(games.tolist(), own.tolist(), opp.tolist(), a_moves.tolist(), strict=True):
+            seen.setdefault(game, []).append((mine, theirs, turn))
+
+    player = RandomPlayer(rules)
+    results = play_games(player, player, openings, rules, seed=1, observer=look)
+    for game, steps in seen.items():
+        for (own, opp, turn), (next_own, next_opp, next_turn) in pairwise(steps):
+            position = Position(rules, own, opp)
+            followers = [position.play(action) for action in position.legal_actions()]
+            followers = [(f.play("pass"), True) if f.must_pass() else (f, False) for f in followers]
+            matching = [passed for f, passed in followers if (f.own, f.opp) == (next_own, next_opp)]
+            assert matching
+            assert next_turn == (turn if matching[0] else not turn)
+        own, opp, turn = steps[-1]
+        last = Position(rules, own, opp)
+        ends = {f.score() * (-1 if turn else 1) for a in last.legal_actions() if (f := last.play(a)).is_over()}
+        assert int(results[game]) in ends
+
+
+def test_a_game_depends_on_its_stream_alone_and_candidates_get_the_same_games():
+    first, second = evaluators.get("six-factor"), evaluators.get("six-factor").with_weights(corner_weight=-800)
+    lots, openings = RandomPlayer(RULES), paired_openings(RULES, 30, seed=2)
+    together = play_games(
+        EvaluatorPlayer([first, second], RULES, games_each=60), lots, openings.repeated(2), RULES, seed=9
+    )
+    for number, candidate in enumerate((first, second)):
+        alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), lots, openings, RULES, seed=9)
+        assert np.array_equal(together[60 * number : 60 * (number + 1)], alone)
+    assert not np.array_equal(together[:60], together[60:])
+
+
+def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
+    better, worse = EvaluatorPlayer("six-factor", RULES, 2), RandomPlayer(RULES)
+    openings = paired_openings(RULES, 50)
+    assert openings.a_moves.reshape(-1, 2).tolist() == [[True, False]] * 50
+    score = score_of(play_games(better, worse, openings, RULES))
+    swapped = score_of(play_games(worse, better, Openings(openings.own, openings.opp, ~openings.a_moves), RULES))
+    assert score.points > 0.8
+    assert (swapped.wins, swapped.draws, swapped.discs) == (score.losses, score.draws, -score.discs)
+
+
+def test_a_random_player_that_ends_perfectly_beats_one_that_does_not():
+    results = play_games(RandomEndgamePlayer(RULES, 8), RandomPlayer(RULES), paired_openings(RULES, 100, 4), RULES)
+    assert score_of(results).points > 0.6
+
+
+def test_scores_count_draws_half_and_pairs_as_one():
+    score = score_of(np.array([4, -4, 0, 2]))
+    assert (score.wins, score.draws, score.losses, score.points, score.discs) == (2, 1, 1, 0.625, 0.5)
+    assert score.deviation == pytest.approx(0.125)  # pairs of 0.5 and 0.75
+    assert score_of(np.array([4, -4, 0, 2]), paired=False).deviation == pytest.approx(
+        np.std([1, 0, 0.5, 1], ddof=1) / 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (partial(EvaluatorPlayer, "six-factor", RULES, 0), "depth=0: expected"),
+        (partial(EvaluatorPlayer, [evaluators.get("discs")] * 2, RULES), "2 evaluators: expected games_each"),
+    ],
+)
+def test_players_that_make_no_sense_are_refused(make, message):
+    with pytest.raises(ReversiError, match=message):
+        make()

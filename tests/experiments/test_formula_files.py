@@ -1,0 +1,115 @@
+"""Weights of a formula in a file, wherever an evaluator or an agent is named."""
+
+import json
+import pickle
+
+import pytest
+
+from reversi_env import Position, Rules
+from search import agents, evaluators
+from search.evaluators import EvaluatorError
+from search.formula_files import formula_file
+from train.labels.players import weights_sha256
+
+START = Position.initial(Rules(6)).play("e4")
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Writes weights of six-factor to a file, with changes to its content; the path as text."""
+
+    def write(name="weights.json", **changes):
+        path = tmp_path / name
+        evaluator = evaluators.get("six-factor").with_weights(corner_weight=-50, table_weight=3)
+        content = json.loads(formula_file(evaluator, "six-factor", {6: 0.5}, {"why": "a test"})) | changes
+        path.write_text(json.dumps(content))
+        return str(path)
+
+    return write
+
+
+def test_the_weights_come_back_with_their_scale(saved):
+    path = saved()
+    evaluator, plain = evaluators.get(f"six-factor:weights={path}"), evaluators.get("six-factor")
+    assert evaluator.weights == plain.weights | {"corner_weight": -50, "table_weight": 3}
+    assert evaluator.scale_on(Rules(6)) == 0.5
+    assert evaluator.scale_on(Rules(8)) == plain.scale_on(Rules(8))
+    assert evaluator.name == f"six-factor:weights={path}"
+    assert evaluator.static_value(START) != plain.static_value(START)
+
+
+def test_agents_take_them_and_can_be_copied(saved):
+    path = saved()
+    agent = agents.make(f"six-factor:depth=2,table=0.1,weights={path}")
+    assert agent.evaluator.weights["corner_weight"] == -50
+    copy = pickle.loads(pickle.dumps(agent))
+    assert copy.choose(START) == agent.choose(START)
+    assert weights_sha256(f"six-factor:weights={path}", Rules(6)) != weights_sha256("six-factor", Rules(6))
+
+
+def test_commands_take_them(saved, reversi, tmp_path):
+    path, problems = saved(), tmp_path / "problems.obf"
+    position = Position.initial().play_all(["f5", "d6", "c3"])
+    problems.write_text(f"{position.to_text().split()[0]} O;\n")
+    status, out, err = reversi("evaluate", problems, "--agent", f"six-factor:weights={path}")
+    assert status == 0, err
+    value = evaluators.get(f"six-factor:weights={path}").static_value(position)
+    assert out == f"line 1: {value:+.2f}\n"
+    assert value != evaluators.get("six-factor").static_value(position)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"formula": "ten-weight"}, "is for formula 'ten-weight': expected one for six-factor"),
+        ({"formula": None}, "is for formula None"),
+        ({"format": "x"}, "expected format 'reversi-lab formula', version 1"),
+        ({"version": 2}, "expected format"),
+        ({"weights": {}}, "has no weights"),
+        ({"weights": [1]}, "has no weights"),
+        ({"weights": {"corner": 1}}, "weight 'corner' of evaluator six-factor is unknown"),
+        ({"weights": {"self": 1}}, "weights.json"),
+        ({"weights": {"corner_weight": "x"}}, "corner_weight='x': expected finite numbers"),
+        ({"weights": {"corner_weight": [1, 2]}}, "expected one number"),
+        ({"scale": {"8": "x"}}, "has scale"),
+        ({"scale": {"5": 1}}, "has scale"),
+        ({"scale": 3}, "has scale 3: expected a number for each of the sizes"),
+    ],
+)
+def test_files_that_are_wrong_are_refused_in_one_line(saved, changes, message):
+    path = saved(**changes)
+    with pytest.raises(EvaluatorError) as raised:
+        evaluators.get(f"six-factor:weights={path}")
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_files_that_cannot_be_read_are_refused_in_one_line(tmp_path):
+    (tmp_path / "no.json").write_text("{")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
+    (tmp_path / "long.json").write_text(" " * (1 << 21))
+    for name, message in (
+        ("no.json", "is not JSON"),
+        ("list.json", "expected format"),
+        ("bytes.json", "is not JSON"),
+        ("long.json", "expected at most"),
+        ("nowhere.json", "cannot be read: No such file"),
+        ("", "cannot be read"),
+    ):
+        with pytest.raises(EvaluatorError, match=message):
+            evaluators.get(f"ten-weight:weights={tmp_path / name}")
+
+
+def test_a_formula_that_refuses_its_weights_is_named(tmp_path):
+    path = tmp_path / "ply.json"
+    path.write_bytes(formula_file(evaluators.get("four-attribute"), "four-attribute", {}, {}))
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"weights": {"ply": 0}}))
+    with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0.0.*expected 1 or more"):
+        evaluators.get(f"four-attribute:weights={path}")
+
+
+def test_no_file_is_no_evaluator():
+    with pytest.raises(EvaluatorError, match="is unknown"):
+        evaluators.get("six-factor:weights=")

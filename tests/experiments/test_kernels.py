@@ -1,0 +1,161 @@
+"""The kernels of the experiments: breadth of random games, the known mistake, and the search with switches."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, Rules, batch
+from search import evaluators
+from search.batch import make_works
+from search.core.midgame import INFINITY, UNIT, negamax
+from search.table import Table
+from search.textbook import alpha_beta
+from search.textbook import negamax as minimax
+from tests.conftest import REPOSITORY
+from train.core.statistics import ROUNDS, count_breadths, first_line_flips
+from train.core.switched_search import search_counted
+from train.experiments.counting import ALPHA_BETA, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
+
+RULES = Rules(6)
+
+
+def boards(rules=RULES, games=4, rounds=(12, 18, 24)):
+    found = positions_by_round(rules, games, rounds, seed=1)
+    return tuple(np.concatenate([found[number][side] for number in rounds]) for side in (0, 1))
+
+
+# --- random games ---------------------------------------------------------------------------------
+
+
+def counted(rules, games, seed, one_line=False, groups=10):
+    moves, visits = np.zeros((groups, ROUNDS), np.int64), np.zeros((groups, ROUNDS), np.int64)
+    lengths = np.zeros(groups, np.int64)
+    own, opp = (np.uint64(board) for board in rules.start_boards)
+    playable = np.uint64(rules.playable)
+    count_breadths(own, opp, playable, games // groups, np.uint64(seed), one_line, moves, visits, lengths)
+    return moves, visits, lengths
+
+
+@pytest.mark.parametrize("rules", [Rules(4), Rules(6, "reversed"), Rules(8)])
+def test_counts_add_up(rules):
+    moves, visits, lengths = counted(rules, 1000, 7)
+    assert visits[:, 4].sum() == 1000
+    assert moves[:, 4].sum() == 4000  # every first move
+    assert moves[:, 5].sum() == 3000  # and every reply
+    assert (moves[:, rules.square_count :] == 0).all()
+    assert (visits[:, rules.square_count :] == 0).all()
+    assert lengths.sum() <= visits.sum()  # the rest are passes
+    again = counted(rules, 1000, 7, groups=20)
+    assert (again[0].sum(axis=0) == moves.sum(axis=0)).all()  # a game depends on its number, not on its group
+
+
+def walked(sq, own, opp):
+    """Discs turned in the first direction, row by row from the top left."""
+    for rows, columns in ((r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if r or c):
+        row, column, turned = sq // 8 + rows, sq % 8 + columns, 0
+        while 0 <= row < 8 and 0 <= column < 8 and opp >> (8 * row + column) & 1:
+            turned |= 1 << (8 * row + column)
+            row, column = row + rows, column + columns
+        if turned and 0 <= row < 8 and 0 <= column < 8 and own >> (8 * row + column) & 1:
+            return turned
+    return 0
+
+
+def test_the_mistake_turns_one_line_only():
+    own, opp = batch.random_positions(200, 30, Rules(), seed=2)
+    fewer = 0
+    for mine, theirs, legal in zip(own.tolist(), opp.tolist(), batch.legal_moves(own, opp).tolist(), strict=True):
+        for sq in (sq for sq in range(64) if legal >> sq & 1):
+            turned = int(first_line_flips(sq, np.uint64(mine), np.uint64(theirs)))
+            assert turned == walked(sq, mine, theirs) != 0
+            whole = int(batch.flips([sq], [mine], [theirs])[0])
+            assert turned & ~whole == 0
+            fewer += turned != whole
+    assert fewer > 100
+
+
+# --- the search with switches ---------------------------------------------------------------------
+
+
+def judge(position):
+    return np.floor(evaluators.get("six-factor").static_value(position) * UNIT + 0.5) / UNIT
+
+
+@pytest.mark.parametrize(("how", "textbook"), [(MINIMAX, minimax), (ALPHA_BETA, alpha_beta)])
+def test_without_refinements_it_is_the_textbook_search_node_for_node(how, textbook):
+    own, opp = boards(games=2)
+    for depth in (1, 3):
+        found = count_nodes(own, opp, "six-factor", RULES, depth, how)
+        for i, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
+            result = textbook(Position(RULES, mine, theirs), depth, judge)
+            assert (found.nodes[i], found.values[i] / UNIT) == (result.nodes, result.value)
+
+
+def test_every_refinement_keeps_the_value_of_minimax():
+    own, opp = boards()
+    truth = count_nodes(own, opp, "six-factor", RULES, 5, MINIMAX).values
+    for how in REFINEMENTS[1:-1]:
+        assert np.array_equal(count_nodes(own, opp, "six-factor", RULES, 5, how).values, truth), how.name
+
+
+def test_with_all_refinements_it_visits_the_nodes_of_the_engine():
+    """The engine's own function, in the same order of calls: iterations from depth 1, one table."""
+    own, opp = boards()
+    everything = next(how for how in REFINEMENTS if how.name == "+ iterative deepening")
+    nets = evaluators.get("six-factor").record(RULES)
+    for mine, theirs in zip(own, opp, strict=True):
+        counts = []
+        for search in (search_counted, None):
+            works, table = make_works(RULES), Table(1)
+            table.attach(works, "estimates")
+            if search is not None:
+                value = search(works, nets, mine, theirs, 6, everything.switches, True, False, np.zeros(2, np.int64))
+            else:
+                for depth in range(1, 7):
+                    value = negamax(works[0], nets[0], mine, theirs, -INFINITY, INFINITY, depth)
+            counts.append((int(works["nodes"][0]), int(value)))
+        assert counts[0] == counts[1]
+
+
+def test_positions_are_of_their_round_and_have_a_move():
+    found = positions_by_round(RULES, 20, [4, 20, 30], seed=0)
+    for number, (own, opp) in found.items():
+        assert (np.bitwise_count(own | opp) == number).all()
+        assert (batch.legal_moves(own, opp, RULES) != 0).all()
+        assert own.size >= 18
+
+
+TOUCH = """
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from reversi_env import Rules
+from train.batch_games import EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.core import choosing, statistics, switched_search
+from train.experiments.breadth import BreadthOptions, measure
+from train.experiments.counting import REFINEMENTS, count_nodes, positions_by_round
+rules = Rules(6)
+players = [EvaluatorPlayer("six-factor", rules, depth) for depth in (1, 3)]
+results = [play_games(*players, paired_openings(rules, 10), rules).tolist()]
+results += [play_games(players[0], RandomPlayer(rules), paired_openings(rules, 10), rules).tolist()]
+own, opp = positions_by_round(rules, 4, [16])[16]
+results += [count_nodes(own, opp, "six-factor", rules, 5, how).nodes.tolist() for how in REFINEMENTS[:-1]]
+results += [measure(BreadthOptions(6, games=200))["mean_all"]]
+print(results)
+print(sum(bool(value.stats.cache_misses) for module in (choosing, statistics, switched_search)
+          for value in vars(module).values() if isinstance(value, Dispatcher)))
+"""
+
+
+@pytest.mark.slow
+def test_every_kernel_works_from_the_cache_in_a_second_process():
+    runs = []
+    for _ in range(2):
+        command, environment = [sys.executable, "-c", TOUCH], os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=REPOSITORY)
+        assert done.returncode == 0, done.stderr
+        runs.append(done.stdout.splitlines())
+    assert runs[0][0] == runs[1][0]
+    assert runs[1][1] == "0"

@@ -1,0 +1,253 @@
+"""Tuning: spaces, objectives, optimisers, and runs that an interruption cannot change."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Rules, batch
+from search import evaluators
+from tests.train.kills import run_with_kills
+from train.errors import TrainError
+from train.tuning import LabelError, TuneOptions, WinRate, space_of, tune
+from train.tuning.objectives import spread_out
+from train.tuning.optimisers import OPTIMISERS, make_optimiser
+
+pytest.importorskip("pymoo", reason="tuning needs pymoo: pip install 'reversi-lab[tune]'")
+pytest.importorskip("cma", reason="tuning needs cma: pip install 'reversi-lab[tune]'")
+
+LABELS = LabelError(6, "normal", 300, (4, 7))
+SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)
+
+
+# --- spaces ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "numbers"),
+    [("position-stability", 1), ("six-factor", 6), ("ten-weight", 10), ("sixteen-weight", 16), ("four-attribute", 4)],
+)
+def test_the_published_weights_vary_within_bounds(formula, numbers):
+    space = space_of(formula)
+    assert space.size == numbers
+    assert (space.low < space.high).all()
+    middle = space.evaluator(np.zeros(numbers))
+    assert np.allclose(space.point(middle), 0)
+    outside = space.evaluator(np.full(numbers, 7.0))
+    assert np.allclose(space.point(outside), 1)
+    unchanged = set(space.formula.weights) - set(space.varied)
+    assert all(middle.weights[name] == space.formula.weights[name] for name in unchanged)
+
+
+def test_other_weights_vary_about_their_own_size():
+    space = space_of("six-factor", ["table", "corner_weight"])
+    assert space.size == 11
+    assert space.high[0] == 40
+    assert space.high[-1] == 1000
+
+
+@pytest.mark.parametrize(
+    ("formula", "varied", "message"),
+    [
+        ("network", None, "expected a formula"),
+        ("nothing", None, "expected a formula"),
+        ("six-factor", ["corner"], "weight 'corner' of six-factor cannot vary"),
+        ("six-factor", ["table", "table"], "each once"),
+        ("six-factor", [], "no weights of six-factor to vary"),
+    ],
+)
+def test_spaces_that_make_no_sense_are_refused(formula, varied, message):
+    with pytest.raises(TrainError, match=message):
+        space_of(formula, varied)
+
+
+# --- objectives -----------------------------------------------------------------------------------
+
+
+def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
+    objective = WinRate(6, "normal", games=200)
+    good = evaluators.get("six-factor")
+    bad = good.with_weight_vector(-good.weight_vector())
+    losses = objective.losses([good, bad])
+    assert losses[0] < 0.3 < 0.6 < losses[1]
+    assert np.array_equal(objective.losses([bad, good]), losses[::-1])
+    assert np.array_equal(replace(objective, threads=1).losses([good, bad]), losses)
+    assert not np.array_equal(objective.checked().losses([good, bad]), losses)
+
+
+def test_a_panel_is_played_member_by_member():
+    good = evaluators.get("six-factor")
+    members = [float(WinRate(6, "normal", (name,), 40).losses([good])[0]) for name in ("random", "six-factor")]
+    both = WinRate(6, "normal", ("random", "six-factor"), 40).losses([good])[0]
+    assert members[0] < members[1]
+    assert both != members[0]
+
+
+def test_scales_only_stretch_the_values():
+    rules = Rules(6)
+    own, opp = batch.random_positions(50, 12, rules, seed=1)
+    plain = evaluators.get("six-factor")
+    huge = plain.with_weights(**{name: 1e6 * plain.weights[name] for name in space_of("six-factor").varied})
+    values = [spread_out([one], rules)[0].static_values(own, opp, rules) for one in (plain, huge)]
+    order = [np.argsort(one, kind="stable") for one in values]
+    assert np.array_equal(order[0], order[1])
+    assert 5 < values[1].std() < 20
+
+
+def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions():
+    evaluator = evaluators.get("six-factor")
+    labels = LABELS.labels()
+    values = evaluator.static_values(labels.own, labels.opp, labels.rules)
+    error = LABELS.losses([evaluator])[0]
+    scales = [np.abs(np.clip(s * values, -36, 36) - labels.score).mean() for s in np.linspace(0.2, 3, 200)]
+    assert error < 1.05 * min(scales)
+    assert LABELS.losses([replace(evaluator, scale=7.0)])[0] == pytest.approx(error)
+    others = LABELS.checked().checked().labels()
+    images = [batch.position_hash(*batch.canonical(one.own, one.opp)[:2]) for one in (labels, others)]
+    assert not np.isin(images[1], images[0]).any()
+
+
+# --- optimisers -----------------------------------------------------------------------------------
+
+
+def bowl(points):
+    return ((points - 0.3) ** 2).sum(axis=1)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("size", [1, 5])
+def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
+    asked = []
+    for _ in range(2):
+        optimiser, points = make_optimiser(name, size, 12, seed=3), []
+        for _ in range(25):
+            points.append(optimiser.ask())
+            assert points[-1].shape[1] == size
+            assert (np.abs(points[-1]) <= 1).all()
+            optimiser.tell(bowl(points[-1]))
+        asked.append(np.concatenate(points))
+    assert np.array_equal(asked[0], asked[1])
+    assert bowl(asked[0]).min() < 0.02
+    assert not np.array_equal(make_optimiser(name, size, 12, seed=4).ask(), asked[0][:12])
+
+
+@pytest.mark.parametrize(("name", "library"), [("genetic", "pymoo.algorithms.soo.nonconvex.ga"), ("cma", "cma")])
+def test_a_missing_library_is_named_with_the_way_to_get_it(name, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(TrainError, match=r"pip install 'reversi-lab\[tune\]'"):
+        make_optimiser(name, 3, 8, 0)
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+class StopError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, monkeypatch):
+    options = replace(SHORT, optimiser=optimiser)
+    whole = tune(options, LABELS, tmp_path / "whole", command="x")
+    evaluated = []
+
+    def stop(generation):
+        if generation.number == 2:
+            raise StopError
+
+    with pytest.raises(StopError):
+        tune(options, LABELS, tmp_path / "cut", command="x", progress=stop)
+    log = tmp_path / "cut" / f"six-factor-{optimiser}.jsonl"
+    with log.open("a") as stream:
+        stream.write('{"generation": 3, "los')  # cut off by a kill
+    judge = LabelError.losses
+    monkeypatch.setattr(LabelError, "losses", lambda self, some: evaluated.append(len(some)) or judge(self, some))
+    resumed = tune(options, LABELS, tmp_path / "cut", command="x")
+    assert resumed.file.read_bytes() == whole.file.read_bytes()
+    assert evaluated[:2] == [6, 6]  # generations 3 and 4 only; then the finalists
+    assert len(evaluated) == 5
+    losses = [json.loads(line)["losses"] for line in log.read_text().splitlines()[1:]]
+    assert len(losses) == 4
+    assert min(map(min, losses)) == pytest.approx(resumed.generations[-1].best)
+
+
+def test_a_log_of_another_tuning_or_of_other_candidates_is_refused(tmp_path):
+    tune(SHORT, LABELS, tmp_path)
+    with pytest.raises(TrainError, match="is of another tuning"):
+        tune(replace(SHORT, seed=5), LABELS, tmp_path)
+    log = tmp_path / "six-factor-cma.jsonl"
+    lines = log.read_text().splitlines()
+    lines[2] = json.dumps(json.loads(lines[2]) | {"points_sha256": "0"})
+    log.write_text("\n".join(lines) + "\n")
+    with pytest.raises(TrainError, match="generation 2 had other candidates"):
+        tune(SHORT, LABELS, tmp_path)
+
+
+def test_more_generations_go_on_from_fewer(tmp_path):
+    tune(SHORT, LABELS, tmp_path / "a")
+    longer = replace(SHORT, generations=6)
+    assert (
+        tune(longer, LABELS, tmp_path / "a").file.read_bytes() == tune(longer, LABELS, tmp_path / "b").file.read_bytes()
+    )
+
+
+@pytest.mark.parametrize("formula", ["six-factor", "position-stability", "four-attribute"])
+def test_tuned_against_exact_scores_the_error_falls_on_other_positions(formula):
+    tuned = tune(TuneOptions(formula, optimiser="cma", generations=25, population=10), LABELS)
+    assert tuned.check < 0.97 * tuned.published_check
+    assert tuned.loss <= LABELS.losses([evaluators.get(formula)])[0]
+
+
+def test_beginning_at_the_published_weights_is_no_worse(tmp_path):
+    tuned = tune(replace(SHORT, optimiser="genetic", from_published=True), LABELS)
+    assert tuned.generations[0].best <= LABELS.losses([evaluators.get("six-factor")])[0] + 1e-9
+
+
+def test_the_command_tunes_and_every_command_takes_the_result(reversi, tmp_path):
+    options = ["--size", 6, "--variant", "normal", "--aim", "error", "--positions", 300, "--empties", "4-7"]
+    budget = ["--generations", 4, "--population", 6, "--out", tmp_path, "--json"]
+    status, out, _ = reversi("tune", "six-factor", *options, *budget)
+    assert status == 0
+    results = json.loads(out)["results"]
+    assert [result["optimiser"] for result in results] == ["genetic", "cma"]
+    for result in results:
+        assert evaluators.get(f"six-factor:weights={result['file']}").weights == {
+            name: tuple(value) if isinstance(value, list) else value for name, value in result["weights"].items()
+        }
+    match = ["match", f"six-factor:depth=1,weights={results[0]['file']}", "random", "--games", 4, "--size", 6, "--json"]
+    status, out, _ = reversi(*match)
+    assert status == 0
+    assert json.loads(out)["games"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing"], "expected a formula"),
+        (["six-factor", "--games", "3"], "games=3: expected an even number"),
+        (["six-factor", "--panel", "nothing", "--size", "6"], "evaluator 'nothing' is unknown"),
+        (["six-factor", "--aim", "error", "--empties", "x"], "--empties 'x': expected a number or a range"),
+        (["six-factor", "--aim", "error", "--empties", "70"], "empties=70-70"),
+        (["six-factor", "--vary", "corner"], "weight 'corner' of six-factor cannot vary"),
+    ],
+)
+def test_what_cannot_be_tuned_is_said_in_one_line(reversi, tmp_path, arguments, message):
+    status, _, err = reversi("tune", *arguments, "--out", tmp_path)
+    assert status == 2
+    assert message in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_the_same_weights_come_out(tmp_path):
+    arguments = ["-m", "play.cli", "tune", "six-factor", "--size", "6", "--variant", "normal", "--optimiser", "cma"]
+    arguments += ["--generations", "12", "--population", "8", "--games", "400", "--out", "tuned"]
+    folders = [tmp_path / name for name in ("whole", "killed")]
+    for folder, kills in zip(folders, (0, 3), strict=True):
+        folder.mkdir()
+        met = run_with_kills(arguments, folder, kills, seed=2, longest=0.4)
+        assert met == kills or kills == 0
+    files = [(folder / "tuned" / "six-factor-cma.json").read_bytes() for folder in folders]
+    assert files[0] == files[1]

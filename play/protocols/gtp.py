@@ -110,8 +110,8 @@ class GtpEngine:
             return None
         try:
             return _message("=", command.id, self._run(command))
-        except GtpError as error:
-            return _message("?", command.id, str(error))
+        except ReversiError as error:  # the protocol's own, or an agent that failed
+            return _message("?", command.id, " ".join(str(error).split()))
 
     def _run(self, command: Command) -> str:
         if command.name not in self._commands:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from play.protocols.gtp import GtpEngine, read_command
 from play.thinker import Thinker
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
 from search import evaluators
 
@@ -374,3 +374,13 @@ def test_a_controller_that_goes_away_leaves_no_traceback():
         process.stdin.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+def test_an_agent_that_fails_is_an_error_not_the_end():
+    class Broken(Thinker):
+        def think(self, position, **options):
+            raise ReversiError("out of\norder")
+
+    engine = GtpEngine(Broken("random"))
+    assert refused(engine, "genmove b") == "out of order"
+    assert ask(engine, "name")

@@ -240,6 +240,7 @@ async function review(text, size, variant, start) {
   app.line = { ...line, review: true };
   app.cursor = 0;
   app.analysis = true;
+  app.working = line.positions.length;
   setView("game");
   askStudy();
 }

@@ -1,0 +1,264 @@
+"""The web page in a real browser: playing, taking back, variants, analysis, watching, reviewing, reloading, keyboard."""
+
+import os
+import shutil
+
+import pytest
+
+from .conftest import eventually, running
+
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
+)
+expect = sync_api.expect
+pytestmark = pytest.mark.slow
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
+WAIT = 60_000
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = os.environ.get("REVERSI_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("no browser: install chromium, or name one by REVERSI_BROWSER")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def server():
+    from dataclasses import replace
+
+    from .conftest import OPTIONS
+
+    with running(replace(OPTIONS, watch_pace=0.05)) as api:
+        yield api
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Open the page at a size; whatever it complains about fails the test."""
+    contexts, complaints = [], []
+
+    def open_page(viewport=DESKTOP, address="", **options):
+        context = browser.new_context(viewport=viewport, reduced_motion="reduce", **options)
+        context.set_default_timeout(WAIT)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.goto(server.url + "/" + address)
+        expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def choose(page, **fields):
+    for name, value in fields.items():
+        if page.locator(f"select[name={name}]").count():
+            page.select_option(f"select[name={name}]", value)
+        elif page.locator(f"input[type=range][name={name}]").count():
+            page.fill(f"input[name={name}]", str(value))
+        else:
+            page.check(f"input[name={name}][value='{value}']", force=True)
+
+
+def moves(page):
+    return page.locator("#moves button").all_inner_texts()
+
+
+def my_turn(page):
+    expect(page.locator("#status")).to_contain_text("Your turn.", timeout=WAIT)
+
+
+def play_some(page, count):
+    """Make so many own moves, each answered."""
+    for _ in range(count):
+        my_turn(page)
+        before = page.locator("#moves button").count()
+        page.locator(".square.legal").first.click()
+        expect(page.locator("#moves button").nth(before + 1)).to_be_attached(timeout=WAIT)
+    my_turn(page)
+
+
+def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server):
+    page = open_page()
+    choose(page, agent="six-factor", strength=0)
+    page.click("#start")
+    play_some(page, 10)
+    played = moves(page)
+    assert len(played) >= 20
+    board = page.locator("#board svg")
+    discs = int(page.locator("#player-black .count").inner_text()) + int(
+        page.locator("#player-white .count").inner_text()
+    )
+    assert discs == 4 + len([move for move in played if move != "pass"])
+
+    page.click("#undo")
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
+    my_turn(page)
+
+    page.reload()
+    my_turn(page)
+    assert moves(page) == played[:-2]
+    play_some(page, 1)
+
+    page.click("#nav-new")
+    choose(page, variant="reversed", size=6, colour="white", agent="greedy")
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#tags")).to_have_text("6×6 · fewest discs win")
+    assert len(moves(page)) == 1  # black, the agent, has begun
+    expect(board.locator(".square")).to_have_count(36)
+    games = [room for room in server.hall.rooms.values() if room.game.rules.variant == "reversed"]
+    assert len(games) == 1
+
+
+def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
+    page = open_page()
+    choose(page, agent="greedy", size=6)
+    page.click("#start")
+    play_some(page, 2)
+    page.locator(".switch").click()
+    best = page.locator(".worth[data-grade=best]")
+    expect(best).to_have_count(1, timeout=WAIT)
+    legal = page.locator(".square.legal").count()
+    assert page.locator(".square.valued").count() == legal
+    expect(page.locator("#line .verdict")).to_contain_text("depth", timeout=WAIT)
+    expect(page.locator("#bar")).to_be_visible()
+    expect(page.locator("#chart .curve")).to_have_count(1, timeout=WAIT)
+    if legal > 1:  # hovering over another move tells its own value and line
+        page.locator(".square.legal:not(.best)").first.hover()
+        expect(page.locator("#line .verdict")).to_contain_text("for black", timeout=WAIT)
+    page.reload()  # the wish for analysis is remembered
+    expect(best).to_have_count(1, timeout=WAIT)
+
+
+def test_two_agents_are_watched_to_the_end(open_page):
+    page = open_page(PHONE)
+    choose(page, mode="watch", agent="greedy", agent2="random", size=4)
+    page.click("#start")
+    expect(page.locator("#status")).to_contain_text("win", timeout=WAIT)
+    expect(page.locator("#undo")).to_be_hidden()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"]  # nothing sticks out
+
+
+def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
+    """A 4x4 game in which the first move that differs from perfect play is known."""
+    from reversi_env import Position, Rules
+    from search.solver import solve_all_moves
+
+    position, text, losses = Position.initial(Rules(4)), [], []
+    while not position.is_over():
+        values = solve_all_moves(position)
+        move = min(values, key=values.get) if len(text) in (4, 5) else max(values, key=values.get)
+        losses.append(max(values.values()) - values[move])
+        text.append(move)
+        position = position.play(move)
+    assert max(losses) >= 5
+    page = open_page(PHONE)
+    page.click("#nav-review")
+    page.fill("#transcript", " ".join(move for move in text if move != "pass"))
+    page.check("input[name=rsize][value='4']", force=True)
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#summary")).to_be_visible(timeout=WAIT)
+    shown = page.locator("#moves button").evaluate_all("buttons => buttons.map((b) => b.dataset.grade ?? '')")
+    expected = ["blunder" if loss >= 5 else "mistake" if loss >= 3 else "slip" if loss >= 1 else "" for loss in losses]
+    for grade, due, loss in zip(shown, expected, losses, strict=True):
+        assert grade == due or (loss and grade == "mistake")  # a slip that turns the result is a mistake
+    page.locator("#moves [data-grade=blunder]").first.click()
+    expect(page.locator("#line")).to_contain_text("exact")
+    expect(page.locator("#line")).to_contain_text("was better")
+    page.keyboard.press("End")
+    expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
+
+
+def test_bad_text_is_explained(open_page):
+    page = open_page()
+    page.on("console", lambda message: None)
+    page.click("#nav-review")
+    page.fill("#transcript", " ")
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#toast")).to_contain_text("no move")
+
+
+def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
+    page = open_page()
+    choose(page, agent="greedy", size=4)
+    page.locator("#start").focus()
+    page.keyboard.press("Enter")
+    my_turn(page)
+    square = page.locator(".square.legal").first
+    name = square.get_attribute("data-square")
+    assert square.get_attribute("aria-label") == f"{name}, empty, legal move"
+    page.locator(".square[tabindex='0']").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowLeft")
+    for _ in range(int(name[1]) - 1):
+        page.keyboard.press("ArrowDown")
+    for _ in range("abcd".index(name[0])):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(":focus")).to_have_attribute("data-square", name)
+    page.keyboard.press("Enter")
+    expect(page.locator("#moves button").nth(1)).to_be_attached(timeout=WAIT)
+    expect(page.locator("#live")).to_contain_text("White plays", timeout=WAIT)
+
+
+def test_a_friend_joins_by_the_link(open_page):
+    mine = open_page()
+    choose(mine, mode="friend", size=4)
+    mine.click("#start")
+    link = mine.locator("#invite-link")
+    expect(link).to_have_value(invitation(), timeout=WAIT)
+    friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])
+    expect(friend.locator("#status")).to_contain_text("Waiting for black", timeout=WAIT)
+    expect(mine.locator("#invite")).to_be_hidden(timeout=WAIT)
+    my_turn(mine)
+    mine.locator(".square.legal").first.click()
+    my_turn(friend)
+    friend.locator(".square.legal").first.click()
+    my_turn(mine)
+    assert moves(mine) == moves(friend)
+    mine.click("#undo")
+    friend.click("#grant")
+    expect(mine.locator("#moves button")).to_have_count(0, timeout=WAIT)
+
+
+def invitation():
+    import re
+
+    return re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}")
+
+
+def test_a_dropped_connection_comes_back(open_page, server):
+    page = open_page()
+    choose(page, mode="here", size=4)
+    page.click("#start")
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    room = max(server.hall.rooms.values(), key=lambda room: room.created)
+    loop = server.hall.store._loop
+    loop.call_soon_threadsafe(server.hall.drop, room, "put away by a test")
+    eventually(lambda: room.id in server.hall.rooms and server.hall.rooms[room.id].members, "the return")
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    page.locator(".square.legal").first.click()
+    expect(page.locator("#status")).to_have_text("White to move.", timeout=WAIT)
+
+
+def test_dark_and_light(open_page):
+    page = open_page(color_scheme="dark")
+    theme = page.locator("html")
+    expect(theme).to_have_attribute("data-theme", "dark")
+    page.click("#theme")
+    expect(theme).to_have_attribute("data-theme", "light")
+    page.reload()
+    expect(theme).to_have_attribute("data-theme", "light")

@@ -51,6 +51,10 @@ class NetworkEvaluator:
         """The compiled evaluator's data for this game: an array of one record."""
         return self._load(rules)[1].record(rules)
 
+    def probcut(self, rules: Rules) -> list[dict[str, float]] | None:
+        """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
+        return getattr(self.weights(rules), "record", {}).get("probcut")
+
     def fingerprint(self, rules: Rules) -> str:
         """What tells these weights from others."""
         return self.file(rules).name

@@ -17,6 +17,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
+from search.cuts import MARGIN, coefficients, from_table
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
 from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
@@ -73,6 +74,9 @@ class Engine:
         self._switch = StopSwitch(self._works)
         self._one_at_a_time = threading.Lock()
         self._lateness = RETURN_SECONDS
+        #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
+        self._margin: float | None = None
+        self._fitted_cuts()
         self._load_kernels()
 
     def search(
@@ -103,13 +107,31 @@ class Engine:
         self.solver.table.clear()
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
-        """Prune by ProbCut at *margin* standard deviations (0: not at all), with coefficients from `search.probcut.fit`."""
-        if margin and coefficients is None:
-            raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
-        self._works["cut_margin"] = margin
+        """Prune by ProbCut at *margin* standard deviations (0: not at all), whatever the limits.
+
+        The coefficients are those of `search.probcut.fit`, or the evaluator's own. An engine that is not told anything
+        prunes when its evaluator has coefficients and the clock or the nodes are limited, not the depth: the value of a search
+        to a fixed depth is that of the whole tree.
+        """
         if coefficients is not None:
             for field in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
                 self._works[field] = coefficients[field]
+        if margin and not self._works["cut_depth"].any():
+            raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
+        self._margin = margin
+
+    def _fitted_cuts(self) -> None:
+        """Take the coefficients that came with the evaluator, if any did."""
+        table = getattr(self.evaluator, "probcut", lambda rules: None)(self.rules)
+        if table:
+            found = coefficients(from_table(table))
+            for field in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
+                self._works[field] = found[field]
+
+    def _margin_for(self, limits: Limits) -> float:
+        if self._margin is not None:
+            return self._margin
+        return MARGIN if limits.depth is None and self._works["cut_depth"].any() else 0.0
 
     def _load_kernels(self) -> None:
         """Compile or load what a search needs, so that no clock pays for it."""
@@ -191,6 +213,7 @@ class _Search:
             self.works["table"] = 0
         self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
+        self.works["cut_margin"] = engine._margin_for(self.limits)
 
     def _start_timer(self) -> threading.Timer | None:
         if self.limits.time is None:
@@ -254,7 +277,7 @@ class _Search:
             if not self._iterate(depth, helpers=helpers and depth > 5):
                 break
             self.depth = depth
-            self.exact = depth >= self.position.empties and not self.works["cut_margin"][0]
+            self.exact = depth >= self.position.empties  # to the end of the game nothing is cut
             seconds = [seconds[1], perf_counter() - began]
             if self.exact or self._must_end():
                 break

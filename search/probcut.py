@@ -9,32 +9,20 @@ them only when asked to (`Engine.set_probcut`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search.core.midgame import ENGINE, UNIT
+from search.cuts import DEPTH_PAIRS, Pair, as_table, coefficients, from_table
 from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
 
-#: Deep search to the shallow one that foretells it; of equal parity, since evaluations swing with the side to move.
-DEPTH_PAIRS = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}
+__all__ = ["DEPTH_PAIRS", "Pair", "as_table", "coefficients", "fit", "from_table"]
+
 #: Fewest positions that a line is fitted to.
 FEWEST_POSITIONS = 30
-
-
-@dataclass(frozen=True)
-class Pair:
-    """deep = slope * shallow + shift, give or take *deviation* (one standard deviation); values in discs."""
-
-    deep: int
-    shallow: int
-    slope: float
-    shift: float
-    deviation: float
-    positions: int
 
 
 def fit(
@@ -42,55 +30,45 @@ def fit(
     rules: Rules | None = None,
     *,
     deepest: int = 8,
-    positions: int = 300,
+    positions: int | list[Position] = 300,
     seed: int = 0,
+    threads: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[Pair]:
-    """Measure all depth pairs up to *deepest* on midgame positions reached by random play; *progress* counts positions."""
-    if positions < FEWEST_POSITIONS or deepest < min(DEPTH_PAIRS):
-        raise ReversiError(
-            f"{positions} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {min(DEPTH_PAIRS)}"
-        )
+    """Measure all depth pairs up to *deepest*; *progress* counts positions.
+
+    *positions* are given, or are so many of the midgame reached by random play.
+    """
     rules = rules or Rules()
+    count = positions if isinstance(positions, int) else len(positions)
+    if count < FEWEST_POSITIONS or deepest < min(DEPTH_PAIRS):
+        raise ReversiError(
+            f"{count} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {min(DEPTH_PAIRS)}"
+        )
+    sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
     depths = sorted({d for pair in DEPTH_PAIRS.items() for d in pair if d <= deepest})
-    engine = Engine(evaluator, rules)
-    values = np.empty((positions, len(depths)))
-    for row, position in enumerate(_sample(rules, positions, deepest, seed)):
-        for column, depth in enumerate(depths):
-            engine.clear()
-            values[row, column] = engine.search(position, Limits(depth=depth, empties_exact=0)).value
-        progress(row + 1)
+    values = np.empty((count, len(depths)))
+    rows = iter(range(count))  # whose next() is one step of the interpreter: threads share it safely
+    done = iter(range(1, count + 1))
+
+    def work(engine: Engine) -> None:
+        for row in rows:
+            for column, depth in enumerate(depths):
+                engine.clear()
+                values[row, column] = engine.search(sampled[row], Limits(depth=depth, empties_exact=0)).value
+            progress(next(done))
+
+    with ThreadPoolExecutor(threads) as pool:
+        engines = [Engine(evaluator, rules) for _ in range(threads)]
+        for engine in engines:
+            engine.set_probcut(0.0)
+        list(pool.map(work, engines))
     by_depth = dict(zip(depths, values.T, strict=True))
     return [
         _fit_pair(deep, shallow, by_depth[deep], by_depth[shallow])
         for deep, shallow in DEPTH_PAIRS.items()
         if deep <= deepest
     ]
-
-
-def coefficients(pairs: list[Pair]) -> np.ndarray:
-    """The engine's record fields for these pairs, for `Engine.set_probcut`."""
-    record = np.zeros((), ENGINE)
-    record["cut_slope"] = 1.0
-    for pair in pairs:
-        record["cut_depth"][pair.deep] = pair.shallow
-        record["cut_slope"][pair.deep] = pair.slope
-        record["cut_shift"][pair.deep] = pair.shift * UNIT
-        record["cut_deviation"][pair.deep] = pair.deviation * UNIT
-    return record
-
-
-def as_table(pairs: list[Pair]) -> list[dict[str, float]]:
-    """The pairs as plain data, for a file."""
-    return [asdict(pair) for pair in pairs]
-
-
-def from_table(table: list[dict[str, float]]) -> list[Pair]:
-    """The inverse of `as_table`."""
-    try:
-        return [Pair(**entry) for entry in table]  # type: ignore[arg-type]
-    except TypeError as error:
-        raise ReversiError(f"ProbCut coefficients: {error}") from None
 
 
 def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]:

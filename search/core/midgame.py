@@ -133,8 +133,11 @@ def negamax(work, net, own, opp, alpha, beta, depth):
                 if upper <= alpha:
                     return upper
             first, second = move_of(data), second_move_of(data)
-    if work.cut_margin > 0.0 and beta - alpha == 1 and work.cut_nesting == 0 and work.cut_depth[depth] > 0:
-        # ProbCut: is a shallow search so far beyond the window that the deep one would hardly come back?
+    level = work.squares - popcount(own | opp)
+    may_cut = work.cut_margin > 0.0 and beta - alpha == 1 and work.cut_nesting == 0 and level > depth
+    if may_cut and work.cut_depth[depth] > 0:
+        # ProbCut: is a shallow search so far beyond the window that the deep one would hardly come back? (A search that
+        # reaches the end of the game finds what is true, and is not cut.)
         shallow = work.cut_depth[depth]
         safety = work.cut_margin * work.cut_deviation[depth]
         work.cut_nesting = 1
@@ -147,7 +150,6 @@ def negamax(work, net, own, opp, alpha, beta, depth):
             work.cut_nesting = 0
             return alpha
         work.cut_nesting = 0
-    level = work.squares - popcount(own | opp)
     listed = list_moves(work, net, own, opp, moves, level, depth, first, second)
     if uses_table and depth >= LOOK_AHEAD_DEPTH:
         bound = refuting_child(work, own, opp, level, listed, depth, beta)

@@ -7,7 +7,8 @@ Names:
 * ``greedy-invincible`` – greedy, then perfect for the last twelve empty squares (``exact=``), after report 002;
 * every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
 * ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
-* ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own);
+* ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
+  of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
 * ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program, see `search.external.specs`.
 
@@ -127,10 +128,16 @@ class SearchAgent:
     """Alpha-beta with an evaluator under fixed limits; the engine, with its tables, is made for each game it meets."""
 
     def __init__(
-        self, evaluator: str, limits: Limits, threads: int = 1, table: float = 64, seed: int | None = None
+        self,
+        evaluator: str,
+        limits: Limits,
+        threads: int = 1,
+        table: float = 64,
+        seed: int | None = None,
+        probcut: float | None = None,
     ) -> None:
         self.evaluator, self.limits = evaluators.get(evaluator), limits
-        self._threads, self._table = threads, table
+        self._threads, self._table, self._probcut = threads, table, probcut
         self._ties = None if seed is None else np.random.default_rng(seed)
         self._engines: dict[tuple[int, str], Any] = {}
 
@@ -155,7 +162,10 @@ class SearchAgent:
 
         key = (rules.size, rules.variant)
         if key not in self._engines:
-            self._engines[key] = Engine(self.evaluator, rules, threads=self._threads, megabytes=self._table)
+            engine = Engine(self.evaluator, rules, threads=self._threads, megabytes=self._table)
+            if self._probcut is not None:
+                engine.set_probcut(self._probcut)
+            self._engines[key] = engine
         return self._engines[key]
 
 
@@ -171,6 +181,7 @@ def _searching(
     table: float = 64,
     seed: int | None = None,
     weights: str | None = None,
+    probcut: float | None = None,
 ) -> SearchAgent:
     if weights is not None:
         evaluator = f"{evaluator}:weights={weights}"
@@ -179,7 +190,7 @@ def _searching(
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
     limits = Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
-    return SearchAgent(evaluator, limits, threads, table, seed)
+    return SearchAgent(evaluator, limits, threads, table, seed, probcut)
 
 
 def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
@@ -231,7 +242,7 @@ _SEARCHING = _SOLVING | {
 }
 
 _EXTERNAL = {"time": _SEARCHING["time"], "limit": _number(0.001, 1e6), "depth": _SEARCHING["depth"]}
-_LEARNED = _SEARCHING | {"weights": _path}
+_LEARNED = _SEARCHING | {"weights": _path, "probcut": _number(0, 10)}
 
 _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
     "random": (RandomAgent, _SEED),

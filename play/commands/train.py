@@ -28,6 +28,9 @@ def train(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
     ] = False,
+    probcut: Annotated[
+        str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")
+    ] = None,
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
     variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
     network: Annotated[
@@ -62,6 +65,10 @@ def train(
     what is learnt, and so on back to the opening. --scale 1 of that is for a
     GPU and many cores.
 
+    With --probcut WEIGHTS the weights stay as they are; how well shallow
+    searches with them foretell deep ones is measured, and a file that knows
+    it is written: searches with it leave out what is hopeless.
+
     Run the same command again to go on after Ctrl-C, or after a crash. The
     folder has the weights, log.csv and error-by-empties.svg, errors in discs
     on positions that were held out.
@@ -72,6 +79,9 @@ def train(
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
+    if probcut is not None:
+        _probcut(probcut, Path(out), labels, bootstrap, seed, threads, as_json)
+        return
     how_to_fit: dict[str, Any] = {
         "epochs": epochs,
         "batch": batch,
@@ -104,6 +114,46 @@ def train(
         print("stopped; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     _show(trained, perf_counter() - began, as_json)
+
+
+def _probcut(
+    weights: str, out: Path, labels: str | None, bootstrap: bool, seed: int, threads: int | None, as_json: bool
+) -> None:
+    """Fit ProbCut, show what was found and where the weights are."""
+    from play.commands.interruptible import INTERRUPTED
+    from reversi_env.errors import ReversiError
+    from train.cuts import add_probcut
+
+    if labels is not None or bootstrap:
+        raise ReversiError("--probcut with LABELS or --bootstrap: expected it alone")
+    try:
+        with _meters() as meter:
+            path, pairs = add_probcut(
+                *(Path(weights), out),
+                seed=seed,
+                threads=threads,
+                progress=lambda done, total: meter("searching, positions", done, total, ""),
+            )
+    except KeyboardInterrupt:
+        print("stopped; nothing was written", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        from search.cuts import as_table
+
+        print_json({"weights": str(path), "pairs": as_table(pairs)})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table()
+    for heading in ("deep", "foretold by", "slope", "shift, discs", "deviation, discs"):
+        table.add_column(heading, justify="right")
+    for pair in pairs:
+        table.add_row(
+            f"{pair.deep}", f"{pair.shallow}", f"{pair.slope:.2f}", f"{pair.shift:+.2f}", f"{pair.deviation:.2f}"
+        )
+    Console().print(table)
+    print(f"weights: {path}")
 
 
 def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], of_bootstrap: dict[str, Any]) -> None:

@@ -1,0 +1,64 @@
+"""ProbCut for trained weights: measured on positions of their own games, and written into their file's record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import models.network  # noqa: F401 - registers the evaluator `network`
+from models.cards import annotate
+from models.files import read_weights
+from reversi_env import Position, Rules
+from search import probcut
+from search.cuts import Pair
+from train.labels import LabelOptions
+from train.labels.sampling import sample_block
+from train.stages import GAMES
+
+#: Deepest search that is foretold, by board size, and on how many positions that is measured.
+DEEPEST = {8: 10, 6: 8, 4: 4}
+POSITIONS = 400
+
+
+def add_probcut(
+    path: Path,
+    out: Path,
+    *,
+    positions: int = POSITIONS,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Path, list[Pair]]:
+    """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found."""
+    rules = read_weights(path).rules
+    deepest = DEEPEST[rules.size]
+    sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed)
+    pairs = probcut.fit(
+        f"network:weights={path}",
+        rules,
+        deepest=deepest,
+        positions=sampled,
+        threads=threads or os.cpu_count() or 1,
+        progress=lambda done: progress(done, len(sampled)),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    return annotate(path, out, probcut=probcut.as_table(pairs)), pairs
+
+
+def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int) -> list[Position]:
+    """Positions from games that the network plays itself, further from the end than the deepest search reaches."""
+    low, high = deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8)
+    whole = -(-count // (high - low + 1)) * (high - low + 1)
+    options = LabelOptions(
+        size=rules.size,
+        variant=rules.variant,
+        count=whole,
+        empties=(low, high),
+        seed=seed,
+        shard_rows=whole,
+        player=player,
+        **GAMES,
+    )
+    own, opp = sample_block(options, 0)
+    return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

@@ -129,7 +129,7 @@ def test_simulated_tournaments_are_covered_as_often_as_promised():
     """True strengths lie in their 95 % intervals about 95 times in 100."""
     generator, truth, nu = np.random.default_rng(11), np.array([1.2, 0.3, -0.4, -1.1]), 0.5
     covered = []
-    for _ in range(60):
+    for _ in range(40):
         wins, draws = np.zeros((4, 4)), np.zeros((4, 4))
         for i in range(4):
             for j in range(i):

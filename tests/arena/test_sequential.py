@@ -66,10 +66,10 @@ def test_pair_counts():
 @pytest.mark.slow
 @pytest.mark.parametrize(("elo", "right"), [(0, "H0"), (100, "H1")])
 def test_simulated_sprts_are_right_as_often_as_promised(elo, right):
-    """Each hypothesis, where it is true, is rejected in about 5 % of all runs; 120 runs of about 40 pairs."""
+    """Each hypothesis, where it is true, is rejected in about 5 % of all runs; 60 runs of about 40 pairs."""
     generator, sprt, chance = np.random.default_rng(5), Sprt(0, 100), expected_score(elo)
     verdicts = []
-    for _ in range(120):
+    for _ in range(60):
         counts = np.zeros(5, np.int64)
         while (verdict := sprt.verdict(counts)) is None:
             counts[2 * (generator.random(2) < chance).sum()] += 1

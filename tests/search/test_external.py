@@ -152,14 +152,15 @@ def test_gtp_rhino_plays_whole_games_with_passes(made):
 def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
     made, tmp_path, protocol, how, kind, words
 ):
-    limit = 0.5 if how == "hang" else 60
-    program = made(spec(protocol, "--fail", how, "--after", 3, "--once", tmp_path / "failed", limit=limit))
+    limit, after = (0.3, 0) if how == "hang" else (60, 3)
+    program = made(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
     opening = random_opening(Rules(6), 2, np.random.default_rng(0))
     game = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert (game.forfeit.colour, game.forfeit.kind, game.discs) == (WHITE, kind, 36)
     assert words in game.forfeit.reason
     assert str(FAKE) in game.forfeit.reason or "…" in game.forfeit.reason
-    assert len(game.moves) in (6, 7)  # its three, and those before them
+    assert len(game.moves) == 2 * after + 1  # white's, and black's before them
+    program.limit = 60
     again = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert again.forfeit is None
     assert again.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves

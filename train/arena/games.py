@@ -50,7 +50,7 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         except EngineFailure as failure:
             forfeit = Forfeit(position.turn, failure.kind, str(failure))
             break
-        seconds.append(0.0 if move == PASS_NAME else perf_counter() - began)
+        seconds.append(0.0 if move == PASS_NAME else round(perf_counter() - began, 6))
         moves.append(move)
         position = position.play(move)
     discs = position.score(Colour.BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count

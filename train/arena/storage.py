@@ -115,7 +115,7 @@ def _line(record: Record, options: TournamentOptions) -> str:
         "discs": played.discs,
         "opening": len(played.opening.moves),
         "moves": write_transcript((*played.opening.moves, *played.moves), "explicit"),
-        "seconds": [round(seconds, 6) for seconds in played.seconds],
+        "seconds": list(played.seconds),
     }
     start = played.opening.start
     if start != Position.initial(start.rules):

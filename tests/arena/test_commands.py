@@ -1,0 +1,224 @@
+"""`reversi tournament` and `reversi winrate` as a contract, and worker processes that never outlive us."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from play.commands.interruptible import INTERRUPTED
+from reversi_env import ReversiError, Rules
+from tests.conftest import REPOSITORY
+from tests.search.test_external import FAKE, gone, wait_until
+from tests.train.kills import run_with_kills
+from train.arena.storage import GAMES, RECORDS
+from train.arena.winrate import estimate_win_rate
+from train.arena.workers import Workers
+
+SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
+
+
+# --- tournament -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Play in this process: starting others takes longer than these games."""
+    from train.arena import tournament
+
+    run = tournament.run_tournament
+    monkeypatch.setattr(tournament, "run_tournament", lambda *a, **k: run(*a, **{**k, "workers": 0}))
+
+
+def test_the_result_as_json(json_lines, tmp_path, here):
+    arguments = ("tournament", *SMALL, "--games", 2, "--out", tmp_path / "out")
+    [result], [again] = json_lines(*arguments), json_lines(*arguments)
+    assert [agent.keys() for agent in result["agents"]] == [
+        {
+            *("name", "games", "wins", "draws", "losses", "score", "discs_per_game", "elo", "elo_low", "elo_high"),
+            *("seconds_per_move", "slowest_move", "overruns", "forfeits"),
+        }
+    ] * 3
+    assert {"size", "variant", "games", "agents", "cross_table", "games_file", "ggf_file", "plot_file"} <= result.keys()
+    for kind in ("games_file", "ggf_file", "plot_file"):
+        assert Path(result[kind]).stat().st_size > 0
+    assert result["games"] == 6
+    assert (result["agents"], result["cross_table"]) == (again["agents"], again["cross_table"])
+
+
+def test_the_result_for_people(reversi, tmp_path, here):
+    spec = f"gtp[limit=60]:{sys.executable} {FAKE} gtp --fail crash --after 2"
+    code, out, _ = reversi("tournament", spec, "random", "--games", 2, "--size", 6, "--out", tmp_path / "out")
+    assert code == 0
+    assert "6x6 normal, 2 games, every opening from both sides" in out
+    assert "gtp[limit=60]" in out  # not taken for markup
+    assert "lost 1 by forfeit, crash: " in out
+    assert "score in % of the row against the column" in out
+
+
+def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
+    arguments = ("tournament", "six-factor:depth=3,table=0.1", "random", "--size", 6, "--sprt", "0,200", "--games", 100)
+    code, out, _ = reversi(*arguments, "--out", tmp_path)
+    assert code == 0
+    assert "SPRT: six-factor:depth=3,table=0.1 is stronger than random by more than 0 Elo" in out
+    [result] = json_lines(*arguments, "--out", tmp_path)
+    assert result["sprt"]["accepted"] == "H1"
+    assert sum(result["sprt"]["pairs"]) * 2 == result["games"] < 100
+
+
+def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    files = {json_lines("tournament", *SMALL, "--games", 2, "--seed", seed)[0]["games_file"] for seed in (1, 2, 1)}
+    assert len(files) == 2
+    assert all(name.startswith("tournaments/") for name in files)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("greedy",), "1 agents: expected two or more"),
+        (("greedy", "random", "--games", 3), "expected an even number"),
+        (("greedy", "random", "--sprt", "50"), "--sprt '50': expected two numbers of Elo"),
+        (("greedy", "random", "--sprt", "50,0"), "expected two numbers, the first one smaller"),
+        (("greedy", "random", "--openings", "no-such-file"), "No such file"),
+        (("greedy", "gredy"), "did you mean"),
+        (("greedy", "gtp:no-such-program"), "was not found"),
+    ],
+)
+def test_bad_input_is_one_line(reversi, tmp_path, here, arguments, complaint):
+    code, out, err = reversi("tournament", *arguments, "--out", tmp_path / "out")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert complaint in err
+
+
+def started(folder, *arguments, **others):
+    command = [sys.executable, "-m", "play.cli", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes, **others)
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_and_on_any_number_of_workers_the_games_are_the_same(tmp_path, json_lines, here):
+    arguments = ("tournament", *SMALL, "--games", 80, "--seed", 5)
+    [result] = json_lines(*arguments, "--out", tmp_path / "whole")
+    folder = tmp_path / "killed"
+    folder.mkdir()
+    command = ("-m", "play.cli", *arguments, "--workers", 2, "--out", folder)
+    assert run_with_kills(command, folder, kills=2, seed=1, longest=0.2) >= 1
+    assert (folder / RECORDS).read_bytes() == (tmp_path / "whole" / RECORDS).read_bytes()
+    numbers = [json.loads(line)["game"] for line in (folder / GAMES).read_text().splitlines()]
+    assert numbers == list(range(result["games"])) == list(range(240))
+
+
+@pytest.mark.slow
+def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
+    """The programs, the workers that speak to them and we: all end; the games so far are kept."""
+    program = f"gtp:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'}"
+    arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
+    job = started(tmp_path, *arguments, start_new_session=True)
+    games = tmp_path / "out" / GAMES
+    wait_until(lambda: games.exists() and games.read_text().count("\n") >= 4)
+    children = children_of(job.pid)
+    assert len(children) >= 2
+    os.killpg(job.pid, signal.SIGINT)  # the whole group, as a terminal does
+    out, err = job.communicate(timeout=120)
+    assert job.returncode == INTERRUPTED, err
+    assert "of 2000 games; the same command goes on" in err
+    assert "8x8 normal" in out
+    pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+    wait_until(lambda: all(map(gone, [*pids, *children])))
+    assert int(err.split("after ")[1].split()[0]) == games.read_text().count("\n")
+
+
+@pytest.mark.slow
+def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
+    program = f"gtp[limit=600]:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'} --fail hang --after 5"
+    job = started(tmp_path, "tournament", program, "random", "--games", 20, "--workers", 2, "--out", tmp_path / "out")
+    # one program to see whether it starts, then one for each worker
+    wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3)
+    children = children_of(job.pid)
+    job.kill()
+    job.communicate()
+    pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+    wait_until(lambda: all(map(gone, [*pids, *children])))
+
+
+def children_of(pid):
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(path.parent.name))
+    return found
+
+
+# --- workers ----------------------------------------------------------------------------------------
+
+
+class Worker:
+    """Does what a job says."""
+
+    def __call__(self, job):
+        if job == "refuse":
+            raise ReversiError("I will not")
+        if job == "fail":
+            raise ZeroDivisionError
+        if job == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (job, os.getpid())
+
+
+def test_jobs_are_done_here_without_workers():
+    with Workers(0, Worker) as workers:
+        assert list(workers.results(iter([1, 2, 3]))) == [(job, os.getpid()) for job in (1, 2, 3)]
+
+
+@pytest.mark.slow
+def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
+    with Workers(2, Worker) as workers:
+        results = list(workers.results(iter(range(20))))
+        assert sorted(job for job, _ in results) == list(range(20))
+        pids = {pid for _, pid in results}
+        assert os.getpid() not in pids
+    wait_until(lambda: all(map(gone, pids)))
+    for job, kind, words in (
+        ("refuse", ReversiError, "I will not"),
+        ("fail", RuntimeError, "ZeroDivisionError"),
+        ("die", ReversiError, "ended with status -9"),
+    ):
+        with Workers(1, Worker) as workers, pytest.raises(kind, match=words):
+            list(workers.results(iter([job])))
+
+
+# --- win rate ---------------------------------------------------------------------------------------
+
+
+def test_a_win_rate_is_played_until_it_is_known():
+    found = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
+    assert found.converged
+    assert found.low <= found.rate <= found.high
+    assert max(found.rate - found.low, found.high - found.rate) <= 0.1
+    assert found == estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
+    short = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2, most_games=10)
+    assert (short.converged, short.games) == (False, 10)
+    with pytest.raises(ReversiError, match="margin 0: expected"):
+        estimate_win_rate("greedy", margin=0)
+
+
+@pytest.mark.slow
+def test_the_win_rate_command(json_lines, reversi):
+    arguments = ("winrate", "greedy", "--size", 4, "--margin", 0.1, "--seed", 2, "--workers", 2)
+    [result] = json_lines(*arguments)
+    assert {"agent", "opponent", "rate", "low", "high", "games", "converged", "confidence"} == result.keys()
+    expected = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
+    assert (result["rate"], result["games"]) == (expected.rate, expected.games)  # whatever the number of workers
+    code, out, _ = reversi(*arguments)
+    assert code == 0
+    assert out.startswith("greedy wins ")

@@ -158,7 +158,8 @@ class Openings:
     def repeated(self, times: int) -> Openings:
         """The same games so many times over, with the same random numbers."""
         streams = np.arange(self.games) if self.streams is None else self.streams
-        return Openings(*(np.tile(side, times) for side in (self.own, self.opp, self.a_moves)), np.tile(streams, times))
+        own, opp, a_moves = np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times)
+        return Openings(own, opp, a_moves, np.tile(streams, times))
 
     def generators(self, seed: int) -> NDArray[np.uint64]:
         """The state of every game's generator."""

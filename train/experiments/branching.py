@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -170,8 +171,22 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "depths on: its gain is a move to play at "
         "any time, and the order of moves for the next iteration. ProbCut no longer gives the value of minimax."
     )
+    losses = [words for one in found if (words := _losses(one))]
+    if losses:
+        blocks.append("\n".join(["Not every refinement pays in every game:", "", *losses]))
     blocks.append(_figure(found[0]))
     return Section("branching", "Effective branching factor", [one["command"] for one in found], blocks)
+
+
+def _losses(one: dict[str, Any]) -> str:
+    """Which refinements cost nodes at the greatest depth, if any do."""
+    ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW and way["name"] != MINIMAX.name]
+    nodes = {way["name"].removeprefix("+ "): way["by_depth"][-1]["nodes"] for way in ways}
+    pairs = pairwise(nodes.items())
+    dear = [
+        f"{name} ({100 * (after / before - 1):+.0f} %)" for (_, before), (name, after) in pairs if after > 1.02 * before
+    ]
+    return f"- {game_name(one)}: at depth {one['depth']} nodes are lost by {', '.join(dear)}." if dear else ""
 
 
 def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +45,10 @@ class Figure:
 
 
 Block = str | Table | Figure
+#: Characters of a line of text.
+LINE = 150
+#: A hyphen before a number that stands for itself.
+_MINUS = re.compile(r"(?<![\w–-])-(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -71,12 +77,23 @@ class Section:
             if isinstance(block, Figure):
                 parts.append(block.markdown(folder))
             else:
-                parts.append(block.markdown() if isinstance(block, Table) else block)
+                parts.append(block.markdown() if isinstance(block, Table) else _wrapped(block))
         return "\n\n".join(parts)
 
 
+def _wrapped(words: str) -> str:
+    """Paragraphs and list items in lines of a length to read."""
+    lines = words.split("\n")
+    return "\n".join(
+        textwrap.fill(
+            line, LINE, subsequent_indent="  " * line.startswith("- "), break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines
+    )
+
+
 def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    return f"| {' | '.join(_MINUS.sub('−', cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def game_name(found: Mapping[str, Any]) -> str:

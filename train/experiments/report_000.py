@@ -145,12 +145,14 @@ def _figure(one: dict[str, Any]) -> Figure:
         errors = [100 * (share * (1 - share) / 20) ** 0.5 for share in shares]
         style.points(left, list(PUBLISHED), [100 * share for share in shares], errors, style.GREY, line="none")
         style.label(left, 0.9, 100 * shares[-1], "report,\n20 games each", style.GREY, at="right", shift=(-6, -14))
+        ends = []
         for name, colour in zip(one["panel"], style.COLOURS, strict=False):
             ys, errors = _series([entry["opponents"][name] for entry in one["gammas"]])
             right.errorbar(
                 gammas, ys, yerr=errors, color=colour, marker="o", elinewidth=0.6, markersize=2.5, markeredgewidth=0
             )
-            style.label(right, gammas[-1], ys[-1], name, colour)
+            ends.append((gammas[-1], ys[-1], name, colour))
+        style.labels(right, ends)
         left.set(xlabel="γ", ylabel="points, per cent", xticks=gammas[::2])
         right.set(xlabel="γ", xlim=(-0.04, 1.55), xticks=gammas[::2])
 

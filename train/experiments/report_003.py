@@ -111,6 +111,10 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         columns = ["plies", "discs as Black", "points as Black", "discs as White", "points as White"]
         title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each ± standard error"
         blocks.append(Table(title, columns, rows))
+    blocks.append(
+        "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
+        "stability are those of the side to move alone, so that what a leaf is worth depends on whose turn it is there."
+    )
     blocks.append(_figure(found))
     return Section("003", "Report 003: score by ply", [one["command"] for one in found], blocks)
 
@@ -119,18 +123,20 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
         titles = tuple(game_name(one) for one in found)
         axes = style.panels(figure, len(found), titles, share_y=True)
+        ends: list[list[tuple[float, float, str, str]]] = []
         for axis, one in zip(axes, found, strict=True):
+            ends.append([])
             xs = [entry["ply"] for entry in one["by_ply"]]
             for colour, ink, shift in (("black", style.BLUE, -0.05), ("white", style.VERMILION, 0.05)):
                 ys = [entry[colour]["discs"] for entry in one["by_ply"]]
                 errors = [entry[colour]["disc_deviation"] for entry in one["by_ply"]]
                 style.points(axis, [x + shift for x in xs], ys, errors, ink)
-                style.label(
-                    axis, xs[-1], ys[-1], f"as {colour.title()}", ink, shift=(6, 4 if colour == "black" else -4)
-                )
+                ends[-1].append((xs[-1], ys[-1], f"as {colour.title()}", ink))
             axis.axhline(0, color=style.GREY, linewidth=0.6)
             axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
         axes[0].set_ylabel("final score, discs")
+        for axis, entries in zip(axes, ends, strict=True):
+            style.labels(axis, entries, shift=7)
 
     return Figure(
         "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are standard errors.", draw, height=2.5

@@ -195,7 +195,9 @@ def _figure(one: dict[str, Any]) -> Figure:
             style.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
             moves = [entry["moves_per_inner"] for entry in search["by_depth"]]
             right.plot(xs, moves, color=colour, marker="o", markeredgewidth=0)
-            style.label(right, xs[-1], moves[-1], search["name"], colour, shift=(5, 0))
+            style.label(
+                right, xs[-1], moves[-1], search["name"], colour, shift=(5, 7 if search["name"] == "minimax" else 0)
+            )
         for claimed in (PUBLISHED_BREADTH, PUBLISHED_PRUNED):
             right.axhline(claimed, color=style.GREY, linewidth=0.8, linestyle="--")
         style.label(right, 9.2, PUBLISHED_BREADTH, "report: without", style.GREY, at="right", shift=(0, 6))

@@ -6,7 +6,7 @@ matplotlib is imported only when something is drawn.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from train.errors import TrainError
@@ -24,6 +24,8 @@ BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 #: Width of a figure on the page, in inches, and the height of one row of panels.
 WIDTH, HEIGHT = 6.8, 2.7
+#: Least distance of two labels beside each other, as a share of the axis.
+LABEL_GAP = 0.07
 
 _STYLE: dict[Any, Any] = {
     "font.family": "STIXGeneral",
@@ -86,6 +88,15 @@ def label(
     axis.annotate(
         text, (x, y), xytext=shift, textcoords="offset points", color=colour, ha=at, va="center", fontsize=8.5
     )
+
+
+def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]], shift: float = 5) -> None:
+    """Words beside the ends of several lines, (x, y, text, colour) each, moved apart where they would overlap."""
+    low, high = axis.get_ylim()
+    gap, last = LABEL_GAP * (high - low), low - (high - low)
+    for x, y, text, colour in sorted(entries, key=lambda entry: entry[1]):
+        last = max(y, last + gap)
+        label(axis, x, last, text, colour, shift=(shift, 0))
 
 
 def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str = "o", line: str = "-") -> None:

@@ -74,7 +74,7 @@ def _experiments() -> tuple[Experiment, ...]:
             nodes.section,
             tuple(
                 nodes.NodesOptions(*game, evaluator="sixteen-weight" if game[1] == "reversed" else "six-factor")
-                for game in reversed(GAMES)
+                for game in sorted(GAMES, reverse=True)
             ),
         ),
         Experiment(

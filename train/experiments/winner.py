@@ -146,7 +146,17 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "again. Report 002 has this heading "
         "and leaves it empty.",
     ]
-    blocks += [_table(one) for one in found]
+    mirrored = {one["size"] for one in found if (one["player"], one["variant"]) == ("random", "normal")}
+    blocks += [
+        _table(one)
+        for one in found
+        if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored
+    ]
+    if mirrored:
+        blocks.append(
+            "Random players do not care who wins: in the reversed game they play the same games, and winner and loser change "
+            "places in these tables."
+        )
     large = [one for one in found if one["size"] == max(other["size"] for other in found)]
     blocks.append(_figure(large))
     blocks.append(_words(large))

@@ -336,7 +336,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from train.arena.standings import reasons
+    from train.arena.standings import by_kind
 
     ratings, cross = (Table(box=SIMPLE_HEAD, padding=0, pad_edge=False) for _ in range(2))
     for rows in (ratings, cross):
@@ -369,8 +369,8 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     print("score in % of the row against the column")
     console.print(cross)
     for player in table.players:
-        for reason, count in reasons(player.forfeits):
-            print(f"{player.name} lost {count} by forfeit, {reason}")
+        for kind, reasons in by_kind(player.forfeits).items():
+            print(f"{player.name} lost {len(reasons)} by forfeit, {kind}: {reasons[0]}")
     if played.options.sprt is not None:
         print(_sprt_text(played))
 

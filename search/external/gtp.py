@@ -11,12 +11,12 @@ harm. A program that refuses one pass is therefore told of no other.
 from __future__ import annotations
 
 from fractions import Fraction
-from time import monotonic
 
 from reversi_env import BLACK, Position, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
 from search.external.player import ExternalAgent
+from search.external.process import Wait
 
 #: Names that ``set_game`` may know the games by, the first one accepted counts.
 GAME_NAMES = {
@@ -79,16 +79,16 @@ class GtpAgent(ExternalAgent):
 
     def _ask(self, command: str, seconds: float | None = None) -> str | None:
         """The answer to a command without its mark; None if the program refuses it."""
-        deadline = monotonic() + (self.patience if seconds is None else seconds)
+        wait = Wait(command, self.patience if seconds is None else seconds)
         self._send(command)
         line = ""
         while not line.strip():  # empty lines that belong to nothing
-            line = self._read(deadline, shown(command))
+            line = self._read(wait)
         if line[0] not in "=?":
             raise self._failure("malformed", f"answered {shown(line)} to {shown(command)}: expected '= …' or '? …'")
         answer, rest = line[1:].strip(), line
         while rest.strip():
-            rest = self._read(deadline, shown(command))
+            rest = self._read(wait)
             answer += f"\n{rest}" if rest.strip() else ""
         if line[0] == "=":
             return answer

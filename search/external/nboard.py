@@ -8,12 +8,12 @@ in step with us. Used here: ``nboard 2``, ``set depth``, ``set game``, ``ping``/
 from __future__ import annotations
 
 import re
-from time import monotonic
 
 from reversi_env import Position, Rules
 from reversi_env.errors import shown
 from reversi_env.notation import Game, write_ggf
 from search.external.player import DEFAULT_LIMIT, ExternalAgent
+from search.external.process import Wait
 
 DEFAULT_DEPTH = 8
 #: The move is the first thing behind the mark; its value and its time follow after slashes or spaces.
@@ -41,9 +41,9 @@ class NBoardAgent(ExternalAgent):
     def _answer(self, start: Position, moves: tuple[str, ...], position: Position) -> str:
         self._send(f"set game {self._record(start, moves)}")
         self._ping()
-        deadline = monotonic() + self.limit
+        wait = Wait("go", self.limit)
         self._send("go")
-        while (found := _MOVE.match(self._read(deadline, "'go'"))) is None:
+        while (found := _MOVE.match(self._read(wait))) is None:
             pass
         return found[1]
 
@@ -58,8 +58,8 @@ class NBoardAgent(ExternalAgent):
     def _ping(self) -> None:
         """Wait until the program has read all that was sent, and is silent."""
         self._pings += 1
-        deadline = monotonic() + self.patience
-        self._send(f"ping {self._pings}")
-        while (line := self._read(deadline, shown(f"ping {self._pings}"))).strip() != f"pong {self._pings}":
+        wait = Wait(f"ping {self._pings}", self.patience)
+        self._send(wait.command)
+        while (line := self._read(wait)).strip() != f"pong {self._pings}":
             if line.startswith("==="):
                 raise self._failure("malformed", f"moved without being asked: {shown(line)}")

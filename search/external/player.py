@@ -10,7 +10,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import NotationError, shown
 from reversi_env.rules import PASS_NAME
 from search.external.failure import EngineFailure, FailureKind
-from search.external.process import EngineProcess
+from search.external.process import EngineProcess, Wait
 
 #: Seconds that a program may take over one move unless its spec says otherwise.
 DEFAULT_LIMIT = 60.0
@@ -97,9 +97,9 @@ class ExternalAgent:
         assert self._process is not None
         self._process.send(line)
 
-    def _read(self, deadline: float, waiting_for: str) -> str:
+    def _read(self, wait: Wait) -> str:
         assert self._process is not None
-        return self._process.read_line(deadline, waiting_for)
+        return self._process.read_line(wait)
 
     def _failure(self, kind: FailureKind, words: str) -> EngineFailure:
         return EngineFailure(kind, f"{shown(self.command)} {words}")

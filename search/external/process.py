@@ -35,6 +35,14 @@ FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
 GUARD = 'read -r line || kill -9 "-$0"'
 
 
+class Wait:
+    """A wait of so many seconds, from now on, for the answer to a command."""
+
+    def __init__(self, command: str, seconds: float) -> None:
+        self.command, self.seconds = command, seconds
+        self.deadline = monotonic() + seconds
+
+
 class EngineProcess:
     """The program of a command line, running. *merge_errors*: its standard error is read like its standard output."""
 
@@ -64,15 +72,16 @@ class EngineProcess:
         except (OSError, ValueError):  # a broken pipe, or one that is closed already
             raise EngineFailure("crash", self._ending(f"before {shown(line)}")) from None
 
-    def read_line(self, deadline: float, waiting_for: str) -> str:
-        """The next line that the program writes, without its end; *deadline* is a `time.monotonic`."""
+    def read_line(self, wait: Wait) -> str:
+        """The next line that the program writes, without its end."""
         try:
-            line = self._output.lines.get(timeout=max(0.0, deadline - monotonic()))
+            line = self._output.lines.get(timeout=max(0.0, wait.deadline - monotonic()))
         except queue.Empty:
-            raise EngineFailure("timeout", f"{shown(self.command)} gave no answer in time to {waiting_for}") from None
+            words = f"gave no answer to {shown(wait.command)} within {wait.seconds:g} s"
+            raise EngineFailure("timeout", f"{shown(self.command)} {words}") from None
         if line is None:
             self._output.lines.put(None)  # for whoever asks again
-            raise EngineFailure("crash", self._ending(f"during {waiting_for}"))
+            raise EngineFailure("crash", self._ending(f"during {shown(wait.command)}"))
         return line
 
     def close(self, farewell: str | None = None) -> None:

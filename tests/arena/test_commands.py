@@ -55,7 +55,7 @@ def test_the_result_for_people(reversi, tmp_path, here):
     assert code == 0
     assert "6x6 normal, 2 games, every opening from both sides" in out
     assert "gtp[limit=60]" in out  # not taken for markup
-    assert "lost 1 by forfeit, crash: " in out
+    assert "lost 2 by forfeit, crash: " in out
     assert "score in % of the row against the column" in out
 
 

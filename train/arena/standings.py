@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import cycle
 
@@ -140,6 +139,10 @@ def _clock(player: int, records: list[Record], allowed: float | None) -> Clock:
     return Clock(len(seconds), sum(seconds), max(seconds, default=0.0), late)
 
 
-def reasons(forfeits: tuple[str, ...]) -> list[tuple[str, int]]:
-    """The different reasons with how often each occurred, the most frequent first."""
-    return Counter(forfeits).most_common()
+def by_kind(forfeits: tuple[str, ...]) -> dict[str, list[str]]:
+    """The reasons under the kind of failure that each begins with."""
+    found: dict[str, list[str]] = {}
+    for forfeit in forfeits:
+        kind, _, reason = forfeit.partition(": ")
+        found.setdefault(kind, []).append(reason)
+    return found

@@ -50,7 +50,8 @@ def test_the_end_is_played_perfectly_in_either_game(variant):
             position = position.play(int(generator.choice(position.legal_actions())))
         if position.is_over() or position.must_pass():
             continue
-        ai = AI(4, int(position.turn), 5, agent="six-factor:depth=1", variant=variant)
+        options = {} if variant == "reversed" else {"variant": variant}  # the courses' game is the default
+        ai = AI(4, int(position.turn), 5, agent="six-factor:depth=1", **options)
         ai.go(position.to_matrix())
         row, column = ai.candidate_list[-1]
         values = {action: -_score_of(position.play(action)) for action in position.legal_actions()}

@@ -116,6 +116,15 @@ def test_a_forced_pass_is_understood_and_noted():
     assert Game(start).play_forced_pass()
 
 
+def test_taking_back_goes_on_behind_a_pass():
+    """White had no choice but to pass: what it takes back is its last real move."""
+    game = Game(Rules(4))
+    for move in ("c4", "d2", "c1", "b4", "a3", "a1", "a4", "pass", "b1"):
+        game.play(move)
+    assert game.undo_to({WHITE}) == ["b1", "pass", "a4", "a1"]
+    assert game.redo_to({WHITE})[:3] == ["a1", "a4", "pass"]
+
+
 def test_an_illegal_move_changes_nothing():
     game = Game()
     game.play("f5")

@@ -145,15 +145,20 @@ def test_a_ping_ends_the_thinking():
 
     def send(line):
         sent.append(line)
-        if line.startswith("search"):
+        if line == "status Thinking":
             thinking.set()
 
     def lines():
-        yield from ("nboard 2", "set depth 60", "hint 60")
+        yield from ("nboard 2", "set depth 60", "go")
         assert thinking.wait(60)
         yield from ("ping 1", "set depth 1", "hint 1", "ping 2")
 
-    serve(NBoardEngine(Thinker("six-factor"), send), lines())
+    session = threading.Thread(target=serve, args=(NBoardEngine(Thinker("six-factor"), send), lines()), daemon=True)
+    session.start()
+    session.join(120)
+    assert not session.is_alive()
+    kinds = [line.split()[0] for line in sent]
+    assert kinds.index("===") < kinds.index("pong")  # the move is an answer to what came before the ping
     assert [line for line in sent if line.startswith("pong")] == ["pong 1", "pong 2"]
 
 

@@ -4,6 +4,9 @@
 search starts, in virtual time, where the key's last one ended, or now if that is past, and the earliest start is next. So a
 game whose agent thinks for seconds waits for games whose agents answer at once, and not the other way round.
 
+**Short searches travel together** when many wait, a few milliseconds' worth at a time: a message to another process costs as much
+as a search to depth 2.
+
 **Long searches never occupy all workers**, where there is more than one.
 
 **Bounded.** A game waits for one search at a time, so that the games' limit is theirs; of visitors' analyses the hall takes only so
@@ -32,6 +35,10 @@ if TYPE_CHECKING:
 
 #: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
 LEAST_CHARGE = 0.002
+#: Expected seconds of the short searches that are given to a worker together, and how many they may be.
+TOGETHER_SECONDS, MOST_TOGETHER = 0.005, 16
+#: What a search of an agent not seen yet is expected to take, and how fast expectations change.
+UNKNOWN_SECONDS, LEARNING = 0.01, 0.1
 #: Seconds beyond its own limit after which a search that does not come back is given up, with its worker. A first
 #: compilation takes half a minute on a slow machine.
 GIVE_UP_SECONDS = 180.0
@@ -102,17 +109,16 @@ class _Thread:
         self._jobs.put(None)
 
     def _work(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            self._on_answer(self, self._searcher.answer(job))
+        while (message := self._jobs.get()) is not None:
+            self._on_answer(self, [self._searcher.answer(job) for job in message["jobs"]])
 
 
 @dataclass
 class _Place:
-    """A worker with what it does at present."""
+    """A worker with what it does at present, by number."""
 
     process: Any
-    job: _Job | None = None
-    number: int = -1
+    jobs: dict[int, _Job] = field(default_factory=dict)
 
 
 @dataclass
@@ -125,6 +131,7 @@ class Pool:
     _long: list[tuple[float, int, _Job]] = field(default_factory=list)
     _finish: dict[str, float] = field(default_factory=dict)
     _now: float = 0.0
+    _usual: dict[str, float] = field(default_factory=dict)
     _running_long: int = 0
     _numbers: Any = field(default_factory=itertools.count)
     _closed: bool = False
@@ -140,7 +147,8 @@ class Pool:
         """End the workers; searches that wait are cancelled."""
         self._closed = True
         self._watch.cancel()
-        for job in [entry[2] for entry in (*self._short, *self._long)] + [p.job for p in self._places if p.job]:
+        waiting = [entry[2] for entry in (*self._short, *self._long)]
+        for job in waiting + [job for place in self._places for job in place.jobs.values()]:
             job.future.cancel()
         for place in self._places:
             place.process.end()
@@ -169,9 +177,9 @@ class Pool:
     # --- in the event loop ------------------------------------------------------------------------
 
     def _worker(self) -> Any:
-        def answered(process: Any, answer: dict[str, Any]) -> None:
+        def answered(process: Any, answers: list[dict[str, Any]]) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has closed
-                self._loop.call_soon_threadsafe(self._answered, process, answer)
+                self._loop.call_soon_threadsafe(self._answered, process, answers)
 
         def ended(process: Any) -> None:
             with contextlib.suppress(RuntimeError):
@@ -181,15 +189,32 @@ class Pool:
 
     def _dispatch(self) -> None:
         for place in self._places:
-            if place.job is None:
+            if not place.jobs:
                 job = self._next()
                 if job is None:
                     return
-                self._begin(place, job)
+                self._begin(place, [job, *self._together_with(job)])
 
-    def _next(self) -> _Job | None:
-        """The waiting job that starts first in virtual time, among those that may begin."""
-        may_be_long = self._running_long < max(1, len(self._places) - 1)
+    def _together_with(self, job: _Job) -> list[_Job]:
+        """More short searches for the same worker, as long as others have something to do too."""
+        more: list[_Job] = []
+        expected = self._expected(job)
+        while self._short and not job.is_long and len(more) + 1 < MOST_TOGETHER:
+            if len(self._short) < len(self._places) or expected > TOGETHER_SECONDS:
+                break
+            following = self._next(short=True)
+            if following is None:
+                break
+            more.append(following)
+            expected += self._expected(following)
+        return more
+
+    def _expected(self, job: _Job) -> float:
+        return self._usual.get(job.message.get("spec", ""), UNKNOWN_SECONDS)
+
+    def _next(self, *, short: bool = False) -> _Job | None:
+        """The waiting job that starts first in virtual time, among those that may begin; or among the short ones."""
+        may_be_long = not short and self._running_long < max(1, len(self._places) - 1)
         while True:
             heaps = [heap for heap in (self._short, self._long if may_be_long else []) if heap]
             if not heaps:
@@ -205,26 +230,29 @@ class Pool:
                 continue
             return job
 
-    def _begin(self, place: _Place, job: _Job) -> None:
-        self._now = max(self._now, job.start)
-        self._finish[job.key] = job.start + LEAST_CHARGE
-        self._running_long += job.is_long
-        self.searches += 1
-        place.job, place.number = job, next(self._numbers)
-        job.deadline = monotonic() + (job.message.get("seconds") or 0) + GIVE_UP_SECONDS
-        place.process.send(job.message | {"number": place.number})
+    def _begin(self, place: _Place, jobs: list[_Job]) -> None:
+        for job in jobs:
+            self._now = max(self._now, job.start)
+            self._finish[job.key] = job.start + LEAST_CHARGE
+            self._running_long += job.is_long
+            self.searches += 1
+            job.deadline = monotonic() + (job.message.get("seconds") or 0) + GIVE_UP_SECONDS
+            place.jobs[next(self._numbers)] = job
+        place.process.send({"jobs": [job.message | {"number": number} for number, job in place.jobs.items()]})
 
-    def _answered(self, process: Any, answer: dict[str, Any]) -> None:
+    def _answered(self, process: Any, answers: list[dict[str, Any]]) -> None:
         for place in self._places:
-            if place.process is process and place.number == answer["number"]:
-                job = self._finished(place, max(answer["cpu"], LEAST_CHARGE))
-                if job and not job.future.done():
-                    job.future.set_result(answer)
-                self._dispatch()
+            if place.process is process:
+                for answer in answers:
+                    job = self._finished(place, answer["number"], max(answer["cpu"], LEAST_CHARGE))
+                    self._learn(job, answer["cpu"])
+                    if job and not job.future.done():
+                        job.future.set_result(answer)
+        self._dispatch()
 
-    def _finished(self, place: _Place, seconds: float) -> _Job | None:
-        """Free the place, and charge the key for the search; what was done there."""
-        job, place.job = place.job, None
+    def _finished(self, place: _Place, number: int, seconds: float) -> _Job | None:
+        """Take a job off its place, and charge its key for the search."""
+        job = place.jobs.pop(number, None)
         if job is None:
             return None
         self._running_long -= job.is_long
@@ -233,18 +261,29 @@ class Pool:
             self._finish = {key: at for key, at in self._finish.items() if at > self._now}
         return job
 
+    def _learn(self, job: _Job | None, seconds: float) -> None:
+        """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
+        spec = job.message.get("spec") if job else None
+        if spec is not None:
+            before = self._usual.get(spec, UNKNOWN_SECONDS)
+            self._usual[spec] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
+            if len(self._usual) > 4096:
+                self._usual.clear()
+
     def _stop(self, job: _Job) -> None:
         for place in self._places:
-            if place.job is job:
-                place.process.send({"stop": place.number})
+            for number, running in place.jobs.items():
+                if running is job:
+                    place.process.send({"stop": number})
 
     def _ended(self, process: Any) -> None:
-        """A worker process has died: its search failed, and another takes its place."""
+        """A worker process has died: its searches failed, and another takes its place."""
         for place in self._places:
             if place.process is process and not self._closed:
-                job = self._finished(place, 0.0)
-                if job and not job.future.done():
-                    job.future.set_exception(WorkerLost("the search was lost; ask again"))
+                for number in list(place.jobs):
+                    job = self._finished(place, number, 0.0)
+                    if job and not job.future.done():
+                        job.future.set_exception(WorkerLost("the search was lost; ask again"))
                 process.end()
                 place.process = self._worker()
                 self._dispatch()
@@ -253,5 +292,6 @@ class Pool:
         while True:
             await asyncio.sleep(5)
             for place in self._places:
-                if place.job and monotonic() > place.job.deadline and isinstance(place.process, _Process):
+                late = any(monotonic() > job.deadline for job in place.jobs.values())
+                if late and isinstance(place.process, _Process):
                     place.process.end()  # which `_ended` hears of

@@ -55,6 +55,8 @@ CREATE TABLE moves (
 
 Outcome = TypeVar("Outcome")
 Write = tuple[str, tuple[Any, ...]]
+#: A future with what to tell it: an outcome, or an error.
+_Told = tuple[asyncio.Future[Any], Any, Exception | None]
 
 
 class StoreError(ReversiError):
@@ -111,34 +113,29 @@ class Store:
                 self._loop.call_soon_threadsafe(_tell, outcomes)
         self._connection.close()
 
-    def _carry_out(self, batch: list[Any]) -> list[tuple[asyncio.Future[Any], Any, Exception | None]]:
-        outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]] = []
-        connection = self._connection
+    def _carry_out(self, batch: list[Any]) -> list[_Told]:
+        """All jobs in one transaction; if one of them fails, each in one of its own."""
         try:
-            connection.execute("BEGIN IMMEDIATE")
-            for work, future in batch:
-                outcomes.append((future, *self._one(work)))
+            return self._together(batch)
+        except Exception as error:
+            if len(batch) == 1:
+                return [(batch[0][1], None, error)]
+        return [outcome for job in batch for outcome in self._carry_out([job])]
+
+    def _together(self, batch: list[Any]) -> list[_Told]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            outcomes: list[_Told] = [(future, work(connection), None) for work, future in batch]
             connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except BaseException:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
-            outcomes = [(future, None, error) for _, future in batch]
+            raise
         return outcomes
 
-    def _one(self, work: Callable[[sqlite3.Connection], Any]) -> tuple[Any, Exception | None]:
-        """One job of a batch; if it fails, it alone is undone."""
-        connection = self._connection
-        connection.execute("SAVEPOINT job")
-        try:
-            outcome, error = work(connection), None
-        except Exception as failure:
-            connection.execute("ROLLBACK TO job")
-            outcome, error = None, failure
-        connection.execute("RELEASE job")
-        return outcome, error
 
-
-def _tell(outcomes: list[tuple[asyncio.Future[Any], Any, Exception | None]]) -> None:
+def _tell(outcomes: list[_Told]) -> None:
     for future, outcome, error in outcomes:
         if not future.done():
             if error is None:

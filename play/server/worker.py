@@ -1,7 +1,7 @@
-"""What searches: a process (or a thread) that is given one position at a time and answers with a move or an analysis.
+"""What searches: a process (or a thread) that is given positions, and answers each with a move or an analysis.
 
-Jobs and answers are JSON, one message each. A process ignores Ctrl-C, which is the server's business, and ends when the server
-does, however that ended: its end of the pipe closes.
+Jobs and answers are JSON, those that come together in one message. A process ignores Ctrl-C, which is the server's business, and
+ends when the server does, however that ended: its end of the pipe closes.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def main(connection: Connection) -> None:
     if hasattr(os, "nice"):
         os.nice(1)  # the server answers first
     searcher = Searcher()
-    jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    jobs: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
     threading.Thread(target=_work, args=(searcher, jobs, connection), daemon=True).start()
     try:
         while True:
@@ -171,16 +171,17 @@ def main(connection: Connection) -> None:
             if "stop" in message:
                 searcher.stop(message["stop"])
             else:
-                jobs.put(message)
+                jobs.put(message["jobs"])
     except (EOFError, OSError):
         os._exit(0)  # the server is gone; a kernel that still runs would keep the process
 
 
-def _work(searcher: Searcher, jobs: queue.SimpleQueue[dict[str, Any]], connection: Connection) -> None:
+def _work(searcher: Searcher, jobs: queue.SimpleQueue[list[dict[str, Any]]], connection: Connection) -> None:
     searcher.warm_up()
     while True:
         try:
-            connection.send_bytes(msgspec.json.encode(searcher.answer(jobs.get())))
+            answers = [searcher.answer(job) for job in jobs.get()]
+            connection.send_bytes(msgspec.json.encode(answers))
         except OSError:
             os._exit(0)
         except BaseException:  # a bug, or no memory: the server sees the end of the process, and starts another

@@ -153,13 +153,21 @@ async def socket_storm(
                 codes["left half-way"] += 1
                 writer.transport.abort()
                 continue
-            writer.write(b"\x88\x80\x00\x00\x00\x00")  # goodbye
-            data = await asyncio.wait_for(reader.read(), 60)
+            writer.write(frame(random.Random(1), b'{"type": "ping", "id": "the end"}'))
+            data = await asyncio.wait_for(read_until(reader, b'"id":"the end"'), 60)
             for code in ("bad_message", "illegal_move", "wrong_ply", "spectator", "too_fast", "wrong_token", "joined"):
                 codes[code] += data.count(f'"code":"{code}"'.encode())
             codes["state"] += data.count(b'"type":"state"')
         writer.close()
     return codes
+
+
+async def read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
+    """All that comes until *end* has come, or the connection is closed."""
+    data = b""
+    while end not in data and (part := await reader.read(65_536)):
+        data += part
+    return data
 
 
 async def storm(url: str, game: str, token: str, count: int, seed: int = 0, streams: int = 4) -> dict[str, Counter]:

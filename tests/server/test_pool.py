@@ -28,7 +28,7 @@ class FakeWorker:
         pass
 
     def answer(self, cpu):
-        self.on_answer(self, {"number": self.sent[-1]["number"], "cpu": cpu})
+        self.on_answer(self, [{"number": job["number"], "cpu": cpu} for job in self.sent[-1]["jobs"]])
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def settle():
 
 
 def names(worker):
-    return [message["name"] for message in worker.sent if "name" in message]
+    return [job["name"] for message in worker.sent for job in message.get("jobs", [])]
 
 
 def test_a_game_that_used_much_waits_for_those_that_used_little(fakes):
@@ -84,6 +84,43 @@ def test_a_game_that_used_much_waits_for_those_that_used_little(fakes):
     assert order.index("b 1") < order.index("hog 3")
 
 
+def test_many_short_searches_travel_together_and_few_do_not(fakes):
+    async def scenario():
+        pool = Pool(2)
+        pool.start()
+        first, second = fakes
+
+        def ask(count):
+            message = {"name": "x", "spec": "quick"}
+            return [asyncio.create_task(pool.search(f"game {i}", message, is_long=False)) for i in range(count)]
+
+        tasks = ask(200)
+        for _ in range(200):  # until it is known that they are quick
+            await settle()
+            for worker in fakes:
+                worker.answer(0.0002)
+        await settle()
+        tasks += ask(100)
+        await settle()
+        most = max(len(message["jobs"]) for message in first.sent + second.sent)
+        for _ in range(100):
+            await settle()
+            for worker in fakes:
+                worker.answer(0.0002)
+        done = [task.done() for task in tasks]
+        tasks += ask(2)
+        await settle()
+        few = [len(worker.sent[-1]["jobs"]) for worker in fakes]
+        pool.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return most, all(done), few
+
+    most, done, few = asyncio.run(scenario())
+    assert done
+    assert 4 < most <= pools.MOST_TOGETHER
+    assert few == [1, 1]
+
+
 def test_long_searches_leave_a_worker_free(fakes):
     async def scenario():
         pool = Pool(2)
@@ -116,8 +153,9 @@ def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(fakes):
         begun.cancel()
         waiting.cancel()
         await settle()
-        assert worker.sent[-1] == {"stop": worker.sent[0]["number"]}
-        worker.on_answer(worker, {"number": worker.sent[0]["number"], "cpu": 0.0})
+        (number,) = [job["number"] for job in worker.sent[0]["jobs"]]
+        assert worker.sent[-1] == {"stop": number}
+        worker.on_answer(worker, [{"number": number, "cpu": 0.0}])
         last = asyncio.create_task(pool.search("c", {"name": "last"}, is_long=False))
         await settle()
         pool.close()

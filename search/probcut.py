@@ -23,6 +23,8 @@ __all__ = ["DEPTH_PAIRS", "Pair", "as_table", "coefficients", "fit", "from_table
 
 #: Fewest positions that a line is fitted to.
 FEWEST_POSITIONS = 30
+#: MiB of a table that is cleared before every search: enough for those depths, and soon cleared.
+TABLE = 4
 
 
 def fit(
@@ -59,7 +61,7 @@ def fit(
             progress(next(done))
 
     with ThreadPoolExecutor(threads) as pool:
-        engines = [Engine(evaluator, rules) for _ in range(threads)]
+        engines = [Engine(evaluator, rules, megabytes=TABLE) for _ in range(threads)]
         for engine in engines:
             engine.set_probcut(0.0)
         list(pool.map(work, engines))

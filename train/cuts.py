@@ -25,14 +25,15 @@ def add_probcut(
     path: Path,
     out: Path,
     *,
-    positions: int = POSITIONS,
+    deepest: int | None = None,
+    positions: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Path, list[Pair]]:
     """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found."""
     rules = read_weights(path).rules
-    deepest = DEEPEST[rules.size]
+    deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
     sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed)
     pairs = probcut.fit(
         f"network:weights={path}",

@@ -1,0 +1,95 @@
+"""ProbCut that comes with weights: measured, written into their record, and used where the clock or the nodes are limited."""
+
+from pathlib import Path
+
+import pytest
+
+from models.files import read_weights
+from models.network import NetworkEvaluator
+from reversi_env import Position, ReversiError, Rules, batch
+from search import agents
+from search.cuts import MARGIN, coefficients, from_table
+from search.engine import Engine
+from search.limits import Limits
+from train.cuts import add_probcut
+
+RULES = Rules(6)
+START = Position.initial(RULES)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """The package's 6x6 network without its own coefficients, fitted to depth 5."""
+    seen = []
+    path, pairs = add_probcut(
+        *(NetworkEvaluator().file(RULES), tmp_path_factory.mktemp("fitted")),
+        deepest=5,
+        positions=40,
+        progress=lambda done, total: seen.append((done, total)),
+    )
+    assert sorted(seen) == [(done, 40) for done in range(1, 41)]
+    return path, pairs
+
+
+def test_it_is_written_into_a_copy_of_the_weights(fitted):
+    path, pairs = fitted
+    before, after = read_weights(NetworkEvaluator().file(RULES)), read_weights(path)
+    assert all((before.tensors()[name] == array).all() for name, array in after.tensors().items())
+    assert from_table(after.record["probcut"]) == pairs
+    assert [(pair.deep, pair.shallow) for pair in pairs] == [(3, 1), (4, 2), (5, 1)]
+    assert all(0.5 < pair.slope < 1.5 and 0 < pair.deviation < 10 for pair in pairs)
+
+
+def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
+    record = coefficients(fitted[1])
+    assert record["cut_depth"][3:12].tolist() == [1, 2, 1, 4, 3, 6, 5, 8, 7]
+    assert record["cut_deviation"][7] == record["cut_deviation"][5]
+    assert record["cut_depth"][:3].tolist() == [0, 0, 0]
+
+
+def test_an_engine_prunes_where_the_clock_or_the_nodes_are_limited(fitted):
+    engine = Engine(f"network:weights={fitted[0]}", RULES)
+    assert engine._margin_for(Limits(nodes=1000)) == engine._margin_for(Limits(time=0.1)) == MARGIN
+    assert engine._margin_for(Limits(depth=6)) == 0
+    plain = Engine(f"network:weights={fitted[0]}", RULES)
+    plain.set_probcut(0.0)
+    limits = Limits(nodes=100_000, empties_exact=0)
+    assert total("depth", engine, limits) > total("depth", plain, limits)
+    limits = Limits(depth=5, empties_exact=0)
+    assert total("nodes", engine, limits) == total("nodes", plain, limits)
+
+
+def total(what, engine, limits):
+    """Sum over some positions of the middle of the game."""
+    found = 0
+    for a, b in zip(*batch.random_positions(6, 10, RULES, seed=2), strict=True):
+        engine.clear()
+        found += getattr(engine.search(Position(RULES, int(a), int(b)), limits), what)
+    return found
+
+
+def test_agents_take_a_margin(fitted):
+    spec = f"network:depth=9,exact=0,weights={fitted[0]}"
+    engines = [agents.make(f"{spec},probcut={margin}").prepare(RULES) for margin in (0, 1)]
+    nodes = [total("nodes", engine, Limits(depth=9, empties_exact=0)) for engine in engines]
+    assert nodes[1] < 0.8 * nodes[0]
+
+
+def test_a_margin_needs_coefficients(tmp_path):
+    found = read_weights(NetworkEvaluator().file(RULES))
+    found.record.pop("probcut", None)
+    agent = agents.make(f"network:probcut=1.5,weights={found.save_in(tmp_path)}")
+    with pytest.raises(ReversiError, match="ProbCut needs fitted coefficients"):
+        agent.search(START)
+
+
+def test_the_command(reversi, tmp_path, monkeypatch):
+    monkeypatch.setattr("train.cuts.DEEPEST", {6: 3})
+    monkeypatch.setattr("train.cuts.POSITIONS", 30)
+    weights = NetworkEvaluator().file(RULES)
+    code, out, _ = reversi("train", "--probcut", weights, "--out", tmp_path)
+    assert code == 0
+    assert "foretold by" in out
+    assert read_weights(Path(out.rpartition("weights: ")[2].strip())).record["probcut"]
+    code, _, err = reversi("train", "labels", "--probcut", weights, "--out", tmp_path)
+    assert (code, err) == (2, "reversi: --probcut with LABELS or --bootstrap: expected it alone\n")

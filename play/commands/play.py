@@ -53,6 +53,7 @@ def play(
         float, typer.Option("--pause", help="Seconds to wait after a move in --watch.", min=0, max=60)
     ] = 0.0,
     adviser: AdviserOption = None,
+    evaluation: Annotated[bool, typer.Option("--eval", "-e", help="Show the evaluation bar from the start.")] = False,
     load: Annotated[
         Path | None, typer.Option("--load", metavar="FILE", help="Go on with a game from a GGF file or transcript.")
     ] = None,
@@ -79,7 +80,7 @@ def play(
     else:
         game, settings = _begun(agent, opponent, size, variant.value, colour, watch)
     settings.level, settings.time = level or settings.level, time or settings.time
-    settings.adviser, settings.pause = adviser or settings.adviser, pause
+    settings.adviser, settings.pause, settings.shows_bar = adviser or settings.adviser, pause, evaluation
     if load is not None:
         from play.terminal import storage
 

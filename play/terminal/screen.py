@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Mapping
 from typing import TextIO
 
 _RESET = "\x1b[0m"
@@ -20,9 +19,24 @@ class Screen:
         _forgive(sys.stdout)
         self.colour = shows_colours(sys.stdout, os.environ) if colour is None else colour
         self._typed = sys.stdin.isatty() and sys.stdout.isatty()
-        if self._typed:
-            with suppress(ImportError):
-                import readline  # noqa: F401 - gives input() its line editing and history
+
+    def complete_with(self, words: Callable[[], Iterable[str]]) -> None:
+        """Let the Tab key complete *words*, and the arrow keys bring back lines, where the terminal can."""
+        if not self._typed:
+            return
+        try:
+            import readline
+        except ImportError:
+            return
+
+        def fitting(begun: str, number: int) -> str | None:
+            found = [word for word in words() if word.startswith(begun.lower())]
+            return found[number] if number < len(found) else None
+
+        readline.set_completer(fitting)
+        readline.set_completer_delims(" ")
+        libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
 
     def show(self, text: str = "", style: str | None = None) -> None:
         """Write *text* and a line end."""

@@ -41,6 +41,7 @@ class Settings:
 
     ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) and ``time`` (seconds a move) hold
     for agents that set no limits of their own. ``pause`` seconds are waited after every move of a game that is only watched.
+    ``shows_bar``: the evaluation bar is on from the start.
     """
 
     agents: dict[Colour, str | None] = field(default_factory=lambda: {BLACK: None, WHITE: None})
@@ -49,6 +50,7 @@ class Settings:
     level: int | None = None
     time: float | None = None
     pause: float = 0.0
+    shows_bar: bool = False
 
     @property
     def people(self) -> set[Colour]:
@@ -68,7 +70,7 @@ class Session:
         self._slot, self._resumed = storage.Slot(), resumed
         self._watched = not settings.people
         self._paused = False
-        self._shows_bar = False
+        self._shows_bar = settings.shows_bar
         self._thinkers: dict[str, Thinker] = {}
         self._saved_as: str | None = None
         self._keeps = True
@@ -92,6 +94,7 @@ class Session:
             "help": lambda *_: self.screen.show(HELP),
             "quit": self._quit,
         }
+        screen.complete_with(lambda: [*self.game.position.legal_moves(), *self._commands])
 
     def run(self) -> int:
         """The exit status: 0, or that of an interrupted command if Ctrl-C ended it."""

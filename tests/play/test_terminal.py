@@ -128,6 +128,12 @@ def test_hint_values_and_bar(play):
     assert "evaluation bar off" in shown
 
 
+def test_the_bar_from_the_start(play):
+    shown = play("b1", arguments=("--size", "4", "--eval"))
+    assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) == 3
+    assert re.search(r"plays [a-d][1-4]: [+-]\d+\.\d discs, (exact|depth \d+)", shown)
+
+
 def test_values_of_a_solved_position_are_exact(play):
     shown = play("values", arguments=("--size", "4", "--adviser", "six-factor:depth=12"))
     assert shown.count("-10.0  ####################") == 4

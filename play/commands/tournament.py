@@ -156,31 +156,42 @@ def winrate(
     is narrow enough does not spoil it (docs/arena.md).
     """
     from reversi_env import Rules
-    from train.arena.winrate import estimate_win_rate
+    from train.arena.winrate import ConfidenceSequence, estimate_win_rate, rate_of
 
-    limits = {"time": time, "depth": depth, "nodes": nodes}
+    seen, interrupted = ConfidenceSequence(confidence), False
+
+    def note(sequence: ConfidenceSequence) -> None:
+        nonlocal seen
+        seen = sequence
+        show(2 * sequence.count, f"{sequence.mean:.3f} ± {sequence.margin:.3f}")
+
     with _progress(f"{agent} – {opponent}", None) as show:
-        found = estimate_win_rate(
-            agent,
-            opponent,
-            Rules(size, variant.value),
-            margin=margin,
-            confidence=confidence,
-            most_games=games,
-            plies=plies,
-            seed=seed,
-            workers=workers or _cores(),
-            limits=limits,
-            on_pair=lambda sequence: show(2 * sequence.count, f"{sequence.mean:.3f} ± {sequence.margin:.3f}"),
-        )
+        try:
+            estimate_win_rate(
+                agent,
+                opponent,
+                Rules(size, variant.value),
+                margin=margin,
+                confidence=confidence,
+                most_games=games,
+                plies=plies,
+                seed=seed,
+                workers=workers or _cores(),
+                limits={"time": time, "depth": depth, "nodes": nodes},
+                on_pair=note,
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+    found = rate_of(seen, margin)
     if as_json:
         print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
-        return
-    ending = "" if found.converged else f"; not within {margin:g} after that many"
-    print(
-        f"{agent} wins {found.rate:.1%} against {opponent} ({found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence)"
-    )
-    print(f"{found.games} games, every opening from both sides{ending}")
+    else:
+        interval = f"{found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence"
+        ending = "" if found.converged else f"; not yet known to within {margin:g}"
+        print(f"{agent} wins {found.rate:.1%} against {opponent} ({interval})")
+        print(f"{found.games} games, every opening from both sides{ending}")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 # --- options ----------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from reversi_env import ReversiError, Rules
 from tests.conftest import REPOSITORY
 from tests.search.test_external import FAKE, gone, wait_until
 from tests.train.kills import run_with_kills
+from train.arena.options import TournamentOptions
 from train.arena.storage import GAMES, RECORDS
+from train.arena.tournament import run_tournament
 from train.arena.winrate import estimate_win_rate
 from train.arena.workers import Workers
 
@@ -145,6 +147,22 @@ def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
     job.communicate()
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     wait_until(lambda: all(map(gone, [*pids, *children])))
+
+
+@pytest.mark.slow
+def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
+    """Client and engine, both protocols, the reversed game on the small board: the same games as without them."""
+    agent = "six-factor:depth=1,table=0.1"
+    run = f"{sys.executable} -m play.cli"
+    programs = (f"gtp:{run} gtp {agent}", f"nboard[depth=1]:{run} nboard six-factor:table=0.1")
+    for number, program in enumerate(programs):
+        games = []
+        for first in (program, agent):
+            made = TournamentOptions((first, "greedy"), 2, 6, "reversed", seed=4)
+            played = run_tournament(made, tmp_path / f"{number} {len(games)}")
+            games.append([record.game.moves for record in played.records])
+            assert all(record.game.forfeit is None for record in played.records)
+        assert games[0] == games[1]
 
 
 def children_of(pid):

@@ -120,11 +120,16 @@ def estimate_win_rate(
     with Workers(workers, GamePlayer, options) as pool:
         for record in pool.results(jobs(options, {})):
             waiting[record.fixture.index] = points_of(record, 0)
-            while {2 * sequence.count, 2 * sequence.count + 1} <= waiting.keys() and not sequence.margin <= margin:
+            while {2 * sequence.count, 2 * sequence.count + 1} <= waiting.keys() and sequence.margin > margin:
                 first = 2 * sequence.count
                 sequence.add((waiting.pop(first) + waiting.pop(first + 1)) / 2)
                 on_pair(sequence)
             if sequence.margin <= margin:
                 break
+    return rate_of(sequence, margin)
+
+
+def rate_of(sequence: ConfidenceSequence, margin: float) -> WinRate:
+    """What is known from the pairs so far."""
     low, high = sequence.interval
     return WinRate(sequence.mean, low, high, 2 * sequence.count, sequence.margin <= margin)

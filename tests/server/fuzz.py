@@ -147,8 +147,11 @@ async def socket_storm(
             if generator.random() < 0.9:
                 writer.write(frame(random.Random(1), json.dumps({"type": "join", "token": token}).encode()))
             for _ in range(25):
-                writer.write(frame(generator, body(generator)))
+                data = frame(generator, body(generator))
                 sent += 1
+                if not writer.transport.is_closing():
+                    writer.write(data)
+                    await writer.drain()
             if generator.random() < 0.05:
                 codes["left half-way"] += 1
                 writer.transport.abort()
@@ -158,14 +161,14 @@ async def socket_storm(
             for code in ("bad_message", "illegal_move", "wrong_ply", "spectator", "too_fast", "wrong_token", "joined"):
                 codes[code] += data.count(f'"code":"{code}"'.encode())
             codes["state"] += data.count(b'"type":"state"')
-        writer.close()
+        writer.transport.abort()
     return codes
 
 
 async def read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
-    """All that comes until *end* has come, or the connection is closed."""
+    """All that comes until *end* has come, or a close frame (0x88, which no text holds), or the connection is closed."""
     data = b""
-    while end not in data and (part := await reader.read(65_536)):
+    while end not in data and b"\x88" not in data and (part := await reader.read(65_536)):
         data += part
     return data
 

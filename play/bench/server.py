@@ -19,6 +19,8 @@ from time import perf_counter
 from typing import Any
 from urllib.request import Request, urlopen
 
+from reversi_env import ReversiError
+
 #: Games that are played before the measurement.
 WARM_GAMES = 8
 
@@ -32,8 +34,10 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         try:
-            line = process.stdout.readline()
-            yield next(word for word in line.split() if word.startswith("http")), process.pid
+            words = [word for word in process.stdout.readline().split() if word.startswith("http")]
+            if not words:
+                raise ReversiError(f"the server did not start: expected `{' '.join(command[2:5])}` to work here")
+            yield words[0], process.pid
         finally:
             process.terminate()
             process.wait(30)

@@ -286,3 +286,46 @@ def gpu(
     report(f"Environments on {result['device']}", result, rows, as_json)
     if not result["equal"]:
         raise typer.Exit(1)
+
+
+@app.command("server")
+def server(
+    games: Annotated[int, typer.Option("--games", "-g", help="Games at the same time.", min=1, max=256)] = 200,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="The server's agent.")] = "six-factor:depth=2",
+    pause: Annotated[float, typer.Option(help="Mean seconds before each move of a client; 0 for none.", min=0)] = 0.0,
+    workers: Annotated[int, typer.Option(help="The server's search processes; by default one a core.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    r"""`reversi serve` on this machine under many games at once: times of the answers, errors, lag of its event loop.
+
+    Needs the extra web (pip install 'reversi-lab\[web]'). The clients share the machine with the server.
+    """
+    import os
+
+    from play.bench import machine
+    from play.bench import server as speed
+
+    with speed.running_server("--workers", str(workers or os.cpu_count() or 1)) as (url, pid):
+        found = measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
+        memory = speed.memory_mib(pid)
+    result = {
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("starlette", "uvicorn", "websockets", "msgspec", "uvloop"),
+        **found,
+        "server_mib": memory,
+    }
+    rows = [
+        ("games at once", f"{games} against {agent}, {pause:g} s between moves"),
+        ("moves answered", f"{found['moves']:,}, {found['moves_per_second']:,.0f} a second"),
+        ("errors", str(found["errors"])),
+        ("answer, median", f"{found['answer_median_ms']:.0f} ms"),
+        (
+            "answer, 95 % / 99 % / longest",
+            " / ".join(f"{found[f'answer_{q}_ms']:.0f}" for q in ("p95", "p99", "max")) + " ms",
+        ),
+        ("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms"),
+        ("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown"),
+    ]
+    report("Server", result, rows, as_json)
+    if found["errors"]:
+        raise typer.Exit(1)

@@ -10,13 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.boards import legal_moves, planes
-from models.core.dense_value import HIDDEN, INPUTS
-from models.files import DenseWeights
+from models.boards import bit_counts, legal_moves, planes
+from models.core.dense_value import HIDDEN, INPUTS, PLANES
+from models.files import DenseWeights, Weights
+from models.trainable import Trainable
 from reversi_env import Rules
 
 
-class DenseNet(nn.Module):
+class DenseNet(Trainable):
     """Positions to values in discs for the side to move.
 
     ``forward(own, opp)`` takes int64 tensors of boards (`models.boards.board_tensor`). The inputs are own discs,
@@ -26,24 +27,37 @@ class DenseNet(nn.Module):
 
     def __init__(self, size: int = 8) -> None:
         super().__init__()
-        self.rules = Rules(size)
+        self.size, self.rules = size, Rules(size)
+        self.span, self.phases = size * size + 1, 1  # the same at all times
         self.first = nn.Parameter(torch.randn(INPUTS, HIDDEN) * 0.1)
         self.first_bias = nn.Parameter(torch.full((HIDDEN,), 0.5))
         self.second = nn.Parameter(torch.randn(HIDDEN))
         self.second_bias = nn.Parameter(torch.zeros(1))
 
-    def features(self, own: Tensor, opp: Tensor) -> Tensor:
-        """``(n, INPUTS)`` of 0 and 1, float32."""
+    @property
+    def feature_count(self) -> int:
+        """Four boards."""
+        return PLANES
+
+    def features(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """``(n, 4)`` boards – own discs, opponent's, own moves, opponent's – and the numbers of empty squares."""
         playable = self.rules.playable
         boards = own, opp, legal_moves(own, opp, playable), legal_moves(opp, own, playable)
-        return torch.cat([planes(board) for board in boards], dim=-1).to(torch.float32)
+        return torch.stack(boards, dim=-1), self.size**2 - bit_counts(own) - bit_counts(opp)
 
-    def forward(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Values in discs."""
-        hidden = (self.features(own, opp) @ self.first + self.first_bias).clamp(0, 1)
+    def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
+        """Values in discs from `features`; a dense network has one phase and does not count empty squares."""
+        inputs = torch.cat([planes(board) for board in features.unbind(-1)], dim=-1).to(torch.float32)
+        hidden = (inputs @ self.first + self.first_bias).clamp(0, 1)
         return hidden @ self.second + self.second_bias
 
     def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> DenseWeights:
         """The parameters as a weight file has them, for the game *rules*."""
         arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in self.named_parameters()}
         return DenseWeights(rules=rules, record=record or {}, **arrays)
+
+    def load_weights(self, saved: Weights) -> None:
+        """Take the parameters of a weight file."""
+        assert isinstance(saved, DenseWeights)
+        for name, parameter in self.named_parameters():
+            parameter.data = torch.from_numpy(getattr(saved, name).copy())

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from models.deep_net import DeepPatternNet
-from models.files import DeepWeights, PatternWeights, Weights, WeightsError
-from models.pattern_features import PatternFeatures
+from models.dense_net import DenseNet
+from models.files import DeepWeights, DenseWeights, PatternWeights, Weights, WeightsError
 from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from reversi_env.errors import shown
 
-#: Name to torch module: one number a pattern, or a vector a pattern and a small head.
-NETWORKS: dict[str, type[PatternNet] | type[DeepPatternNet]] = {"linear": PatternNet, "deep": DeepPatternNet}
+Kind = type[PatternNet] | type[DeepPatternNet] | type[DenseNet]
+#: Name to torch module: one number a pattern; a vector a pattern and a small head; and discs and moves without patterns.
+NETWORKS: dict[str, Kind] = {"linear": PatternNet, "deep": DeepPatternNet, "dense": DenseNet}
+_MODULES: dict[type[Weights], Kind] = {PatternWeights: PatternNet, DeepWeights: DeepPatternNet, DenseWeights: DenseNet}
 
 
 def checked_network(name: str) -> str:
@@ -19,11 +22,8 @@ def checked_network(name: str) -> str:
     return name
 
 
-def network_of(saved: Weights) -> PatternFeatures:
+def network_of(saved: Weights) -> Trainable:
     """The torch module with the weights of a file."""
-    kinds = {PatternWeights: PatternNet, DeepWeights: DeepPatternNet}
-    if type(saved) not in kinds:
-        raise WeightsError(f"weights of architecture {saved.architecture}: expected those of a network over patterns")
-    net = kinds[type(saved)](saved.rules.size)
+    net = _MODULES[type(saved)](saved.rules.size)
     net.load_weights(saved)
     return net

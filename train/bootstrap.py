@@ -25,8 +25,8 @@ from torch import Tensor
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.files import read_weights, write_atomically
 from models.networks import NETWORKS, network_of
-from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
@@ -134,7 +134,7 @@ class Bootstrap:
         self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
         self.stages, self.seed = options.all_stages, options.seed
         self.device, self.threads, self.progress = device, threads, progress
-        self.net: PatternFeatures = NETWORKS[options.network](options.size)
+        self.net: Trainable = NETWORKS[options.network](options.size)
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
 

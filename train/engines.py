@@ -23,6 +23,7 @@ from models.boards import board_tensor
 from models.deep_net import LARGEST, DeepPatternNet
 from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from train.core import fitting
 from train.fit_options import FitOptions
 from train.trees import Trees
@@ -70,14 +71,15 @@ class Engine(Protocol):
         ...
 
 
-def prepared(net: PatternFeatures, trees: Trees, node_weights: np.ndarray, device: torch.device) -> Data:
+def prepared(net: Trainable, trees: Trees, node_weights: np.ndarray, device: torch.device) -> Data:
     """Trees with their features, computed on the device."""
     own, opp = board_tensor(trees.own), board_tensor(trees.opp)
-    features = np.empty((trees.nodes, net.feature_count), np.int32)
+    whole = np.int32 if isinstance(net, PatternFeatures) else np.int64  # numbers of rows, or boards
+    features = np.empty((trees.nodes, net.feature_count), whole)
     with torch.no_grad():
         for start in range(0, trees.nodes, CHUNK):
             rows = slice(start, start + CHUNK)
-            features[rows] = net.features(own[rows].to(device), opp[rows].to(device))[0].to(torch.int32).cpu().numpy()
+            features[rows] = net.features(own[rows].to(device), opp[rows].to(device))[0].cpu().numpy()
     nodes = np.zeros(trees.nodes, fitting.NODE)
     nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
     nodes["empties"], nodes["finished"] = trees.empties, trees.finished
@@ -213,7 +215,7 @@ def rows_reached(net: PatternFeatures, parts: list[Data]) -> np.ndarray:
     return np.flatnonzero(occurs)
 
 
-def phases_reached(net: PatternFeatures, parts: list[Data], blur: float) -> tuple[int, int]:
+def phases_reached(net: Trainable, parts: list[Data], blur: float) -> tuple[int, int]:
     """Lowest and highest phase that a position can count for."""
     span, last = net.span, net.phases - 1
     empties = np.concatenate([part.nodes["empties"] for part in parts])
@@ -224,8 +226,8 @@ def phases_reached(net: PatternFeatures, parts: list[Data], blur: float) -> tupl
 class TorchEngine:
     """The same with torch, for GPUs; the data stay on the device."""
 
-    def __init__(self, net: PatternFeatures, training: Data, validation: Data, options: FitOptions) -> None:
-        self.net, self.options, self.device = net, options, net.offsets.device
+    def __init__(self, net: Trainable, training: Data, validation: Data, options: FitOptions) -> None:
+        self.net, self.options, self.device = net, options, net.device
         self.steps = steps_of(options, len(training.first) - 1)
         self.training, self.validation = self._moved(training), self._moved(validation)
         fused = self.device.type == "cuda"
@@ -269,7 +271,7 @@ class TorchEngine:
         """All weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
-    def write_to(self, net: PatternFeatures, weights: State) -> None:
+    def write_to(self, net: Trainable, weights: State) -> None:
         """Put weights that were kept into the network."""
         net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 

@@ -21,8 +21,8 @@ from safetensors.numpy import load, save
 
 from models.deep_net import DeepPatternNet
 from models.files import read_header, write_atomically
-from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from reversi_env import batch
 from train.deep_engine import DeepCpuEngine
 from train.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
@@ -69,7 +69,7 @@ def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
 
 
 def fit(
-    net: PatternFeatures,
+    net: Trainable,
     labels: Labels | Trees,
     options: FitOptions | None = None,
     *,
@@ -116,7 +116,7 @@ class _Fit:
     """One fit: the engine, the best weights so far, and the epochs that led there."""
 
     def __init__(
-        self, net: PatternFeatures, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
+        self, net: Trainable, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
     ) -> None:
         self.net, self.options = net.to(device), options
         hidden = held_out_rows(trees.own, trees.opp, options.held_out)
@@ -172,7 +172,7 @@ class _Fit:
 
 
 def _engine(
-    net: PatternFeatures, data: tuple[Data, Data], options: FitOptions, device: torch.device, threads: int | None
+    net: Trainable, data: tuple[Data, Data], options: FitOptions, device: torch.device, threads: int | None
 ) -> Engine:
     if device.type == "cpu" and isinstance(net, PatternNet):
         return CpuEngine(net, *data, options, threads)
@@ -181,7 +181,7 @@ def _engine(
     return TorchEngine(net, *data, options)
 
 
-def _fingerprint(net: PatternFeatures, trees: Trees, options: FitOptions, device: str) -> str:
+def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
     """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
     digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
     for array in (

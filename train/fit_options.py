@@ -100,6 +100,8 @@ _NUMBERS = (
 def preset(size: int, variant: Variant = "normal", network: str = "linear", **changes: Any) -> FitOptions:
     """Options that did well for a game, with *changes*. Both variants like the same: the patterns are the same."""
     known: dict[str, Any] = {"epochs": 40, "rate": 0.05, "patience": 15} if size == 4 else {}
+    if network == "dense":
+        known = {"epochs": 30, "batch": 1 << 10, "decay": 0.001}
     if network == "deep":
         known = {"epochs": 8, "rate": 0.005, "decay": 1.0, "blur": 1.0, "bend": 12.0}
         if size == 4:

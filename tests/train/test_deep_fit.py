@@ -8,7 +8,7 @@ import torch
 
 from models.deep_net import LARGEST, DeepPatternNet
 from models.files import read_weights
-from models.networks import network_of
+from models.networks import NETWORKS, network_of
 from reversi_env import ReversiError, Rules
 from tests.train.test_fit import StoppedError, exact_labels, same, values_of, weights_of
 from train.bootstrap import Bootstrap, BootstrapOptions
@@ -86,6 +86,18 @@ def test_it_learns_what_it_is_shown(labels):
     assert net.rows().abs().max() <= LARGEST
 
 
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_every_network_learns_is_saved_and_found_again(name, labels, tmp_path):
+    """With the preset of its kind, and through a file; what is rounded there is small."""
+    net = NETWORKS[name](6)
+    before = np.abs(labels.score).mean()
+    report = fit(net, labels, preset(6, network=name, batch=64, epochs=10))
+    assert report.epochs[-1].training_error < 0.7 * before
+    again = network_of(read_weights(net.weights(Rules(6)).save_in(tmp_path)))
+    assert type(again) is type(net)
+    assert np.abs(values_of(again, labels) - values_of(net, labels)).max() < 2
+
+
 def test_the_structural_loss_needs_a_gpu(labels):
     with pytest.raises(ReversiError, match="loss='structural' for a deep network on the CPU: expected plain"):
         fit(DeepPatternNet(6), labels, replace(FEW, loss="structural"))
@@ -119,7 +131,7 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"network": "wide"}, "network='wide': expected one of linear, deep"),
+        ({"network": "wide"}, "network='wide': expected one of linear, deep, dense"),
         ({"player": "nobody"}, "nobody"),
         ({"exact": 30}, "exact=30: expected a whole number from 8 to 20"),
     ],

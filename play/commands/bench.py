@@ -298,7 +298,8 @@ def server(
 ) -> None:
     r"""`reversi serve` on this machine under many games at once: times of the answers, errors, lag of its event loop.
 
-    Needs the extra web (pip install 'reversi-lab\[web]'). The clients share the machine with the server.
+    Needs the extra web (pip install 'reversi-lab\[web]'). The clients share the
+    machine with the server.
     """
     import os
 

@@ -13,10 +13,14 @@ from collections import Counter
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-PATHS = (
+POSTED = (
     *("/api/games", "/api/analyse", "/api/transcripts", "/api/games/{game}/moves", "/api/games/{game}/undo"),
-    *("/api/games/{game}/resign", "/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere"),
-    *("/openapi.json", "/api/games/%00/moves", "/api/games/..%2f..", "/" + "a" * 300),
+    *("/api/games/{game}/resign", "/api/games/%00/moves"),
+)
+PATHS = (
+    *POSTED,
+    *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere"),
+    *("/openapi.json", "/api/games/..%2f..", "/" + "a" * 300),
 )
 SEEDS = (
     {"size": 8, "variant": "normal", "white": {"kind": "agent", "agent": "greedy"}},
@@ -56,7 +60,7 @@ def body(generator: random.Random) -> bytes:
         return generator.randbytes(generator.randrange(200))
     if kind == 1:
         return b"[" * generator.randrange(3000) + b"1"
-    if kind == 2 and generator.random() < 0.2:
+    if kind == 2 and generator.random() < 0.04:
         return b'{"text": "' + b"f5" * generator.randrange(40_000) + b'"}'
     message = dict(generator.choice(SEEDS))
     for _ in range(generator.randrange(3)):
@@ -72,9 +76,9 @@ def body(generator: random.Random) -> bytes:
 def frame(generator: random.Random, payload: bytes) -> bytes:
     """A masked text frame; now and then one that breaks the protocol."""
     first = 0x81
-    if generator.random() < 0.02:
+    if generator.random() < 0.005:
         first = generator.randrange(256)
-    masked = 0x80 if generator.random() > 0.005 else 0
+    masked = 0x80 if generator.random() > 0.001 else 0
     length = len(payload)
     head = bytes([first])
     if length < 126:
@@ -96,8 +100,10 @@ async def http_storm(host: str, port: int, game: str, token: str, count: int, ge
             connection = await asyncio.open_connection(host, port)
         reader, writer = connection
         data = body(generator)
-        path = generator.choice(PATHS).replace("{game}", game)
-        method = generator.choice(("POST", "POST", "POST", "GET", "PUT", "HEAD", "BREW"))
+        method, paths = generator.choice(
+            (*(("POST", POSTED),) * 4, *((name, PATHS) for name in ("GET", "PUT", "HEAD", "BREW")))
+        )
+        path = generator.choice(paths).replace("{game}", game)
         length = len(data) if generator.random() > 0.02 else generator.randrange(10**12)
         head = f"{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Length: {length}\r\n\r\n"
         raw = head.encode() + data

@@ -286,6 +286,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The name and the option texts of a spec; the name is checked, the options are not yet."""
     if not isinstance(spec, str):
         raise AgentSpecError(f"agent {shown(spec)}: expected a text such as 'six-factor:depth=4'")
+    if is_external(spec):
+        raise AgentSpecError(f"agent {shown(spec)} is another program: expected one of {', '.join(names())}")
     name, _, option_text = spec.partition(":")
     _factory(name)
     return name, _option_texts(spec, option_text)
@@ -318,7 +320,7 @@ def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str],
         return _FIXED[name]
     if evaluators.exists(name):
         return partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING
-    close = get_close_matches(name, names(), n=1)
+    close = get_close_matches(name, (*names(), *KINDS), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(names())}")
 

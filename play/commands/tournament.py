@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -102,7 +102,7 @@ def tournament(
     from train.arena.tournament import TournamentOptions
 
     options = TournamentOptions(
-        agents=_expanded(agents),
+        agents=_expanded(agents, size, variant.value),
         games=games,
         size=size,
         variant=variant.value,
@@ -197,11 +197,22 @@ def winrate(
 # --- options ----------------------------------------------------------------------------------------
 
 
-def _expanded(specs: list[str]) -> tuple[str, ...]:
-    """The specs, with every agent by name in the place of ``all``."""
+def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
+    """The specs, with every agent by name in the place of ``all``, but for those that do not know the game."""
+    from reversi_env import ReversiError, Rules
+    from search import evaluators
     from search.agents import names
 
-    return tuple(spec for given in specs for spec in (names() if given == "all" else (given,)))
+    found: list[str] = []
+    for spec in specs:
+        for name in names() if spec == "all" else (spec,):
+            try:
+                if spec == "all" and evaluators.exists(name):
+                    evaluators.get(name).record(Rules(size, variant))
+                found.append(name)
+            except ReversiError as error:
+                print(f"reversi: {name} is left out: {error}", file=sys.stderr)
+    return tuple(dict.fromkeys(found)) if "all" in specs else tuple(found)
 
 
 def _read_sprt(text: str, errors: float) -> Sprt:

@@ -78,6 +78,18 @@ def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypa
     assert all(name.startswith("tournaments/") for name in files)
 
 
+def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
+    from play.commands.tournament import _expanded
+    from search.agents import names
+
+    assert _expanded(["all"], 8, "normal") == names()
+    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
+    assert capsys.readouterr().err == ""
+    assert _expanded(["all"], 4, "normal") == tuple(name for name in names() if name != "network")
+    assert "network is left out: " in capsys.readouterr().err
+    assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

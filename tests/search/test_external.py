@@ -227,13 +227,18 @@ def test_specs():
         ("gtp[depth=3]:engine", "unknown: expected one of limit, time"),
         ("nboard[tim=1]:engine", "did you mean 'time'"),
         ("nboard[time=1,time=2]:engine", "given twice"),
-        ("gpt:engine", "agent 'gpt' is unknown"),
+        ("gpt:engine", "agent 'gpt' is unknown \\(did you mean 'gtp'"),
     ],
 )
 def test_bad_specs(text, complaint):
     with pytest.raises(AgentSpecError, match=complaint) as error:
         make(text)
     assert "\n" not in str(error.value)
+
+
+def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
+    with pytest.raises(AgentSpecError, match="is another program: expected one of "):
+        agents.parse_spec("gtp:engine")
 
 
 def test_a_program_that_is_not_there():

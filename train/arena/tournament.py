@@ -22,7 +22,7 @@ from train.arena.games import play_game
 from train.arena.openings import Opening, openings_of_file
 from train.arena.options import Fixture, TournamentOptions
 from train.arena.sprt import Verdict, pair_counts
-from train.arena.storage import Folder, Record
+from train.arena.storage import MANIFEST, Folder, Record
 from train.arena.workers import Workers
 from train.labels.storage import only_writer
 
@@ -76,6 +76,8 @@ def run_tournament(
 
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
     """A tournament as far as *folder* has it."""
+    if not (folder / MANIFEST).exists():
+        return Tournament(options, (), complete=False)
     return _Course(options, Folder(folder, options).read()).tournament()
 
 

@@ -223,7 +223,7 @@ def everything(
     Takes about ten minutes on two cores. Run the same command again to go on
     after Ctrl-C, or after a crash.
     """
-    from play.commands.interruptible import INTERRUPTED
+    from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError
     from train.experiments.suite import experiments, run_all
 
@@ -233,7 +233,7 @@ def everything(
             raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(known)}")
     try:
         with progress_bar() as progress:
-            path = run_all(out, machine=this_machine(), only=only, progress=progress)
+            path = abandonable(lambda: run_all(out, machine=this_machine(), only=only, progress=progress))
     except KeyboardInterrupt:
         print("reversi: interrupted; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -258,14 +258,14 @@ def show(
     plot: Path | None,
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
-    from play.commands.interruptible import INTERRUPTED
+    from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise ReversiError(f"plot {str(plot)!r}: expected a name that ends in .svg, .png or .pdf")
     try:
         with progress_bar() as progress:
-            found = measure(options, progress) | {"machine": this_machine()}
+            found = abandonable(lambda: measure(options, progress)) | {"machine": this_machine()}
     except KeyboardInterrupt:
         print("reversi: interrupted", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -245,7 +245,7 @@ def test_killed_at_any_moment_the_same_weights_come_out(tmp_path):
     arguments = ["-m", "play.cli", "tune", "six-factor", "--size", "6", "--variant", "normal", "--optimiser", "cma"]
     arguments += ["--generations", "12", "--population", "8", "--games", "400", "--out", "tuned"]
     folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder, kills in zip(folders, (0, 3), strict=True):
+    for folder, kills in zip(folders, (0, 2), strict=True):
         folder.mkdir()
         met = run_with_kills(arguments, folder, kills, seed=2, longest=0.4)
         assert met == kills or kills == 0

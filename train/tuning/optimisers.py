@@ -1,7 +1,8 @@
 """Optimisers that ask for candidates and are told their losses, all over the cube from -1 to 1.
 
 Both are seeded and otherwise decided by the losses alone, so that a run can be repeated from its log of losses: that is how
-it is resumed, with no state of a library written to a file.
+it is resumed, with no state of a library written to a file. (DEAP's operators draw from Python's one global generator, which
+anybody may use in between; pymoo's do not.)
 """
 
 from __future__ import annotations

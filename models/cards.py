@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from models.core import deep_value
 from models.core.patterns import EMPTIES_A_PHASE, patterns_of
-from models.files import PatternWeights, read_weights
+from models.files import DeepWeights, PatternWeights, read_weights
 from models.network import FOLDER
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
@@ -63,19 +64,27 @@ def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
         yield "mean absolute error of held-out positions, in discs, by empty squares", _by_empties(errors)
     if "exam" in record:
         yield "the same on tournament games (`reversi exam`)", _by_empties(_exam_errors(record["exam"]))
+    if record.get("probcut"):
+        pairs = [f"{p['deep']} by {p['shallow']}: {p['deviation']:.1f}" for p in record["probcut"]]
+        yield "ProbCut, depth by depth: standard deviation in discs", ", ".join(pairs)
+    if record.get("note"):
+        yield "note", str(record["note"])
     for opponent, result in record.get("matches", {}).items():
         yield f"match against {opponent}", str(result)
 
 
 def _architecture(weights: Any) -> str:
-    if not isinstance(weights, PatternWeights):
-        return str(weights.architecture)
     size = weights.rules.size
     patterns = patterns_of(size)
-    return (
-        f"{weights.architecture}: {len(patterns.patterns)} patterns in {len(patterns.instances)} places, "
-        f"{weights.weights.shape[1]:,} weights for every {EMPTIES_A_PHASE[size]} empty squares, int16"
-    )
+    places = f"{weights.architecture}: {len(patterns.patterns)} patterns in {len(patterns.instances)} places"
+    if isinstance(weights, PatternWeights):
+        count = weights.weights.shape[1]
+        return f"{places}, {count:,} weights for every {EMPTIES_A_PHASE[size]} empty squares, int16"
+    if isinstance(weights, DeepWeights):
+        _, count, width = weights.rows.shape
+        every = f"for every {deep_value.EMPTIES_A_PHASE[size]} empty squares"
+        return f"{places}, {count:,} rows of {width} numbers and a head of {deep_value.HIDDEN} units {every}, int8"
+    return str(weights.architecture)
 
 
 def _errors(record: Mapping[str, Any]) -> dict[int, float]:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
 
 import typer
 
@@ -34,7 +37,19 @@ from play.commands import (
 )
 from play.commands.interruptible import no_interrupt_lost
 
-app = typer.Typer(
+
+class _BuiltOnce(typer.Typer):
+    """An application whose command, with all its subcommands, is built once a process: it takes a tenth of a second."""
+
+    @cached_property
+    def _command(self) -> Callable[..., Any]:
+        return typer.main.get_command(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._command(*args, **kwargs)
+
+
+app = _BuiltOnce(
     name="reversi",
     help="A laboratory for Reversi and Reversed Reversi: play, measure and learn.",
     no_args_is_help=True,

@@ -238,7 +238,7 @@ class Bootstrap:
             count = most * (high - low + 1)
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
             tell = self._teller(number, stage, "sampling", count)
-            own, opp = sample_block(whole, 0, threads=self.threads, progress=tell)
+            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, progress=tell)
             content = io.BytesIO()
             np.savez(content, own=own, opp=opp)
             write_atomically(path, content.getvalue())

@@ -131,6 +131,16 @@ def test_too_many_positions_of_a_small_board_are_refused():
         sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
 
 
+def test_where_fewer_will_do_those_that_there_are_come_back():
+    options = LabelOptions(size=4, count=3000, empties=(4, 9), play_depth=1, noise=(1.0,), prefixes=(1,))
+    own, opp = sample_block(options, 0, fewer=True)
+    empties = 16 - np.bitwise_count(own | opp)
+    found = [int((empties == e).sum()) for e in range(4, 10)]
+    assert found[0] == 500
+    assert 0 < found[-1] < 500
+    assert len(np.unique(canonical_rows(own, opp), axis=0)) == len(own)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

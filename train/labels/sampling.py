@@ -77,11 +77,16 @@ def sample_block(
     *,
     threads: int | None = None,
     player: HasRecord | None = None,
+    fewer: bool = False,
     progress: Callable[[int], None] = lambda kept: None,
 ) -> tuple[Boards, Boards]:
-    """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far."""
+    """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far.
+
+    If there are not so many with some number of empties, that is an error; with *fewer* it is not, and those that there
+    are come back.
+    """
     count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
-    sampling = _Sampling(options, block, player or player_of(options.player))
+    sampling = _Sampling(options, block, player or player_of(options.player), fewer)
     with ThreadPoolExecutor(count) as pool:
         try:
             while not sampling.is_full():
@@ -89,7 +94,8 @@ def sample_block(
                 progress(int(sampling.kept.sum()))
         finally:
             pool.shutdown(cancel_futures=True)
-    return sampling.own, sampling.opp
+    found = (sampling.own | sampling.opp) != 0
+    return sampling.own[found], sampling.opp[found]
 
 
 def how_to_play(options: LabelOptions) -> np.ndarray:
@@ -106,8 +112,8 @@ def how_to_play(options: LabelOptions) -> np.ndarray:
 class _Sampling:
     """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
 
-    def __init__(self, options: LabelOptions, block: int, player: HasRecord) -> None:
-        self.options, self.block = options, block
+    def __init__(self, options: LabelOptions, block: int, player: HasRecord, fewer: bool = False) -> None:
+        self.options, self.block, self.fewer = options, block, fewer
         rows = block_rows(options, block)
         strata = np.arange(options.strata)
         self.first_row = (strata - rows.start) % options.strata
@@ -157,6 +163,9 @@ class _Sampling:
         dry = (new * DRY < np.maximum(found, 1)) & (self.kept < self.quota)
         self.dry_games = np.where(dry, self.dry_games + games, 0)
         if self.dry_games.max() < PATIENCE:
+            return
+        if self.fewer:
+            self.quota = np.where(self.dry_games >= PATIENCE, self.kept, self.quota)
             return
         worst = int(np.argmax(self.dry_games))
         options = self.options

@@ -21,7 +21,8 @@ class ExternalAgent:
 
     *time*: seconds a move, which the program is told if its protocol can say so; *limit*: seconds after which it has lost the
     game. Programs follow a game move by move, so that the arena calls `choose_after` with the whole game. `choose` is given
-    one position only and finds the moves that lead there from the last one it has seen, or from the start.
+    one position only and finds the moves that lead there from the last one it has seen, or from the start; where there are none,
+    a program that can be set up to a position is.
     """
 
     farewell = "quit"
@@ -131,6 +132,8 @@ class ExternalAgent:
         for start, moves in filter(None, (self._seen, (initial, ()))):
             if start.rules == position.rules and (way := _way(start.play_all(moves), position)) is not None:
                 return start, (*moves, *way)
+        if self.sets_up_positions:
+            return position, ()
         raise ReversiError(
             f"{shown(self.command)} plays whole games: expected a position one move after the last it was asked about, "
             f"or the moves that lead to {position.to_text()}"

@@ -18,6 +18,7 @@ import subprocess
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import IO
@@ -117,8 +118,8 @@ class _Output:
         if process.stderr is not None:
             self.threads.append(self._thread(process.stderr, self._read_errors))
 
-    def _thread(self, stream: IO[bytes] | None, target: object) -> threading.Thread:
-        thread = threading.Thread(target=target, args=(stream,), daemon=True)  # type: ignore[arg-type]
+    def _thread(self, stream: IO[bytes] | None, read: Callable[[IO[bytes]], None]) -> threading.Thread:
+        thread = threading.Thread(target=read, args=(stream,), daemon=True)
         thread.start()
         return thread
 

@@ -8,6 +8,7 @@ therefore the same on any number of workers, in one go or in ten.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from reversi_env import BLACK, WHITE, Position, ReversiError
 from reversi_env.errors import shown
 from search import agents
 from search.agents import Agent
+from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
 from train.arena.games import play_game
 from train.arena.openings import Opening, openings_of_file
@@ -138,13 +140,12 @@ class GamePlayer:
             agents.close(agent)
 
     def _agent(self, player: int, game: int) -> Agent:
-        if player in self._programs:
-            return self._programs[player]
-        agent = self._options.make_agent(player, game)
+        agent = self._programs.get(player) or self._options.make_agent(player, game)
         if isinstance(agent, ExternalAgent):
             self._programs[player] = agent
-        elif hasattr(agent, "prepare"):
-            agent.prepare(self._options.rules)  # not on its clock
+        if hasattr(agent, "prepare"):
+            with suppress(EngineFailure):  # it will fail again when it is to move, and lose
+                agent.prepare(self._options.rules)  # not on its clock
         return agent
 
 

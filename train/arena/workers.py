@@ -34,6 +34,7 @@ class Workers(Generic[Job, Result]):
     def __init__(self, count: int, make: Callable[..., Callable[[Job], Result]], *arguments: Any) -> None:
         self._here = make(*arguments) if count == 0 else None
         self._processes: dict[Connection, Any] = {}
+        self._busy: set[Connection] = set()
         context = multiprocessing.get_context("spawn")
         for number in range(count):
             ours, theirs = context.Pipe()
@@ -49,18 +50,17 @@ class Workers(Generic[Job, Result]):
         if self._here is not None:
             yield from map(self._here, jobs)
             return
-        idle, busy = list(self._processes), list[Connection]()
         while True:
-            while idle and (job := next(jobs, None)) is not None:
-                busy.append(idle.pop(0))
-                busy[-1].send(job)
-            if not busy:
+            for connection in self._processes:
+                if connection not in self._busy and (job := next(jobs, None)) is not None:
+                    self._busy.add(connection)
+                    connection.send(job)
+            if not self._busy:
                 return
-            for connection in wait(busy):
-                assert isinstance(connection, Connection)
-                result = self._received(connection)
-                busy.remove(connection)
-                idle.append(connection)
+            for ready in wait(list(self._busy)):
+                assert isinstance(ready, Connection)
+                result = self._received(ready)
+                self._busy.remove(ready)
                 yield result
 
     def __enter__(self) -> Workers[Job, Result]:
@@ -69,11 +69,11 @@ class Workers(Generic[Job, Result]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the workers end if all is well, else end them."""
+        """Let idle workers end, and end those that are still at a job that nobody waits for any more."""
         _close(self._here)
         for connection, process in self._processes.items():
-            if kind is not None:
-                process.terminate()
+            if connection in self._busy:
+                process.kill()
             connection.close()  # an idle worker ends by it
         for process in self._processes.values():
             process.join(FAREWELL_SECONDS)
@@ -98,7 +98,6 @@ class Workers(Generic[Job, Result]):
 def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
     """What a worker process does: jobs, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     worker = None
     with suppress(EOFError, OSError):

@@ -86,8 +86,11 @@ def default_evaluator(size: int) -> str:
     return "network" if size in network_sizes() else "six-factor"
 
 
-def order(spec: str, size: int, options: ServerOptions) -> Order:
-    """What *spec* asks for, within the limits; refused if it names what is not on offer."""
+def order(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> Order:
+    """What *spec* asks for, within the limits; refused if it names what is not on offer.
+
+    *lenient*: what is beyond the limits is cut down to them, for games that were created when they were wider.
+    """
     try:
         name, texts = parse_spec(spec)
     except ReversiError:
@@ -106,7 +109,7 @@ def order(spec: str, size: int, options: ServerOptions) -> Order:
     except (ReversiError, ValueError) as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
     _check_size(known, size)
-    return _limited(spec, name, texts, options)
+    return _limited(spec, name, texts, options, lenient)
 
 
 def check_evaluator(name: str, size: int) -> None:
@@ -123,23 +126,23 @@ def _check_size(name: str, size: int) -> None:
         raise Refused(400, "bad_agent", f"no network for {size}x{size}: expected size {sizes}, or another agent")
 
 
-def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions) -> Order:
-    def number(key: str) -> int | None:
-        return int(texts[key]) if key in texts else None
+def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions, lenient: bool) -> Order:
+    def number(key: str, most: float | None = None, convert: type = int) -> Any:
+        if key not in texts:
+            return None
+        value = convert(texts[key])
+        if most is None or value <= most:
+            return value
+        if lenient:
+            return convert(most)
+        raise Refused(400, "bad_agent", f"{key} {value:g}: expected at most {most:g} on this server")
 
     searches = name not in _PLAIN
-    depth = number("depth") or number("level")
-    nodes = number("nodes")
-    time = float(texts["time"]) if "time" in texts else None
+    depth = number("depth", options.deepest) or number("level")
+    nodes, time = number("nodes"), number("time", options.longest_think, float)
     if searches and depth is None and nodes is None and time is None:
         depth = 4
-    if depth is not None and depth > options.deepest:
-        raise Refused(400, "bad_agent", f"depth {depth}: expected at most {options.deepest} on this server")
-    if time is not None and time > options.longest_think:
-        raise Refused(400, "bad_agent", f"time {time:g}: expected at most {options.longest_think:g} s on this server")
-    exact = number("exact")
-    if exact is not None and exact > MOST_EXACT:
-        raise Refused(400, "bad_agent", f"exact {exact}: expected at most {MOST_EXACT} on this server")
+    exact = number("exact", MOST_EXACT)
     quick = depth is not None and depth <= SHORT_DEPTH and (exact or 0) <= depth + 6
     seconds = (
         None if (quick and time is None) or not searches else min(time or options.longest_think, options.longest_think)

@@ -122,7 +122,7 @@ class Hall:
         room = Room.restored(self, row, moves)
         for colour, seat in room.seats.items():
             if seat.agent:
-                room.orders[colour] = catalogue.order(seat.agent, room.game.rules.size, self.options)
+                room.orders[colour] = catalogue.order(seat.agent, room.game.rules.size, self.options, lenient=True)
         self.rooms[game_id] = room
         room._go_on()
         return room

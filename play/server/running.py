@@ -109,6 +109,8 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
 
 def listen(options: ServerOptions) -> socket.socket:
     """A socket at the server's address; port 0 takes any that is free."""
+    if not options.host:  # the system would take it for all addresses
+        raise ServerError(f"cannot listen on {options.host!r}: expected an address, such as 127.0.0.1")
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     # The protocol is named because asyncio looks for it: without it small messages wait 40 ms for the last one's receipt.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -588,6 +588,7 @@ async function route() {
     history.replaceState(null, "", `#game=${id}`);
     await openGame(id);
   } else if (kind === "game" && rest && rest !== app.game?.id) await openGame(rest);
+  else if (kind === "review" && !app.line.review) setView("loader");
   else if (kind !== "game" && kind !== "review") setView("setup");
 }
 

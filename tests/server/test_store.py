@@ -39,6 +39,20 @@ def test_a_new_server_has_the_old_ones_games(special, tmp_path):
     assert wrong.status_code == 403
 
 
+def test_a_game_goes_on_under_narrower_limits(special, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database)
+    created = first.create(size=4, white={"kind": "agent", "agent": "six-factor:time=4,exact=16"})
+    first.server.should_exit = True
+    eventually(lambda: not database.with_name("games.sqlite3-wal").exists(), "the end of the first server")
+    second = special(database=database, longest_think=0.05)
+    assert second.move(created, "black", "b1", 0).status_code == 200
+    assert second.hall.rooms[created["game"]].orders[1].seconds == 0.05
+    eventually(lambda: len(second.state(created)["moves"]) >= 2)
+    wanted = {"white": {"kind": "agent", "agent": "six-factor:time=4"}}
+    assert second.call("POST", "/api/games", json=wanted).status_code == 400
+
+
 def test_games_that_nobody_attends_leave_the_memory_and_come_back(special):
     api = special(room_idle=0.0, sweep_every=0.02)
     created = api.create(size=4, white=GREEDY)

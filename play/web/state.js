@@ -1,0 +1,55 @@
+// What the page knows: the view, the game, the line of positions with a cursor in it; and questions about them.
+
+import { likes } from "./memory.js";
+import { Study, verdict } from "./study.js";
+
+export const $ = (id) => document.getElementById(id);
+export const other = (colour) => (colour === "black" ? "white" : "black");
+export const capital = (text) => text[0].toUpperCase() + text.slice(1);
+export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+// What the parts of the page ask each other for; set by main.js.
+export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {} };
+
+export const app = {
+  view: "setup", // setup, loader, game
+  game: null, // {id, mode, mine, tokens, role, socket, state, connected, sent}
+  line: null, // {size, variant, start, positions: [{board, turn, legal, move}], names, review}
+  cursor: 0,
+  shown: -1, // the cursor that the board last showed
+  analysis: likes().analysis ?? false,
+  hover: null,
+  working: 0, // positions of a review that are still to be analysed
+};
+
+export const study = new Study(() => hooks.found());
+
+export const movesOf = (line) => line.positions.slice(0, -1).map((position) => position.move);
+export const atEnd = () => app.cursor === app.line.positions.length - 1;
+export const isOver = (position) => position.legal.length === 0;
+export const isLive = () => Boolean(app.game?.state) && app.view === "game" && !app.line.review;
+
+export function mayMove() {
+  const { game } = app;
+  if (!isLive() || game.state.status !== "running" || !game.connected || game.sent) return false;
+  return game.mode === "here" || game.role === game.state.turn;
+}
+
+// A position's value for black, exact at the end of the game; null while it is not known.
+export function valueOf(position) {
+  const { line } = app;
+  if (isOver(position)) return { value: finalScore(position), exact: true };
+  const found = study.get(position, line.variant);
+  return found ? { value: position.turn === "black" ? found.value : -found.value, exact: found.exact } : { value: null, exact: false };
+}
+
+export function finalScore({ board: squares }) {
+  const black = squares.split("X").length - 1, white = squares.split("O").length - 1;
+  const margin = Math.abs(black - white) + (black === white ? 0 : squares.length - black - white);
+  return Math.sign(black - white) * margin * (app.line.variant === "normal" ? 1 : -1);
+}
+
+export function verdictAt(index) {
+  const { line } = app, position = line.positions[index];
+  return position?.move ? verdict(study.get(position, line.variant), position.move, line.size) : null;
+}

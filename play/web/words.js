@@ -1,0 +1,82 @@
+// What the page says: about players, results, positions and moves.
+
+import * as setup from "./setup.js";
+import { MARKS } from "./study.js";
+import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, other, plural, valueOf, verdictAt } from "./state.js";
+
+export function describeSeat(seat, colour) {
+  if (!seat) {
+    const name = app.line.names?.[colour];
+    return { name: name ?? capital(colour), note: name ? capital(colour) : "" };
+  }
+  if (seat.kind === "agent") {
+    const { title, strength } = setup.describe(seat.agent);
+    return { name: title, note: strength };
+  }
+  if (app.game.mode === "here") return { name: capital(colour), note: "" };
+  const mine = app.game.role === colour;
+  return { name: mine ? "You" : seat.name, note: mine || seat.connected ? capital(colour) : "not here" };
+}
+
+export function resultText() {
+  const { result, discs } = app.game.state;
+  const winner = result.winner;
+  const counts = `${Math.max(discs.black, discs.white)}–${Math.min(discs.black, discs.white)}`;
+  if (!winner) return `A draw, ${counts}.`;
+  const who = app.game.mode !== "here" && app.game.role === winner ? "You win" : `${capital(winner)} wins`;
+  if (result.ending === "resigned") return `${who}: ${other(winner)} resigned.`;
+  if (result.ending === "timeout") return `${who}: ${other(winner)} ran out of time.`;
+  return `${who}, ${discs[winner]} discs to ${discs[other(winner)]}${app.line.variant === "reversed" ? " – the fewest" : ""}.`;
+}
+
+export function statusText() {
+  const { game, line, cursor } = app;
+  if (app.view !== "game") return "Choose an opponent to begin.";
+  if (game && !game.connected) return game.state ? "Connection lost – trying again …" : "Connecting …";
+  const position = line.positions[cursor];
+  if (!isLive() || !atEnd()) return positionText(position);
+  const { state } = game;
+  if (state.status === "finished") return resultText();
+  const passed = state.moves.at(-1) === "pass" ? `${capital(other(state.turn))} had to pass. ` : "";
+  if (mayMove()) return passed + (game.mode === "here" ? `${capital(state.turn)} to move.` : "Your turn.");
+  if (state[state.turn].kind === "agent") return `${passed}${setup.describe(state[state.turn].agent).title} is thinking …`;
+  return `${passed}Waiting for ${state.turn} …`;
+}
+
+function positionText(position) {
+  const last = app.cursor ? app.line.positions[app.cursor - 1] : null;
+  const made = last ? `${capital(last.turn)} ${last.move === "pass" ? "passed" : `played ${last.move}`}. ` : "";
+  if (!isOver(position)) return `${made}${capital(position.turn)} to move.`;
+  const score = finalScore(position);
+  return made + (score ? `${score > 0 ? "Black" : "White"} wins.` : "A draw.");
+}
+
+export const leadText = (value, exact) => {
+  if (Math.abs(value) < 0.05) return exact ? "a draw with best play" : "even";
+  const who = value > 0 ? "Black" : "White", discs = Math.abs(value);
+  return exact ? `${who} wins by ${discs.toFixed(0)}` : `${who} +${discs.toFixed(1)}`;
+};
+
+export function pastVerdict(cursor) {
+  const past = cursor ? verdictAt(cursor - 1) : null;
+  if (!past || !MARKS[past.grade]) return "";
+  const { move } = app.line.positions[cursor - 1];
+  return ` ${move}${MARKS[past.grade]} lost ${past.exact ? plural(past.loss, "disc") : `${past.loss.toFixed(1)} discs`}${past.turned ? " and the result" : ""}; ${past.best} was better.`;
+}
+
+export function summary() {
+  return ["black", "white"].map((colour) => {
+    const own = app.line.positions.map((position, i) => ({ position, seen: verdictAt(i) })).filter(({ position, seen }) => seen && position.turn === colour);
+    const count = (grade) => own.filter(({ seen }) => seen.grade === grade).length;
+    const lost = own.reduce((sum, { seen }) => sum + seen.loss, 0);
+    const line = document.createElement("span");
+    line.textContent = `${capital(colour)}: ${plural(count("blunder"), "blunder")}, ${plural(count("mistake"), "mistake")}, ${plural(count("slip"), "slip")}; ${lost.toFixed(1)} discs given away. `;
+    return line;
+  }).concat(legend());
+}
+
+function legend() {
+  const text = document.createElement("span");
+  text.textContent = app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : "";
+  return text;
+}

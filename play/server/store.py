@@ -149,7 +149,7 @@ def _opened(path: str | Path) -> sqlite3.Connection:
     if str(path) != ":memory:":
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.3)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")

@@ -186,8 +186,8 @@ async function act(work) {
 function takeBack() {
   const { game } = app, { state } = game;
   if (game.mode === "here") {
-    // both sides sit here: who moved last asks, the other agrees
-    const mover = app.line.positions[app.line.positions.length - 2]?.turn ?? "black";
+    // both sides sit here: who chose last asks, the other agrees
+    const mover = app.line.positions.findLast(({ move }) => move && move !== "pass")?.turn ?? "black";
     act(async () => {
       await call("POST", `/api/games/${game.id}/undo`, { token: game.tokens[mover] });
       await call("POST", `/api/games/${game.id}/undo`, { token: game.tokens[other(mover)] });

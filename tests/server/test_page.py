@@ -252,6 +252,9 @@ def test_a_dropped_connection_comes_back(open_page, server):
     expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
     page.locator(".square.legal").first.click()
     expect(page.locator("#status")).to_have_text("White to move.", timeout=WAIT)
+    page.click("#undo")  # both sides sit here, so it needs nobody else
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    expect(page.locator("#moves button")).to_have_count(0)
 
 
 def test_dark_and_light(open_page):

@@ -24,9 +24,9 @@ class LabelTuningOptions:
     variant: Variant = "normal"
     positions: int = 4000
     empties: tuple[int, int] = (8, 12)
-    generations: int = 60
+    generations: int = 40
     population: int = 16
-    seeds: int = 3
+    seeds: int = 2
     seed: int = 0
 
     def __post_init__(self) -> None:

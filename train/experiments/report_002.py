@@ -40,8 +40,8 @@ class GreedyOptions:
 
     size: int = 8
     variant: Variant = "reversed"
-    games: int = 2000
-    generations: int = 40
+    games: int = 1000
+    generations: int = 30
     population: int = 24
     tuning_games: int = 500
     seed: int = 0

@@ -98,7 +98,7 @@ def _experiments() -> tuple[Experiment, ...]:
         ),
         Experiment("002", report_002.measure, report_002.section, (report_002.GreedyOptions(),)),
         Experiment(
-            "003", report_003.measure, report_003.section, tuple(report_003.PlyOptions(8, v, 200) for v in heuristic)
+            "003", report_003.measure, report_003.section, tuple(report_003.PlyOptions(8, v) for v in heuristic)
         ),
         Experiment(
             "004", report_004.measure, report_004.section, tuple(report_004.PruningOptions(8, v) for v in heuristic)

@@ -46,7 +46,7 @@ class DepthOptions:
     depth: int = 8
     baseline: str = "cell-utility"
     play_depth: int = 2
-    games: int = 100
+    games: int = 80
     seed: int = 0
 
     def __post_init__(self) -> None:

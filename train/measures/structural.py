@@ -36,7 +36,7 @@ class StructuralOptions:
     names: tuple[str, ...] = ()
     size: int = 8
     variant: Variant = "normal"
-    positions: int = 500
+    positions: int = 300
     empties: tuple[int, int] = (8, 10)
     plies: int = 2
     scaled: bool = True

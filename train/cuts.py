@@ -17,8 +17,8 @@ from train.labels.sampling import sample_block
 from train.stages import GAMES
 
 #: Deepest search that is foretold, by board size, and on how many positions that is measured.
-DEEPEST = {8: 10, 6: 8, 4: 4}
-POSITIONS = 400
+DEEPEST = {8: 8, 6: 7, 4: 4}
+POSITIONS = 300
 
 
 def add_probcut(

@@ -181,7 +181,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 def _losses(one: dict[str, Any]) -> str:
     """Which refinements cost nodes at the greatest depth, if any do."""
     ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW and way["name"] != MINIMAX.name]
-    nodes = {way["name"].removeprefix("+ "): way["by_depth"][-1]["nodes"] for way in ways}
+    nodes = {way["name"].removeprefix("+ ").removeprefix("and "): way["by_depth"][-1]["nodes"] for way in ways}
     pairs = pairwise(nodes.items())
     dear = [
         f"{name} ({100 * (after / before - 1):+.0f} %)" for (_, before), (name, after) in pairs if after > 1.02 * before

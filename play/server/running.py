@@ -10,6 +10,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import WebSocketException
 
 from play.server.app import make_app
 from play.server.options import ServerOptions
@@ -62,9 +63,26 @@ class ImpatientProtocol(H11Protocol):
 class StrictSockets(WebSocketsSansIOProtocol):
     """WebSockets for clients of all kinds.
 
-    Text that is no UTF-8 comes to the application as bytes, which refuses it, and not as a traceback in the log; and a message
-    does not consist of any number of empty fragments.
+    Text that is no UTF-8 comes to the application as bytes, which refuses it, and not as a traceback in the log; a message does
+    not consist of any number of empty fragments; and a handshake that cannot be read ends the connection, instead of leaving one
+    behind on which even the server's own shutdown fails.
     """
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes in; what does not even begin as a WebSocket ends here."""
+        try:
+            super().data_received(data)
+        except (AssertionError, WebSocketException):  # bytes that the protocol has no answer to
+            self.transport.abort()
+        if not self.handshake_initiated:
+            self.transport.abort()
+
+    def shutdown(self) -> None:
+        """End the connection politely, or else anyhow."""
+        try:
+            super().shutdown()
+        except Exception:  # whatever state a stranger has brought it into, the server must be able to end
+            self.transport.abort()
 
     def handle_cont(self, event: Any) -> None:
         """Close a connection that sends a message in too many parts."""
@@ -136,5 +154,18 @@ def url_of(listener: socket.socket) -> str:
 
 def serve(options: ServerOptions, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM."""
+    _allow_files(3 * options.most_connections)
     server = uvicorn.Server(configuration(options))
     server.run(sockets=[listener])
+
+
+def _allow_files(wanted: int) -> None:
+    """Let the process have so many connections open, where the system asks and allows it: the usual limit is 1024."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

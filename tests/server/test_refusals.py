@@ -128,6 +128,34 @@ def test_half_a_request_is_not_waited_for(special):
         assert raw.recv(1000).startswith(b"HTTP/1.1 408")
 
 
+UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        UPGRADE,
+        UPGRADE + "Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n",
+        UPGRADE + KEY + "Sec-WebSocket-Version: 99\r\n",
+        UPGRADE + KEY + KEY + "Sec-WebSocket-Version: 13\r\n",
+        UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nContent-Length: 99999\r\n",
+        UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nTransfer-Encoding: chunked\r\n",
+    ],
+)
+def test_a_bad_handshake_ends_the_connection_and_the_server_ends_well_after_it(special, fields):
+    """The connection stays open on the client's side while the server closes: `running` checks that it does."""
+    api = special()
+    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=30)
+    request = f"GET /api/games/x/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n"
+    raw.sendall(request.encode())
+    with suppress(ConnectionError), raw:
+        answer = raw.makefile("rb").read()
+        assert answer == b"" or answer.split()[1] == b"400"
+    api.server.should_exit = True
+    eventually(lambda: api.hall.pool._closed, "the end of the server's own")
+
+
 def close_code(api, created, messages):
     """The code that a player's socket is closed with after these messages."""
     with api.socket(created["game"], created["tokens"]["black"]) as socket:

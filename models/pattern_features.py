@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from models.boards import bit_counts, legal_moves, planes
+from models.core.pattern_rows import write_rows
 from models.core.pattern_value import COUNTS
 from models.core.patterns import PatternSet, patterns_of
 from models.trainable import Trainable
 from reversi_env import Rules
+
+#: Positions that a thread looks at at a time.
+CHUNK = 1 << 14
 
 
 class PatternFeatures(Trainable):
@@ -52,3 +59,18 @@ class PatternFeatures(Trainable):
         counts = torch.stack([moves[0], moves[1] + COUNTS], dim=-1) + self.patterns.weights
         empties = self.size**2 - own_planes.sum(-1) - opp_planes.sum(-1)
         return torch.cat([weights, counts], dim=-1), empties
+
+    def rows_of(self, own: np.ndarray, opp: np.ndarray, threads: int = 1) -> np.ndarray:
+        """The same features of arrays of boards, by a compiled kernel."""
+        found = np.empty((len(own), self.feature_count), np.int32)
+
+        def run(start: int) -> None:
+            piece = slice(start, start + CHUNK)
+            write_rows(
+                *(self.rules.square_count, np.uint64(self.rules.playable), own[piece], opp[piece], self.patterns.tied),
+                *(self.patterns.weights, len(self.patterns.instances), found[piece]),
+            )
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, range(0, len(own), CHUNK)))
+        return found

@@ -71,8 +71,21 @@ class Engine(Protocol):
         ...
 
 
-def prepared(net: Trainable, trees: Trees, node_weights: np.ndarray, device: torch.device) -> Data:
+def prepared(
+    net: Trainable, trees: Trees, node_weights: np.ndarray, device: torch.device, threads: int | None = None
+) -> Data:
     """Trees with their features, computed on the device."""
+    if device.type == "cpu" and isinstance(net, PatternFeatures):
+        features = net.rows_of(trees.own, trees.opp, threads or os.cpu_count() or 1)
+    else:
+        features = _features(net, trees, device)
+    nodes = np.zeros(trees.nodes, fitting.NODE)
+    nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
+    nodes["empties"], nodes["finished"] = trees.empties, trees.finished
+    return Data(features, nodes, trees.first)
+
+
+def _features(net: Trainable, trees: Trees, device: torch.device) -> np.ndarray:
     own, opp = board_tensor(trees.own), board_tensor(trees.opp)
     whole = np.int32 if isinstance(net, PatternFeatures) else np.int64  # numbers of rows, or boards
     features = np.empty((trees.nodes, net.feature_count), whole)
@@ -80,10 +93,7 @@ def prepared(net: Trainable, trees: Trees, node_weights: np.ndarray, device: tor
         for start in range(0, trees.nodes, CHUNK):
             rows = slice(start, start + CHUNK)
             features[rows] = net.features(own[rows].to(device), opp[rows].to(device))[0].cpu().numpy()
-    nodes = np.zeros(trees.nodes, fitting.NODE)
-    nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
-    nodes["empties"], nodes["finished"] = trees.empties, trees.finished
-    return Data(features, nodes, trees.first)
+    return features
 
 
 def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:

@@ -131,8 +131,8 @@ class _Fit:
         nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
         self.nodes = training.nodes
         data = (
-            prepared(net, training, weights[~nodes_of_tree], device),
-            prepared(net, self.validation, np.zeros(self.validation.nodes), device),
+            prepared(net, training, weights[~nodes_of_tree], device, threads),
+            prepared(net, self.validation, np.zeros(self.validation.nodes), device, threads),
         )
         self.engine = _engine(net, data, options, device, threads)
         self.epochs: list[Epoch] = []

@@ -120,7 +120,10 @@ def test_safetensors_of_somebody_else_are_refused(tmp_path):
     [
         ({"format": 2}, "of format 2: expected 1"),
         ({"format": None}, "of format None: expected 1"),
-        ({"architecture": "transformer"}, "of architecture 'transformer': expected one of linear patterns, deep patterns, dense"),
+        (
+            {"architecture": "transformer"},
+            "of architecture 'transformer': expected one of linear patterns, deep patterns, dense",
+        ),
         ({"architecture": "dense"}, "has no tensor 'first'"),
         ({"variant": None}, "does not say its variant"),
         ({"size": 5}, "size"),

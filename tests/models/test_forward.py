@@ -99,6 +99,15 @@ def test_expanding_in_torch_and_in_the_file_is_the_same():
     assert stored.expanded().shape[1] == patterns_of(4).states + 2 * COUNTS
 
 
+@every_size
+@pytest.mark.parametrize("kind", [PatternNet, DeepPatternNet])
+def test_the_compiled_rows_are_those_of_torch(size, kind):
+    net, (own, opp) = kind(size), some_boards(size, 500)
+    expected = net.features(board_tensor(own), board_tensor(opp))[0].numpy()
+    assert np.array_equal(net.rows_of(own, opp), expected)
+    assert expected.max() < net.row
+
+
 # --- gathering bits -------------------------------------------------------------------------------
 
 

@@ -75,6 +75,7 @@ def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     assert np.array_equal(objective.losses([bad, good]), losses[::-1])
     assert np.array_equal(replace(objective, threads=1).losses([good, bad]), losses)
     assert not np.array_equal(objective.checked().losses([good, bad]), losses)
+    assert not np.array_equal(objective.losses([good, bad], 1), losses)  # the next round has other games
 
 
 def test_a_panel_is_played_member_by_member():
@@ -163,7 +164,9 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
     with log.open("a") as stream:
         stream.write('{"generation": 3, "los')  # cut off by a kill
     judge = LabelError.losses
-    monkeypatch.setattr(LabelError, "losses", lambda self, some: evaluated.append(len(some)) or judge(self, some))
+    monkeypatch.setattr(
+        LabelError, "losses", lambda self, some, *n: evaluated.append(len(some)) or judge(self, some, *n)
+    )
     resumed = tune(options, LABELS, tmp_path / "cut", command="x")
     assert resumed.file.read_bytes() == whole.file.read_bytes()
     assert evaluated[:2] == [6, 6]  # generations 3 and 4 only; then the finalists

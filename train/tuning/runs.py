@@ -136,7 +136,7 @@ def _tune(
         began = perf_counter()
         points = optimiser.ask()
         known = log.losses(number, points)
-        losses = known[0] if known else objective.losses([space.evaluator(point) for point in points])
+        losses = known[0] if known else objective.losses([space.evaluator(point) for point in points], number)
         optimiser.tell(losses)
         judged = sorted([*judged, *zip(losses.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
         seconds = known[1] if known else perf_counter() - began

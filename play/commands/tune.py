@@ -124,7 +124,7 @@ def _progress(title: str, generations: int, aim: Aim) -> Iterator[Callable[[Gene
 
 
 def as_dict(method: str, tuned: Tuned, aim: Aim) -> dict[str, Any]:
-    """One optimiser's result: win rates, or errors in discs, where it was chosen and on others."""
+    """One optimiser's result: win rates, or errors in discs, in the last round and on others."""
     figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim is Aim.wins else (lambda loss: loss)
     return {
         "optimiser": method,
@@ -146,7 +146,7 @@ def _print_table(formula: str, objective: Objective, results: list[dict[str, Any
     rules = objective.rules
     table = Table(title=f"{formula}, {rules.size}x{rules.size} {rules.variant}: {what}", title_justify="left")
     table.add_column("optimiser", no_wrap=True)
-    for heading in ("chosen by", "on others", "published", "candidates", "seconds"):
+    for heading in ("last round", "on others", "published", "candidates", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for result in results:
         figures = [f"{result[key]:.4f}" for key in ("figure", "figure_on_others", "published_on_others")]

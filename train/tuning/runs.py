@@ -79,7 +79,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class Tuned:
-    """What a tuning found: the weights, their loss where they were chosen, and on games or positions of their own.
+    """What a tuning found: the weights, their loss in the last round, and on games or positions that nothing was chosen by.
 
     ``published_check`` is the loss of the formula's own weights on the latter.
     """
@@ -161,7 +161,7 @@ def _chosen(
     best = finalists[int(np.argmin(second.losses(finalists)))]
     third = second.checked()
     check, published = third.losses([best, space.formula])
-    found = float(objective.losses([best])[0])
+    found = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
     name = space.formula.name.partition(":")[0]

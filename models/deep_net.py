@@ -32,7 +32,7 @@ from reversi_env import Rules
 
 #: No number of a row is larger: so much fits into its eight bits.
 LARGEST = 127 / ONE
-#: At the beginning: discs that the first sum counts, and the spread of the rows, of the head's first layer and of its second.
+#: At the beginning: discs that the first sum counts, and the spread of the rows and of the head's second layer.
 SUM_DISCS, ROW_SPREAD, SECOND_SPREAD = 20.0, 0.01, 2.0
 
 

@@ -25,13 +25,14 @@ class DenseNet(Trainable):
     are cut off below 0 and above 1.
     """
 
-    def __init__(self, size: int = 8) -> None:
+    def __init__(self, size: int = 8, seed: int = 0) -> None:
         super().__init__()
         self.size, self.rules = size, Rules(size)
         self.span, self.phases = size * size + 1, 1  # the same at all times
-        self.first = nn.Parameter(torch.randn(INPUTS, HIDDEN) * 0.1)
+        generator = torch.Generator().manual_seed(seed)
+        self.first = nn.Parameter(torch.randn(INPUTS, HIDDEN, generator=generator) * 0.1)
         self.first_bias = nn.Parameter(torch.full((HIDDEN,), 0.5))
-        self.second = nn.Parameter(torch.randn(HIDDEN))
+        self.second = nn.Parameter(torch.randn(HIDDEN, generator=generator))
         self.second_bias = nn.Parameter(torch.zeros(1))
 
     @property

@@ -13,8 +13,12 @@ from search.core.midgame import ENGINE, UNIT
 DEPTH_PAIRS = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}
 #: Deepest search that is foretold.
 DEEPEST = 24
-#: Standard deviations of safety. Fitted networks play stronger with this margin than without one (`docs/models.md`).
-MARGIN = 1.5
+#: A shallow search that a deep one follows less than this tells nothing.
+LEAST_SLOPE = 0.1
+#: Standard deviations of safety, and the most that make sense.
+MARGIN, WIDEST_MARGIN = 1.5, 10
+#: What the engine's record has of all this.
+CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,25 @@ def as_table(pairs: list[Pair]) -> list[dict[str, float]]:
 def from_table(table: list[dict[str, float]]) -> list[Pair]:
     """The inverse of `as_table`."""
     try:
-        return [Pair(**entry) for entry in table]  # type: ignore[arg-type]
+        pairs = [Pair(**entry) for entry in table]  # type: ignore[arg-type]
+        wrong = next((pair for pair in pairs if not _is_sensible(pair)), None)
     except TypeError as error:
         raise ReversiError(f"ProbCut coefficients: {error}") from None
+    if wrong is not None:
+        raise ReversiError(
+            f"ProbCut coefficients {wrong}: expected 0 < shallow < deep <= {DEEPEST}, a slope of {LEAST_SLOPE} or more and a "
+            f"deviation above 0"
+        )
+    return pairs
+
+
+def _is_sensible(pair: Pair) -> bool:
+    return (
+        0 < pair.shallow < pair.deep <= DEEPEST
+        and pair.slope >= LEAST_SLOPE
+        and bool(np.isfinite([pair.slope, pair.shift, pair.deviation]).all())
+        and pair.deviation > 0
+    )
 
 
 def _beyond(pairs: list[Pair]) -> list[Pair]:
@@ -62,5 +82,7 @@ def _beyond(pairs: list[Pair]) -> list[Pair]:
         if measured:
             deepest = max(measured, key=lambda pair: pair.deep)
             less = deepest.deep - deepest.shallow
-            found += [replace(deepest, deep=deep, shallow=deep - less) for deep in range(deepest.deep + 2, DEEPEST, 2)]
+            found += [
+                replace(deepest, deep=deep, shallow=deep - less) for deep in range(deepest.deep + 2, DEEPEST + 1, 2)
+            ]
     return found

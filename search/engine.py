@@ -17,7 +17,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
-from search.cuts import MARGIN, coefficients, from_table
+from search.cuts import CUT_FIELDS, MARGIN, WIDEST_MARGIN, coefficients, from_table
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
 from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
@@ -76,6 +76,8 @@ class Engine:
         self._lateness = RETURN_SECONDS
         #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
         self._margin: float | None = None
+        #: The margin of the pruned searches whose results are in the table; 0: there were none.
+        self._pruned_at = 0.0
         self._fitted_cuts()
         self._load_kernels()
 
@@ -105,6 +107,7 @@ class Engine:
         """Forget all that the tables know."""
         self.table.clear()
         self.solver.table.clear()
+        self._pruned_at = 0.0
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
         """Prune by ProbCut at *margin* standard deviations (0: not at all), whatever the limits.
@@ -113,25 +116,37 @@ class Engine:
         prunes when its evaluator has coefficients and the clock or the nodes are limited, not the depth: the value of a search
         to a fixed depth is that of the whole tree.
         """
-        if coefficients is not None:
-            for field in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
-                self._works[field] = coefficients[field]
-        if margin and not self._works["cut_depth"].any():
-            raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
-        self._margin = margin
+        if not 0 <= margin <= WIDEST_MARGIN:
+            raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
+        with self._one_at_a_time:
+            if coefficients is not None:
+                for field in CUT_FIELDS:
+                    self._works[field] = coefficients[field]
+            if margin and not self._works["cut_depth"].any():
+                raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
+            self._margin = margin
 
     def _fitted_cuts(self) -> None:
         """Take the coefficients that came with the evaluator, if any did."""
         table = getattr(self.evaluator, "probcut", lambda rules: None)(self.rules)
         if table:
             found = coefficients(from_table(table))
-            for field in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
+            for field in CUT_FIELDS:
                 self._works[field] = found[field]
 
     def _margin_for(self, limits: Limits) -> float:
         if self._margin is not None:
             return self._margin
-        return MARGIN if limits.depth is None and self._works["cut_depth"].any() else 0.0
+        budget = limits.time is not None or limits.nodes is not None
+        return MARGIN if budget and limits.depth is None and self._works["cut_depth"].any() else 0.0
+
+    def _begin_with(self, margin: float) -> None:
+        """Prune with that margin; results of searches that pruned more are forgotten first."""
+        if self._pruned_at and not 0 < margin <= self._pruned_at:
+            self.table.clear()
+            self._pruned_at = 0.0
+        self._pruned_at = margin or self._pruned_at
+        self._works["cut_margin"] = margin
 
     def _load_kernels(self) -> None:
         """Compile or load what a search needs, so that no clock pays for it."""
@@ -213,7 +228,7 @@ class _Search:
             self.works["table"] = 0
         self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
-        self.works["cut_margin"] = engine._margin_for(self.limits)
+        engine._begin_with(engine._margin_for(self.limits))
 
     def _start_timer(self) -> threading.Timer | None:
         if self.limits.time is None:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search.cuts import DEPTH_PAIRS, Pair, as_table, coefficients, from_table
+from search.cuts import DEPTH_PAIRS, LEAST_SLOPE, Pair, as_table, coefficients, from_table
 from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
@@ -60,11 +60,15 @@ def fit(
                 values[row, column] = engine.search(sampled[row], Limits(depth=depth, empties_exact=0)).value
             progress(next(done))
 
+    engines = [Engine(evaluator, rules, megabytes=TABLE) for _ in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
-        engines = [Engine(evaluator, rules, megabytes=TABLE) for _ in range(threads)]
-        for engine in engines:
-            engine.set_probcut(0.0)
-        list(pool.map(work, engines))
+        try:
+            list(pool.map(work, engines))
+        finally:  # Ctrl-C: nothing more is begun, and what was begun ends soon
+            for _ in rows:
+                pass
+            for engine in engines:
+                engine.stop()
     by_depth = dict(zip(depths, values.T, strict=True))
     return [
         _fit_pair(deep, shallow, by_depth[deep], by_depth[shallow])
@@ -87,7 +91,7 @@ def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]
 
 def _fit_pair(deep: int, shallow: int, deep_values: np.ndarray, shallow_values: np.ndarray) -> Pair:
     slope, shift = np.polyfit(shallow_values, deep_values, 1)
-    if slope < 0.1:
+    if slope < LEAST_SLOPE:
         raise ReversiError(f"depth {shallow} tells nothing about depth {deep} with this evaluator (slope {slope:.2f})")
     deviation = float(np.std(deep_values - slope * shallow_values - shift))
     return Pair(deep, shallow, float(slope), float(shift), deviation, deep_values.size)

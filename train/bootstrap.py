@@ -59,7 +59,7 @@ class BootstrapOptions:
     * ``scale``: multiplies the numbers of positions of all stages. 1 is meant for a GPU and many cores; on two cores
       0.004 takes 17 s on 6x6.
     * ``seed``: of the games and of the fits.
-    * ``network``: ``linear`` or ``deep`` (`models.networks`).
+    * ``network``: ``linear``, ``deep`` or ``dense`` (`models.networks`).
     * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages then take their
       positions from the same games, which is much faster. Without one, games are played by a heuristic at first, and then by the
       network as far as it is.
@@ -88,6 +88,8 @@ class BootstrapOptions:
             player_of(self.player)
         if self.exact is not None and self.exact not in range(8, 21):
             raise TrainError(f"exact={shown(self.exact)}: expected a whole number from 8 to 20")
+        if self.exact is not None and self.size == 4:
+            raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
         if self.stages is None:
             object.__setattr__(self, "stages", stages_of(self.size, self.scale, self.network, self.exact))
         if not self.stages:
@@ -139,7 +141,7 @@ class Bootstrap:
         self._check_folder()
 
     def _check_folder(self) -> None:
-        path, here = self.folder / RUN, {**self.options.as_dict(), "device": self.device}
+        path, here = self.folder / RUN, {**self.options.as_dict(), "device": self.device, **self._player()}
         if path.exists():
             try:
                 there = json.loads(path.read_text("utf-8"))
@@ -152,6 +154,11 @@ class Bootstrap:
                 )
         else:
             write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
+
+    def _player(self) -> dict[str, str]:
+        """Which weights play: a name such as network may mean others one day."""
+        player = self.options.player
+        return {"player_sha256": weights_sha256(player, self.rules)} if player else {}
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
@@ -298,14 +305,13 @@ class Bootstrap:
     def _save(self, number: int, figures: dict[str, Any]) -> None:
         earlier = read_weights(self._weights_path(number - 1)).record["figures"] if number else []
         net = self.net.cpu()
-        record = {
+        record: dict[str, Any] = {
             "training": "bootstrap",
             "options": self.options.as_dict(),
             "device": self.device,
             "figures": [*earlier, figures],
+            **self._player(),
         }
-        if self.options.player:  # a name such as network may mean other weights one day
-            record["player_sha256"] = weights_sha256(self.options.player, self.rules)
         write_atomically(self._weights_path(number), net.weights(self.rules, record).to_bytes())
 
     def _write_log(self) -> None:

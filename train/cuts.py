@@ -12,12 +12,13 @@ from models.files import read_weights
 from reversi_env import Position, Rules
 from search import probcut
 from search.cuts import Pair
+from train.errors import TrainError
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.stages import GAMES
 
-#: Deepest search that is foretold, by board size, and on how many positions that is measured.
-DEEPEST = {8: 8, 6: 7, 4: 4}
+#: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
+DEEPEST = {8: 8, 6: 7}
 POSITIONS = 300
 
 
@@ -33,8 +34,10 @@ def add_probcut(
 ) -> tuple[Path, list[Pair]]:
     """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found."""
     rules = read_weights(path).rules
+    if rules.size not in DEEPEST:
+        raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
-    sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed)
+    sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
     pairs = probcut.fit(
         f"network:weights={path}",
         rules,
@@ -47,7 +50,7 @@ def add_probcut(
     return annotate(path, out, probcut=probcut.as_table(pairs)), pairs
 
 
-def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int) -> list[Position]:
+def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, threads: int | None) -> list[Position]:
     """Positions from games that the network plays itself, further from the end than the deepest search reaches."""
     low, high = deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8)
     whole = -(-count // (high - low + 1)) * (high - low + 1)
@@ -61,5 +64,5 @@ def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int) -> 
         player=player,
         **GAMES,
     )
-    own, opp = sample_block(options, 0)
+    own, opp = sample_block(options, 0, threads=threads)
     return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

@@ -1,7 +1,8 @@
 """The steps of a fit of a `DeepPatternNet` on the CPU, with compiled kernels; the same rule as with torch on a GPU.
 
 Only rows that the data can reach are kept and updated. A step's positions are cut into a fixed number of slices whose
-gradients are added in order, so that the weights do not depend on the number of threads.
+gradients are added in order, so that the weights do not depend on the number of threads (more than there are slices find
+nothing to do there).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ class DeepCpuEngine:
     ) -> None:
         if options.loss != "plain":
             raise TrainError(f"loss={options.loss!r} for a deep network on the CPU: expected plain, or a GPU")
+        if len(training.nodes) != len(training.first) - 1:
+            raise TrainError("trees of positions for a deep network on the CPU: expected single positions, or a GPU")
         self.options, self.steps = options, steps_of(options, len(training.first) - 1)
         self.kept, self.span = rows_reached(net, [training, validation]), net.span
         place = np.zeros(net.row, np.int32)

@@ -37,7 +37,7 @@ class FitOptions:
       the error at the root.
 
     There is no option for symmetric augmentation: the weights of a pattern are shared by all its images under the eight
-    symmetries (`models.patterns`), so that a position and its mirror images are one and the same to the network.
+    symmetries (`models.core.patterns`), so that a position and its mirror images are one and the same to the network.
     """
 
     epochs: int = 20

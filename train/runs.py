@@ -19,6 +19,7 @@ from models.networks import NETWORKS
 from reversi_env import Rules, __version__
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
+from train.errors import TrainError
 from train.fit import Epoch, FitOptions, fit
 from train.labels import Labels, read, read_manifest
 from train.labels.storage import MANIFEST, only_writer
@@ -56,6 +57,8 @@ def train_on_labels(
     Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
     how many successors of how many are solved, for the structural loss.
     """
+    if options.loss == "structural" and network == "deep" and device == "cpu":
+        raise TrainError(f"loss={options.loss!r} for a deep network on the CPU: expected plain, or a GPU")
     labels = read(folder)
     with only_writer(out):
         data: Labels | Trees = labels

@@ -56,11 +56,14 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
     exact, last = exact or EXACT[size], LAST[size]
     if network == "deep":
         return _deep_stages(stage, exact, last - 4)
-    few, joint = FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
+    if network == "dense":
+        whole = few = joint = preset(size, network=network)
+    else:
+        whole, few, joint = FitOptions(), FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
     backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
     return (
-        stage(1, exact - 2, 1200),
-        stage(8, exact, 5600),
+        stage(1, exact - 2, 1200, fit=whole),
+        stage(min(8, exact - 1), exact, 5600, fit=whole),
         *backwards,
         stage(exact + 1, last, 360, 6, joint=True, fit=joint),
     )

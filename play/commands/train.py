@@ -34,7 +34,8 @@ def train(
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
     variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
     network: Annotated[
-        str | None, typer.Option("--network", help="linear: a number a pattern; deep: a vector each, and a head.")
+        str | None,
+        typer.Option("--network", help="linear: a number a pattern; deep: a vector each, and a head; dense: none."),
     ] = None,
     player: Annotated[
         str | None, typer.Option("--player", help="Evaluator that plays the bootstrap's games, as network.")
@@ -79,9 +80,6 @@ def train(
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
-    if probcut is not None:
-        _probcut(probcut, Path(out), labels, bootstrap, seed, threads, as_json)
-        return
     how_to_fit: dict[str, Any] = {
         "epochs": epochs,
         "batch": batch,
@@ -100,6 +98,11 @@ def train(
         "exact": exact,
     }
     of_bootstrap = {name: value for name, value in game.items() if value is not None}
+    if probcut is not None:
+        if labels is not None or bootstrap or of_labels or of_bootstrap or network is not None or device != "cpu":
+            raise ReversiError("--probcut with LABELS or other options of a training: expected it with --out alone")
+        _probcut(probcut, Path(out), seed, threads, as_json)
+        return
     _check_kind(labels, bootstrap, of_labels, of_bootstrap)
     kind = {"network": checked_network(network)} if network is not None else {}
     how: dict[str, Any] = {"command": shlex.join(["reversi", *sys.argv[1:]]), "device": device, "threads": threads}
@@ -116,16 +119,11 @@ def train(
     _show(trained, perf_counter() - began, as_json)
 
 
-def _probcut(
-    weights: str, out: Path, labels: str | None, bootstrap: bool, seed: int, threads: int | None, as_json: bool
-) -> None:
+def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: bool) -> None:
     """Fit ProbCut, show what was found and where the weights are."""
     from play.commands.interruptible import INTERRUPTED
-    from reversi_env.errors import ReversiError
     from train.cuts import add_probcut
 
-    if labels is not None or bootstrap:
-        raise ReversiError("--probcut with LABELS or --bootstrap: expected it alone")
     try:
         with _meters() as meter:
             path, pairs = add_probcut(

@@ -8,7 +8,7 @@ from models.files import read_weights
 from models.network import NetworkEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
-from search.cuts import MARGIN, coefficients, from_table
+from search.cuts import MARGIN, as_table, coefficients, from_table
 from search.engine import Engine
 from search.limits import Limits
 from train.cuts import add_probcut
@@ -92,4 +92,26 @@ def test_the_command(reversi, tmp_path, monkeypatch):
     assert "foretold by" in out
     assert read_weights(Path(out.rpartition("weights: ")[2].strip())).record["probcut"]
     code, _, err = reversi("train", "labels", "--probcut", weights, "--out", tmp_path)
-    assert (code, err) == (2, "reversi: --probcut with LABELS or --bootstrap: expected it alone\n")
+    assert code == 2
+    assert err == "reversi: --probcut with LABELS or other options of a training: expected it with --out alone\n"
+
+
+def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
+    """A search to a fixed depth after one by nodes has the value that it has on an engine that never pruned."""
+    used, fresh = (Engine(f"network:weights={fitted[0]}", RULES) for _ in range(2))
+    for a, b in zip(*batch.random_positions(6, 10, RULES, seed=3), strict=True):
+        position = Position(RULES, int(a), int(b))
+        used.search(position, Limits(nodes=100_000, empties_exact=0))
+        fresh.clear()
+        limits = Limits(depth=6, empties_exact=0)
+        assert used.search(position, limits).value == fresh.search(position, limits).value
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"deep": 70}, {"deep": "x"}, {"slope": 0.0}, {"shallow": 0}, {"deviation": -1.0}, {"shift": float("nan")}],
+)
+def test_coefficients_of_a_file_are_checked(fitted, change):
+    table = as_table(fitted[1])
+    with pytest.raises(ReversiError, match="ProbCut coefficients"):
+        from_table([table[0] | change])

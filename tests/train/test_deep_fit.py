@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from models.deep_net import LARGEST, DeepPatternNet
+from models.dense_net import DenseNet
 from models.files import read_weights
 from models.networks import NETWORKS, network_of
 from reversi_env import ReversiError, Rules
@@ -16,7 +17,7 @@ from train.deep_engine import DeepCpuEngine
 from train.engines import TorchEngine, node_weights_of, prepared
 from train.fit import fit, preset
 from train.fit_options import FitOptions
-from train.stages import Stage
+from train.stages import Stage, stages_of
 from train.trees import single_nodes
 
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
@@ -36,12 +37,13 @@ def loud_net():
     return net
 
 
-def test_both_engines_take_the_same_steps(labels):
-    """The compiled kernels against torch's own gradients and its own Adam."""
+@pytest.mark.parametrize("begin", [loud_net, lambda: DeepPatternNet(6)], ids=["loud", "as it begins"])
+def test_both_engines_take_the_same_steps(labels, begin):
+    """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
     few = single_nodes(labels.select(np.arange(200)))
     found = []
     for make in (DeepCpuEngine, TorchEngine):
-        net = loud_net()
+        net = begin()
         start = weights_of(net)
         data = prepared(net, few, node_weights_of(few, FEW), torch.device("cpu"))
         engine = make(net, data, data, FEW)
@@ -64,16 +66,17 @@ def test_threads_do_not_matter(labels):
     assert same(*nets)
 
 
-def test_resumed_it_ends_with_the_same_weights(labels, tmp_path):
+@pytest.mark.parametrize("kind", [DeepPatternNet, DenseNet])
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     def stop(epoch):
         if epoch.number == 2:
             raise StoppedError
 
-    whole, resumed, path = DeepPatternNet(6), DeepPatternNet(6), tmp_path / "checkpoint"
+    whole, resumed, path = kind(6), kind(6), tmp_path / "checkpoint"
     report = fit(whole, labels, FEW)
     with pytest.raises(StoppedError):
         fit(resumed, labels, FEW, checkpoint=path, progress=stop)
-    resumed = DeepPatternNet(6)
+    resumed = kind(6)
     assert fit(resumed, labels, FEW, checkpoint=path) == report
     assert same(whole, resumed)
 
@@ -108,6 +111,14 @@ def test_presets_know_the_network():
     assert preset(8, network="deep", epochs=3).epochs == 3
 
 
+def test_stages_leave_no_gap():
+    for network in NETWORKS:
+        for exact in range(8, 21):
+            covered = {e for stage in stages_of(8, 1.0, network, exact) for e in range(stage.low, stage.high + 1)}
+            assert covered == set(range(1, max(covered) + 1))
+            assert 45 <= max(covered) <= 52
+
+
 def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     """Every stage takes positions of its own from the games, solved ones and searched ones; the phases above follow."""
     stages = (Stage(1, 5, 400, fit=FEW), Stage(4, 9, 300, 2, fit=FEW))
@@ -120,8 +131,8 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     boards = [set(zip(part["own"].tolist(), part["opp"].tolist(), strict=True)) for part in labels]
     assert not boards[0] & boards[1]
     assert [np.unique(part["empties"]).tolist() for part in labels] == [[1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]
+    assert read_weights(last).rules == Rules(6, "reversed")
     net = network_of(read_weights(last))
-    assert net.rules == Rules(6)
     rows, heads = net.by_phase()
     assert (rows[2:] == rows[2]).all()
     assert (heads[2:] == heads[2]).all()
@@ -133,6 +144,7 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     [
         ({"network": "wide"}, "network='wide': expected one of linear, deep, dense"),
         ({"player": "nobody"}, "nobody"),
+        ({"exact": 9, "size": 4}, "exact for the 4x4 board: expected none"),
         ({"exact": 30}, "exact=30: expected a whole number from 8 to 20"),
     ],
 )

@@ -96,9 +96,9 @@ def add_deep_gradient(
         for k in range(WIDTH):
             slopes[k] += slope * sums[k]
             by_sum[k] = slope * head[k]
-            if _ZERO < sums[k] < _ONE:
+            if _ZERO <= sums[k] <= _ONE:
                 by_sum[k] += by_input[k]
-            elif -_ONE < sums[k] < _ZERO:
+            if -_ONE <= sums[k] <= _ZERO:  # both at 0, where every fit begins: as torch has it
                 by_sum[k] -= by_input[WIDTH + k]
         for j in range(features.shape[1]):
             at = (phase * row + features[position, j]) * WIDTH

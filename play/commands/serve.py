@@ -47,6 +47,7 @@ def serve(
     try:
         from play.server.running import listen, url_of
         from play.server.running import serve as run
+        from play.server.store import check
     except ModuleNotFoundError as error:
         raise ReversiError(f"{INSTALL} (missing: {error.name})") from None
     from play.server.options import ServerOptions, default_database
@@ -60,6 +61,11 @@ def serve(
         **({} if workers is None else {"workers": workers}),
     )
     listener = listen(options)
+    try:
+        check(options.database)  # before anybody is told where the server is
+    except ReversiError:
+        listener.close()
+        raise
     print(f"Reversi on {url_of(listener)}  (Ctrl-C ends)", flush=True)
     print(f"games are kept in {options.database}", file=sys.stderr)
     run(options, listener)

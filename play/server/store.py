@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from play.server.options import default_database
 from reversi_env import ReversiError
 
 VERSION = 1
@@ -144,10 +145,14 @@ def _tell(outcomes: list[_Told]) -> None:
                 future.set_exception(error)
 
 
+def check(path: str | Path) -> None:
+    """Raise a StoreError if no server could keep its games in *path* now; the file is made if there is none."""
+    _opened(path).close()
+
+
 def _opened(path: str | Path) -> sqlite3.Connection:
-    """The file at *path*, made if there is none, held for this server alone."""
-    if str(path) != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
+    """The file at *path*, made if there is none, held for this server alone. Of folders only the default one is made."""
+    _find_folder(path)
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.3)
         connection.row_factory = sqlite3.Row
@@ -160,6 +165,20 @@ def _opened(path: str | Path) -> sqlite3.Connection:
         reason = "another server uses it" if "locked" in str(error) else str(error)
         raise StoreError(f"database {str(path)!r}: {reason}; expected a file of this server's games") from None
     return connection
+
+
+def _find_folder(path: str | Path) -> None:
+    if str(path) == ":memory:":
+        return
+    folder = Path(path).parent
+    try:
+        if Path(path) == default_database():
+            folder.mkdir(parents=True, exist_ok=True)
+        missing = not folder.is_dir()
+    except OSError as error:
+        raise StoreError(f"database {str(path)!r}: {error}; expected a file in a folder that can be used") from None
+    if missing:
+        raise StoreError(f"database {str(path)!r}: no folder {str(folder)!r}; expected a file in a folder that exists")
 
 
 def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import takewhile
 from typing import Any
 
 from play.client import Player
@@ -19,15 +20,23 @@ class Computer(Player):
 
     def __init__(self, agent: Agent, quiet: bool) -> None:
         self._agent, self._quiet = agent, quiet
+        self._told: tuple[str, ...] = ()
 
     def note(self, text: str) -> None:
         """Tell the person who watches."""
         print(text, file=sys.stderr)
 
     def saw(self, game: Game) -> None:
-        """Tell the last move."""
-        if not self._quiet and game.moves:
-            print(f"{len(game.moves):3} {game.mover(len(game.moves) - 1)} {game.last_move}", file=sys.stderr)
+        """Tell the moves that are new: a state may bring several, where a side had to pass, or after a lost connection."""
+        if self._quiet:
+            return
+        pairs = zip(self._told, game.moves, strict=False)
+        common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if common < len(self._told):
+            print(f"    taken back to move {common}", file=sys.stderr)
+        for ply in range(common, len(game.moves)):
+            print(f"{ply + 1:3} {game.mover(ply)} {game.moves[ply]}", file=sys.stderr)
+        self._told = game.moves
 
     def decide(self, game: Game) -> dict[str, Any]:
         """The agent's move."""

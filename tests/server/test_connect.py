@@ -1,6 +1,7 @@
 """`reversi connect`: an agent or a person on this side, an agent or another client on the other."""
 
 import json
+import random
 import threading
 
 import pytest
@@ -16,6 +17,29 @@ def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines)
     record = api.hall.rooms[result["game"]].state()
     assert record.moves == result["moves"]
     assert record.result.score == result["score"]  # both report the same
+
+
+def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
+    """A state of the server may bring more than one move."""
+    from play.client_players import Computer
+    from play.game import Game
+    from reversi_env import Rules
+    from search.agents import make
+
+    game, player, generator = Game(Rules(4)), Computer(make("greedy"), False), random.Random(0)
+    expected = []
+    while not game.is_over():
+        moves = game.position.legal_moves()
+        expected.append(f"{len(game.moves) + 1:3} {game.turn} {generator.choice(moves) if moves else 'pass'}")
+        game.play(expected[-1].split()[-1])
+        if len(game.moves) % 3 == 0 or game.is_over():
+            player.saw(game)
+    player.saw(game)
+    game.undo()
+    player.saw(game)
+    expected.append(f"    taken back to move {len(game.moves)}")
+    assert any("pass" in line for line in expected)
+    assert capsys.readouterr().err.splitlines() == expected
 
 
 def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):

@@ -97,7 +97,7 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
         (("greedy", "random", "--games", 3), "expected an even number"),
         (("greedy", "random", "--sprt", "50"), "--sprt '50': expected two numbers of Elo"),
         (("greedy", "random", "--sprt", "50,0"), "expected two numbers, the first one smaller"),
-        (("greedy", "random", "--openings", "no-such-file"), "No such file"),
+        (("greedy", "random", "--openings", "no-such-file"), "openings 'no-such-file' cannot be read"),
         (("greedy", "gredy"), "did you mean"),
         (("greedy", "gtp:no-such-program"), "was not found"),
     ],

@@ -195,7 +195,7 @@ def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
     run_tournament(options(games=4), tmp_path, on_game=lambda record, done: new.append(record.fixture.index))
     assert new == list(range(6, 12))
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
-    with pytest.raises(ReversiError, match="begun with games=4: expected the same, not 2"):
+    with pytest.raises(ReversiError, match="begun with games=4: expected 4 or more, not 2"):
         run_tournament(options(games=2), tmp_path)
 
 
@@ -210,6 +210,32 @@ def test_a_folder_of_another_tournament_is_refused(played):
             run_tournament(options(**others), folder)
     with pytest.raises(ReversiError, match="was begun with agents="):
         run_tournament(options("greedy", "random"), folder)
+
+
+def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
+    folder, whole = played
+
+    def stop(record, done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tournament(options(seed=7), tmp_path, on_game=stop)
+    (tmp_path / GAMES).write_text((tmp_path / GAMES).read_text()[:40])  # its only game, torn
+    again = run_tournament(options(), tmp_path)
+    assert [record.game.moves for record in again.records] == [record.game.moves for record in whole.records]
+    assert json.loads((tmp_path / MANIFEST).read_text())["options"]["seed"] == 0
+    assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
+
+
+def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):
+    (tmp_path / "words.txt").write_text("no opening at all\n")
+    for file, complaint in (
+        ("words.txt", "line 1 of "),
+        ("nothing.txt", "cannot be read, no such file or directory: expected random, balanced, or a file"),
+    ):
+        with pytest.raises(ReversiError, match=complaint):
+            run_tournament(options(openings=str(tmp_path / file)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_damaged_folders_are_refused(played, tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reversi_env import Rules, batch
+from reversi_env import ReversiError, Rules, batch
 from search import evaluators
 from tests.train.kills import run_with_kills
 from train.errors import TrainError
@@ -186,6 +186,17 @@ def test_a_log_of_another_tuning_or_of_other_candidates_is_refused(tmp_path):
     log.write_text("\n".join(lines) + "\n")
     with pytest.raises(TrainError, match="generation 2 had other candidates"):
         tune(SHORT, LABELS, tmp_path)
+
+
+def test_a_refused_tuning_leaves_its_folder_to_the_next(tmp_path):
+    with pytest.raises(ReversiError, match="'foo'"):
+        tune(SHORT, WinRate(6, "normal", ("foo",), games=2), tmp_path)
+    log = tmp_path / "six-factor-cma.jsonl"
+    assert not log.exists()
+    log.write_text('{"tuning": "another, killed before its first generation"}\n')
+    tuned = tune(SHORT, LABELS, tmp_path)
+    assert tuned.file.read_bytes() == tune(SHORT, LABELS, tmp_path / "whole").file.read_bytes()
+    assert len(log.read_text().splitlines()) == 1 + SHORT.generations
 
 
 def test_more_generations_go_on_from_fewer(tmp_path):

@@ -90,7 +90,14 @@ def balanced_openings(rules: Rules, plies: int, seed: int, discs: float) -> Iter
 def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list[Opening]:
     """The openings of a file: games in GGF or WTHOR, or on each line a transcript or an OBF position; cut after *plies*."""
     openings = []
-    for where, game in _games(path, rules):
+    try:
+        games = list(_games(path, rules))
+    except OSError as error:
+        raise ReversiError(
+            f"openings {str(path)!r} cannot be read, {(error.strerror or str(error)).lower()}: "
+            f"expected random, balanced, or a file of transcripts, OBF, GGF or WTHOR"
+        ) from None
+    for where, game in games:
         if (game.start.rules.size, game.start.rules.variant) != (rules.size, rules.variant):
             of = game.start.rules
             raise ReversiError(

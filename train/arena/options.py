@@ -76,6 +76,8 @@ class TournamentOptions:
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
         for player in range(len(self.agents)):
             self.make_agent(player, 0)  # says what is wrong with its spec
+        if self.openings not in ("random", "balanced"):
+            openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
 
     @property
     def rules(self) -> Rules:

@@ -149,28 +149,40 @@ def _read_line(line: str, options: TournamentOptions) -> Record:
 
 
 def _check_manifest(path: Path, options: TournamentOptions) -> None:
-    """Write the manifest of a new tournament; compare that of one that goes on. More games may be asked for, not fewer."""
+    """Write the manifest of a new tournament; compare that of one that goes on. More games may be asked for, not fewer.
+
+    A tournament without a finished game has nothing to go on from: its manifest is replaced.
+    """
     content = {
         "format": FORMAT,
         "version": __version__,
         "options": json.loads(json.dumps(options.as_dict())),
         "ingredients": options.ingredients(),
     }
-    if path.exists():
+    begun = _has_games(path.parent / GAMES)
+    if path.exists() and begun:
         known = _read_manifest(path)
         folder = str(path.parent)
         for part in ("options", "ingredients"):
             for key in sorted({*known[part], *content[part]}):
                 there, here = known[part].get(key), content[part].get(key)
-                if there != here and not (key == "games" and isinstance(there, int) and here >= there):
+                more = key == "games" and part == "options" and isinstance(there, int)
+                if there != here and not (more and here >= there):
+                    expected = f"{there} or more" if more else "the same"
                     raise ReversiError(
-                        f"{folder!r} was begun with {key}={shown(there)}: expected the same, not {shown(here)}, or another folder"
+                        f"{folder!r} was begun with {key}={shown(there)}: "
+                        f"expected {expected}, not {shown(here)}, or another folder"
                     )
         if known["options"] == content["options"]:
             return
-    elif (path.parent / GAMES).exists():
+    elif begun:
         raise ReversiError(f"{str(path.parent)!r} has {GAMES} but no {MANIFEST}: expected an empty folder")
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())
+
+
+def _has_games(path: Path) -> bool:
+    """Whether the file has a whole line."""
+    return path.exists() and b"\n" in path.read_bytes()
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -70,7 +70,8 @@ def run_tournament(
                         if course.end is not None:
                             break
         except BaseException:
-            store.write_ggf(records.values())
+            if records:
+                store.write_ggf(records.values())
             raise
         store.write_all(course.tournament().records)
         return course.tournament()

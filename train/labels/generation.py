@@ -79,7 +79,7 @@ def read(folder: str | PathLike[str], *, verify: bool = True, partial: bool = Fa
     if not manifest.complete and not partial:
         raise LabelError(
             f"{str(path)!r} has {len(manifest.shards)} of {options.shards} shards: expected all; run the same "
-            f"`reversi label` again, or read it with partial=True"
+            f"`reversi label` again to make the others"
         )
     if not manifest.shards:
         raise LabelError(f"{str(path)!r} has no finished shard: expected one or more")

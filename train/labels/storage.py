@@ -110,6 +110,9 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
         _replace(folder / MANIFEST, fresh.to_json().encode())
         return fresh
     known = read_manifest(folder)
+    if not known.shards:  # nothing to go on from
+        _replace(folder / MANIFEST, fresh.to_json().encode())
+        return fresh
     there, here = known.options.as_dict(), options.as_dict()
     for name in here:
         if there[name] != here[name]:
@@ -174,7 +177,15 @@ def only_writer(folder: Path) -> Iterator[None]:
     """Make the folder if need be, and keep other processes from writing there; the lock ends with the process."""
     if folder.exists() and not folder.is_dir():
         raise LabelError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise LabelError(
+            f"folder {str(folder)!r} cannot be made, {reason}: expected a place where you may write"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise LabelError(f"folder {str(folder)!r} is read-only: expected a place where you may write")
     if fcntl is None:
         yield
         return

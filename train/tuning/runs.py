@@ -195,18 +195,19 @@ class _Log:
 
     def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
         self._path = path
+        self._heading: dict[str, Any] = {}
         self._lines: list[dict[str, Any]] = []
         if path is None:
             return
         lines = _whole_lines(path)
         heading = json.loads(json.dumps(heading | {"version": __version__}))
-        if lines and lines[0] != heading:
+        if len(lines) > 1 and lines[0] != heading:  # without a generation there is nothing to go on from
             raise TrainError(
                 f"log {str(path)!r} is of another tuning: expected the same options to go on, or another folder"
             )
-        self._lines = lines[1:]
-        text = "".join(json.dumps(line) + "\n" for line in [heading, *self._lines])
-        write_atomically(path, text.encode())  # without a last line that was cut off
+        self._heading, self._lines = heading, lines[1:]
+        if self._lines:
+            self._write(path)  # without a last line that was cut off
 
     def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
         """The losses of a generation and the seconds it took, if they are known."""
@@ -226,10 +227,17 @@ class _Log:
             return
         line = {"generation": number, "points_sha256": _hash(points), "losses": losses.tolist(), "seconds": seconds}
         self._lines.append(line)
+        if number == 1:  # only now: a tuning that was refused leaves nothing behind
+            self._write(self._path)
+            return
         with self._path.open("a") as stream:
             stream.write(json.dumps(line) + "\n")
             stream.flush()
             os.fsync(stream.fileno())
+
+    def _write(self, path: Path) -> None:
+        text = "".join(json.dumps(line) + "\n" for line in [self._heading, *self._lines])
+        write_atomically(path, text.encode())
 
 
 def _hash(points: NDArray[np.float64]) -> str:

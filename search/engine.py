@@ -2,7 +2,7 @@
 
 Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one
 thread gives the same result every time (from the same state of the table: an entry of an earlier, deeper search may be
-used in its place); a time limit cannot.
+used in its place, but not where the values of several moves are asked for); a time limit cannot.
 """
 
 from __future__ import annotations
@@ -91,6 +91,9 @@ class Engine:
     ) -> SearchResult:
         """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
 
+        Values that are listed side by side are all of one depth, the result's: such a search begins with an empty table, in which
+        there is nothing deeper about some of the moves.
+
         Of moves that are worth the same the first on the board is played; with *ties* one of them by lot.
         """
         with self._one_at_a_time:
@@ -105,8 +108,11 @@ class Engine:
 
     def clear(self) -> None:
         """Forget all that the tables know."""
-        self.table.clear()
+        self._forget_estimates()
         self.solver.table.clear()
+
+    def _forget_estimates(self) -> None:
+        self.table.clear()
         self._pruned_at = 0.0
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
@@ -143,8 +149,7 @@ class Engine:
     def _begin_with(self, margin: float) -> None:
         """Prune with that margin; results of searches that pruned more are forgotten first."""
         if self._pruned_at and not 0 < margin <= self._pruned_at:
-            self.table.clear()
-            self._pruned_at = 0.0
+            self._forget_estimates()
         self._pruned_at = margin or self._pruned_at
         self._works["cut_margin"] = margin
 
@@ -222,6 +227,8 @@ class _Search:
 
     def _prepare(self) -> None:
         engine = self.engine
+        if self.multi_pv > 1:
+            engine._forget_estimates()
         engine.table.new_search()
         engine.table.attach(self.works, "estimates")
         if not engine._use_table:

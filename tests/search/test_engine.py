@@ -191,6 +191,19 @@ def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
             assert (found.move, found.value) == (found.moves[0].move, found.moves[0].value)
 
 
+def test_multi_pv_values_are_all_of_one_depth():
+    """Neither an iteration that was not finished nor a deeper search before it gets into the list."""
+    position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
+    used = Engine("six-factor", megabytes=1)
+    for nodes in (3_000, 10_000, 30_000):
+        used.search(position, at_depth(8))
+        found = used.search(position, Limits(nodes=nodes), multi_pv=64)
+        expected = Engine("six-factor", megabytes=1).search(position, at_depth(found.depth), multi_pv=64)
+        assert found.nodes >= nodes  # it was cut short
+        assert found.moves == expected.moves
+        assert len(found.moves) == len(position.legal_moves())
+
+
 def test_multi_pv_is_exact_inside_the_solvers_range():
     position = some_positions(Rules(), 1, seed=7, empties=10)[0]
     found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=10), multi_pv=60)

@@ -86,7 +86,7 @@ app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 
 def main() -> None:
-    """Run the command line; the console script's entry point."""
+    """Run the command line; the console script comes here by way of `play.__main__`."""
     try:
         with no_interrupt_lost():
             app()

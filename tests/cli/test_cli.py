@@ -5,10 +5,14 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 
 import pytest
 
 from play import cli
+from play.__main__ import INTERRUPTED
+from play.commands import interruptible
+from tests.conftest import REPOSITORY
 
 
 def timeless(result):
@@ -20,6 +24,39 @@ def test_without_arguments_it_shows_what_can_be_done():
     result = subprocess.run([sys.executable, "-m", "play.cli"], capture_output=True, text=True)
     for command in ("match", "perft", "bench"):
         assert command in result.stdout + result.stderr
+
+
+#: Ctrl-C at the moment when a module is looked for.
+INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting)
+sys.argv = ["reversi", "perft", "--size", "4", "--depth", "2"]
+from {entry} import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["play.cli", "typer", "play.commands.solve"])
+def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
+    script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
+    entry, _, function = script.partition(":")
+    assert function == "main"
+    program = INTERRUPTED_IMPORT.format(module=module, entry=entry)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (INTERRUPTED, "", "")
+    assert interruptible.INTERRUPTED == INTERRUPTED == 130
+
+
+def test_the_package_is_the_command_too():
+    result = subprocess.run([sys.executable, "-m", "play", "perft", "--size", "4", "--depth", "1"], capture_output=True)
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):

@@ -90,6 +90,10 @@ class DeepPatternNet(PatternFeatures):
         """The rows and the head of each phase."""
         return self.rows(), self.heads.data
 
+    def by_empties(self) -> Tensor:
+        """The last rows of every phase."""
+        return self.rows()[:, -EMPTIES:].transpose(0, 1)
+
     def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> DeepWeights:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
         rows = np.rint(self.rows().cpu().numpy().clip(-LARGEST, LARGEST) * ONE).astype(np.int8)

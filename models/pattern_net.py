@@ -48,6 +48,10 @@ class PatternNet(PatternFeatures):
         """The weights of each phase."""
         return (self.phase_weights(),)
 
+    def by_empties(self) -> Tensor:
+        """The constants."""
+        return self.constant.weight.data
+
     def expanded(self) -> np.ndarray:
         """The weights as the search wants them: ``(phases, all states + 2 * COUNTS)``, in discs."""
         weights = self.phase_weights().cpu().numpy()

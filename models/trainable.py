@@ -52,6 +52,10 @@ class Trainable(nn.Module):
         """The parameters that each phase has of its own, as views whose first dimension is the phase."""
         return ()
 
+    def by_empties(self) -> Tensor:
+        """The parameters that each number of empty squares has of its own, as a view whose first dimension is that number."""
+        return torch.zeros(0)
+
     def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> Weights:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
         raise NotImplementedError

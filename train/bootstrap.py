@@ -19,13 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.files import read_weights, write_atomically
 from models.networks import NETWORKS, network_of
-from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
@@ -287,20 +284,16 @@ class Bootstrap:
         span = self.net.span
         first, last = stage.low // span, stage.high // span
         before = [part[:first].clone() for part in self.net.by_phase()]
-        constants_before = self._constants()[: first * span].clone()
+        by_empties_before = self.net.by_empties()[: first * span].clone()
         report = self._fit_to(number, stage, labels, epoch_done)
         for part, kept in zip(self.net.by_phase(), before, strict=True):
             part[:first] = kept.to(part.device)
             part[last + 1 :] = part[last]
-        constants = self._constants()
-        constants[: first * span] = constants_before.to(constants.device)
-        for empties in range(stage.high + 1, len(constants)):
-            constants[empties] = constants[empties - 2]  # of the same parity
+        by_empties = self.net.by_empties()
+        by_empties[: first * span] = by_empties_before.to(by_empties.device)
+        for empties in range(int(labels.empties.max()) + 1, len(by_empties)):
+            by_empties[empties] = by_empties[empties - 2]  # of the same parity
         return report
-
-    def _constants(self) -> Tensor:
-        """What a linear network adds for each number of empty squares; a deep one has rows for that."""
-        return self.net.constant.weight.data if isinstance(self.net, PatternNet) else torch.zeros(0)
 
     def _save(self, number: int, figures: dict[str, Any]) -> None:
         earlier = read_weights(self._weights_path(number - 1)).record["figures"] if number else []

@@ -137,6 +137,9 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     assert (rows[2:] == rows[2]).all()
     assert (heads[2:] == heads[2]).all()
     assert not (rows[1] == rows[2]).all()
+    by_empties = net.by_empties()
+    assert all((by_empties[e] == by_empties[8 + e % 2]).all() for e in range(10, 65))
+    assert not (by_empties[8] == by_empties[9]).all()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
@@ -225,6 +227,30 @@ def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
     ):
         with Workers(1, Worker) as workers, pytest.raises(kind, match=words):
             list(workers.results(iter([job])))
+
+
+def test_workers_do_not_hear_ctrl_c_from_their_very_start(capfd):
+    with Workers(1, partial, abs) as workers:
+        [process] = workers._processes.values()
+        os.kill(process.pid, signal.SIGINT)  # it has not even begun to import
+        assert list(workers.results(iter([-1, -2]))) == [1, 2]
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
+    started = []
+    start = SpawnProcess.start
+
+    def interrupted(process):
+        start(process)
+        started.append(process)
+        signal.raise_signal(signal.SIGINT)  # as from a terminal: held back until all are started
+
+    monkeypatch.setattr(SpawnProcess, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2, partial, abs)
+    assert [process.exitcode for process in started] == [-signal.SIGKILL] * 2
 
 
 # --- win rate ---------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """A few processes that do jobs one after the other, and that no death of ours leaves behind.
 
 The processes are spawned, not forked: kernels run threads, and a fork copies locks but not the threads that hold them. Ctrl-C is
-for the parent alone, which then ends the workers. A worker whose parent has gone, in whatever way, ends at once.
+for the parent alone, which then ends the workers: they are started with it blocked, and ignore it from then on. A worker whose
+parent has gone, in whatever way, ends at once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -36,14 +38,20 @@ class Workers(Generic[Job, Result]):
         self._processes: dict[Connection, Any] = {}
         self._busy: set[Connection] = set()
         context = multiprocessing.get_context("spawn")
-        for number in range(count):
-            ours, theirs = context.Pipe()
-            process = context.Process(
-                target=_work, args=(theirs, make, arguments), name=f"worker {number}", daemon=True
-            )
-            process.start()
-            theirs.close()
-            self._processes[ours] = process
+        try:
+            with _interrupts_held(start=count > 0):
+                for number in range(count):
+                    ours, theirs = context.Pipe()
+                    process = context.Process(
+                        target=_work, args=(theirs, make, arguments), name=f"worker {number}", daemon=True
+                    )
+                    process.start()
+                    theirs.close()
+                    self._processes[ours] = process
+        except BaseException:  # Ctrl-C among them: nobody will leave a context that was never entered
+            self._busy.update(self._processes)
+            self.__exit__(None, None, None)
+            raise
 
     def results(self, jobs: Iterator[Job]) -> Iterator[Result]:
         """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
@@ -95,9 +103,27 @@ class Workers(Generic[Job, Result]):
         raise RuntimeError(f"a worker failed:\n{content}")
 
 
+@contextmanager
+def _interrupts_held(*, start: bool) -> Iterator[None]:
+    """Hold Ctrl-C back in this thread, and in processes started meanwhile; here it arrives at the end."""
+    if not start or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # starting it would let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
     """What a worker process does: jobs, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(
+        signal, "pthread_sigmask"
+    ):  # what came until now is ignored too; programs that we start get a usual mask
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     worker = None
     with suppress(EOFError, OSError):

@@ -24,26 +24,25 @@ def evaluate(
     Example: reversi evaluate positions.obf --agent six-factor
 
     A finished game has its score. Lines that cannot be read are reported
-    with their number.
+    with their number, and the exit status is 1 then.
     """
-    from play.commands.inputs import problems, report_error
+    from play.commands.inputs import BadLines, problems
     from reversi_env.errors import ReversiError
     from search.agents import SearchAgent, make
 
     player = make(agent)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} has no evaluation: expected an evaluator such as six-factor")
-    failures = 0
-    for line, problem in problems(file, variant.value):
-        if isinstance(problem, ReversiError):
-            failures += 1
-            report_error(line, problem, as_json)
-            continue
-        position = problem.position
-        value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
-        if as_json:
-            print_json({"line": line, "value": value})
-        else:
-            print(f"line {line}: {value:+.2f}")
-    if failures:
+    with BadLines(as_json) as bad:
+        for line, problem in problems(file, variant.value):
+            if isinstance(problem, ReversiError):
+                bad.report(line, problem)
+                continue
+            position = problem.position
+            value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
+            if as_json:
+                print_json({"line": line, "value": value})
+            else:
+                print(f"line {line}: {value:+.2f}")
+    if bad.count:
         raise typer.Exit(1)

@@ -55,12 +55,33 @@ def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiEr
             yield number, error
 
 
-def report_error(line: int, error: ReversiError, as_json: bool) -> None:
-    """Say that a line could not be read: a JSON object among the results, or a message beside them."""
-    if as_json:
-        print_json({"line": line, "error": str(error)})
-    else:
-        print(f"line {line}: {error}", file=sys.stderr)
+class BadLines:
+    """The lines that could not be read: JSON objects among the results, or messages beside them, the first few only.
+
+    How many more there were is said at the end of the ``with`` block.
+    """
+
+    MOST_SHOWN = 5
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+        self.count = 0
+
+    def __enter__(self) -> BadLines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        more = self.count - self.MOST_SHOWN
+        if more > 0 and not self._as_json:
+            print(f"… and {more} more line{'s' if more > 1 else ''} that cannot be read", file=sys.stderr)
+
+    def report(self, line: int, error: ReversiError) -> None:
+        """Say that *line* cannot be read, and why."""
+        self.count += 1
+        if self._as_json:
+            print_json({"line": line, "error": str(error)})
+        elif self.count <= self.MOST_SHOWN:
+            print(f"line {line}: {error}", file=sys.stderr)
 
 
 def typed_position(board: str, side: str, variant: str) -> Position:

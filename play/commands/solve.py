@@ -18,7 +18,9 @@ def solve(
     file: Annotated[str | None, typer.Argument(help="OBF problems, one a line; - for standard input.")] = None,
     all_moves: Annotated[bool, typer.Option("--all-moves", help="The exact score of every legal move.")] = False,
     start: Annotated[bool, typer.Option("--start", help="Solve the game from its start instead of a file.")] = False,
-    size: Annotated[int, typer.Option("--size", "-n", help="With --start: board size, 4, 6 or 8.")] = 8,
+    size: Annotated[
+        int | None, typer.Option("--size", "-n", help="With --start: board size, 4 or 6 (8 is out of reach).")
+    ] = None,
     variant: VariantName = VariantOption.normal,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that share one table.", min=1)] = 1,
     table: Annotated[float, typer.Option("--table", help="Table size in MiB.", min=0.001)] = 256,
@@ -38,9 +40,10 @@ def solve(
               reversi solve --start --size 4
 
     Lines that cannot be read are reported with their number, and the rest is
-    solved. Up to 20 empty squares are a matter of a second or less; three
-    more take about ten times as long. With --order network, where there are
-    weights for the game, it takes about a third of the nodes.
+    solved; the exit status is 1 then. Up to 20 empty squares are a matter of
+    a second or less; three more take about ten times as long. With --order
+    network, where there are weights for the game, it takes about a third of
+    the nodes.
 
     With --start the whole game is solved: milliseconds on 4x4, minutes on 6x6
     (with --order network --threads 2 --table 4096), out of reach on 8x8.
@@ -54,12 +57,15 @@ def solve(
     if start:
         if all_moves:
             raise ReversiError("--all-moves is for a FILE of problems: expected --start without it")
+        if size is None:
+            raise ReversiError("--start without a board size: expected --size 4 or --size 6; 8x8 is out of reach")
         from play.commands.solve_start import solve_from_start
 
         solve_from_start(size, variant.value, threads, table, order, checkpoint, minutes, as_json)
         return
-    if checkpoint is not None:
-        raise ReversiError("--checkpoint is for --start: expected a FILE without it")
+    if checkpoint is not None or size is not None:
+        option = "--size" if checkpoint is None else "--checkpoint"
+        raise ReversiError(f"{option} is for --start: expected a FILE without it")
     if _solve_file(str(file), variant.value, threads, table, order, all_moves, as_json):
         raise typer.Exit(1)
 
@@ -68,29 +74,29 @@ def _solve_file(
     file: str, variant: str, threads: int, table: float, order: str | None, all_moves: bool, as_json: bool
 ) -> int:
     """Solve line by line; the number of lines that could not be read."""
-    from play.commands.inputs import problems, report_error
+    from play.commands.inputs import BadLines, problems
     from reversi_env.errors import ReversiError
     from search.solver import Solver
     from search.table import Table
 
     solver: Solver | None = None
-    shared, failures = Table(table), 0
-    for line, problem in problems(file, variant):
-        if isinstance(problem, ReversiError):
-            failures += 1
-            report_error(line, problem, as_json)
-            continue
-        position = problem.position
-        if solver is None or solver.rules != position.rules:
-            shared.clear()
-            solver = Solver(position.rules, threads=threads, table=shared, evaluator=order)
-            solver.load_kernels()  # here, where Ctrl-C can end a compilation
-        result = _solve_line(solver, line, position, all_moves)
-        if as_json:
-            print_json(result)
-        else:
-            _print_line(result, problem.best_score if variant == "normal" else None)
-    return failures
+    shared = Table(table)
+    with BadLines(as_json) as bad:
+        for line, problem in problems(file, variant):
+            if isinstance(problem, ReversiError):
+                bad.report(line, problem)
+                continue
+            position = problem.position
+            if solver is None or solver.rules != position.rules:
+                shared.clear()
+                solver = Solver(position.rules, threads=threads, table=shared, evaluator=order)
+                solver.load_kernels()  # here, where Ctrl-C can end a compilation
+            result = _solve_line(solver, line, position, all_moves)
+            if as_json:
+                print_json(result)
+            else:
+                _print_line(result, problem.best_score if variant == "normal" else None)
+    return bad.count
 
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:

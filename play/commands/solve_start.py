@@ -150,9 +150,10 @@ class _Job:
             game = tuple(header[key] for key in ("format", "size", "variant"))
             known = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
             seconds = float(header["seconds"])
-        except Exception as error:
+        except Exception as error:  # what a damaged file makes the libraries say helps nobody
+            reason = f" ({error.strerror.lower()})" if isinstance(error, OSError) and error.strerror else ""
             raise ReversiError(
-                f"checkpoint {shown(str(path))} cannot be read ({error}): expected one of reversi solve --start"
+                f"checkpoint {shown(str(path))} cannot be read{reason}: expected a whole one of reversi solve --start"
             ) from None
         if game != (CHECKPOINT_FORMAT, self.rules.size, self.rules.variant):
             raise ReversiError(f"checkpoint {shown(str(path))} is of {game}: expected {self.rules}")

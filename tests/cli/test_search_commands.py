@@ -68,6 +68,20 @@ def test_solve_for_people(reversi, problem_file):
     assert [line.split(":")[0] for line in err.splitlines()] == ["line 4", "line 6", "line 7"]
 
 
+@pytest.mark.parametrize("command", [("solve", "-", "--table", 1), ("evaluate", "-", "--agent", "discs")])
+@pytest.mark.parametrize(
+    ("bad", "last"), [(5, "line 5:"), (6, "… and 1 more line that"), (30, "… and 25 more lines that")]
+)
+def test_of_many_bad_lines_the_first_few_are_shown(reversi, json_lines, command, bad, last):
+    text = "no position\n" * bad
+    code, out, err = reversi(*command, stdin=text)
+    assert (code, out) == (1, "")
+    assert [line.split(":")[0] for line in err.splitlines()[:5]] == [f"line {number}" for number in range(1, 6)]
+    assert len(err.splitlines()) == min(bad, 6)
+    assert err.splitlines()[-1].startswith(last)
+    assert len(json_lines(*command, stdin=text, status=1)) == bad  # a program gets them all
+
+
 def test_solve_without_bad_lines_succeeds_and_reads_standard_input(json_lines):
     results = json_lines("solve", "-", "--table", 1, stdin="% nothing\n\nOX--OXX-OOX--XXX O;\r\n")
     assert [(result["line"], result["score"]) for result in results] == [(3, 6)]
@@ -232,7 +246,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
         path.write_bytes(data)
         code, out, err = reversi("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
         assert (code, out) == (2, "")
-        assert "cannot be read" in err
+        assert "cannot be read: expected a whole one of reversi solve --start" in err
         assert err.count("\n") == 1
         assert path.read_bytes() == data
 
@@ -530,7 +544,9 @@ def test_who_is_told_to_ignore_ctrl_c_does():
         (("solve",), "expected either a FILE of problems or --start"),
         (("solve", "-", "--start"), "expected either a FILE of problems or --start"),
         (("solve", "--start", "--all-moves"), "--all-moves is for a FILE of problems"),
+        (("solve", "--start"), "--start without a board size: expected --size 4 or --size 6"),
         (("solve", "-", "--checkpoint", "job.npz"), "--checkpoint is for --start"),
+        (("solve", "-", "--size", "4"), "--size is for --start"),
         (
             ("solve", "no-such-file.obf"),
             "file 'no-such-file.obf' cannot be read, no such file or directory: expected OBF",

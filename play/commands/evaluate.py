@@ -27,12 +27,17 @@ def evaluate(
     with their number, and the exit status is 1 then.
     """
     from play.commands.inputs import BadLines, problems
-    from reversi_env.errors import ReversiError
-    from search.agents import SearchAgent, make
+    from reversi_env.errors import ReversiError, shown
+    from search import evaluators
+    from search.agents import SearchAgent, make, names
 
+    name = agent.partition(":")[0]
+    if name not in names():
+        evaluators.get(name)  # says which ones there are, and leaves out agents without a value
     player = make(agent)
     if not isinstance(player, SearchAgent):
-        raise ReversiError(f"agent {agent!r} has no evaluation: expected an evaluator such as six-factor")
+        known = ", ".join(evaluators.names())
+        raise ReversiError(f"agent {shown(agent)} has no evaluation: expected one of {known}")
     with BadLines(as_json) as bad:
         for line, problem in problems(file, variant.value):
             if isinstance(problem, ReversiError):

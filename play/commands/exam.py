@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from play.commands.options import Json, Seed, VariantName, VariantOption, print_json
+from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, print_json
 
 if TYPE_CHECKING:
     from train.exam import Exam, Mark
@@ -46,12 +46,10 @@ def exam(
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
-    from reversi_env.errors import ReversiError
     from search import evaluators
     from train.exam import EMPTIES, ExactScores, examine, wthor_files
 
-    if plot is not None and plot.suffix.lower() not in (".svg", ".png"):
-        raise ReversiError(f"plot {str(plot)!r}: expected a name that ends in .svg or .png")
+    checked_plot(plot, ".svg", ".png")
     rules, network = Rules(8, variant.value), "network" if weights is None else f"network:weights={weights}"
     try:
         with _progress() as progress:

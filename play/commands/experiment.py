@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.label import _range
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_plot, made_folder, print_json
 
 if TYPE_CHECKING:
     from train.experiments.document import Section
@@ -221,7 +221,8 @@ def everything(
     """Run everything and write docs/experiments.md with its figures.
 
     Takes about ten minutes on two cores. Run the same command again to go on
-    after Ctrl-C, or after a crash.
+    after Ctrl-C, or after a crash: until the page is written, results are kept
+    in ~/.cache/reversi-lab/experiments (or under XDG_CACHE_HOME).
     """
     from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError
@@ -231,6 +232,7 @@ def everything(
     for name in only or ():
         if name not in known:
             raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(known)}")
+    made_folder("--out", out)
     try:
         with progress_bar() as progress:
             path = abandonable(lambda: run_all(out, machine=this_machine(), only=only, progress=progress))
@@ -259,10 +261,8 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.commands.interruptible import INTERRUPTED, abandonable
-    from reversi_env.errors import ReversiError
 
-    if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise ReversiError(f"plot {str(plot)!r}: expected a name that ends in .svg, .png or .pdf")
+    checked_plot(plot, ".svg", ".png", ".pdf")
     try:
         with progress_bar() as progress:
             found = abandonable(lambda: measure(options, progress)) | {"machine": this_machine()}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, print_json
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def match(
     from reversi_env import Rules
     from search import agents
 
+    checked_seconds(time)
     limits = {"time": time, "depth": depth}
     players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
@@ -193,7 +194,8 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
     from rich.table import Table
 
     low, high = result.interval()
-    title = f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides"
+    last = ", the last one from one side" if len(result.games) % 2 else ""
+    title = f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides{last}"
     table = Table(title=title, title_justify="left")
     table.add_column("agent", overflow="fold")
     for heading in ("won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move"):

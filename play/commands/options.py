@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,3 +27,43 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 def print_json(result: dict[str, Any]) -> None:
     """Write *result* as one line of JSON on standard output."""
     print(json.dumps(result), flush=True)
+
+
+def checked_plot(path: Path | None, *endings: str) -> None:
+    """Refuse a chart that could not be written, before anything is measured for it."""
+    from reversi_env.errors import ReversiError
+
+    if path is None:
+        return
+    if path.suffix.lower() not in endings:
+        *others, last = endings
+        raise ReversiError(f"plot {str(path)!r}: expected a name that ends in {', '.join(others)} or {last}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ReversiError(
+            f"--plot {str(path)!r}: expected a file in a folder where you may write, not in {str(path.parent)!r}"
+        )
+
+
+def made_folder(option: str, path: Path) -> None:
+    """Make the folder for results, and refuse a place where it cannot be, before there are any."""
+    from reversi_env.errors import ReversiError
+
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ReversiError(f"{option} {str(path)!r} is a file, or in one: expected a folder") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ReversiError(
+            f"{option} {str(path)!r} cannot be made, {reason}: expected a folder where you may write"
+        ) from None
+    if not os.access(path, os.W_OK):
+        raise ReversiError(f"{option} {str(path)!r} is read-only: expected a folder where you may write")
+
+
+def checked_seconds(seconds: float | None, option: str = "--time") -> None:
+    """Refuse a time that is none, also where no agent would look at it."""
+    from reversi_env.errors import ReversiError
+
+    if seconds is not None and not 0 < seconds < 1e9:
+        raise ReversiError(f"{option} {seconds:g}: expected seconds above 0")

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from play.commands.interruptible import INTERRUPTED
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.options import (
+    Json,
+    Seed,
+    Size,
+    VariantName,
+    VariantOption,
+    checked_seconds,
+    made_folder,
+    print_json,
+)
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
@@ -76,7 +85,9 @@ def tournament(
             "--sprt", metavar="E0,E1", help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo."
         ),
     ] = None,
-    errors: Annotated[float, typer.Option("--errors", help="Chance of either wrong answer of the SPRT.")] = 0.05,
+    errors: Annotated[
+        float | None, typer.Option("--errors", help="Chance of either wrong answer of the SPRT; by default 0.05.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
@@ -99,8 +110,13 @@ def tournament(
     Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
     hangs or plays an illegal move loses that game.
     """
+    from reversi_env import ReversiError
     from train.arena.tournament import TournamentOptions
 
+    checked_seconds(time)
+    checked_seconds(limit, "--limit")
+    if errors is not None and sprt is None:
+        raise ReversiError(f"--errors {errors:g} without --sprt: expected both, or neither")
     options = TournamentOptions(
         agents=_expanded(agents, size, variant.value),
         games=games,
@@ -115,9 +131,10 @@ def tournament(
         nodes=nodes,
         limit=limit,
         seed=seed,
-        sprt=None if sprt is None else _read_sprt(sprt, errors),
+        sprt=None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors),
     )
     folder = out or Path("tournaments") / options.fingerprint()
+    made_folder("--out", folder)
     played, interrupted = _play(options, folder, workers or _default_workers(options))
     if interrupted:
         print(
@@ -158,6 +175,7 @@ def winrate(
     from reversi_env import Rules
     from train.arena.winrate import ConfidenceSequence, estimate_win_rate, rate_of
 
+    checked_seconds(time)
     seen, interrupted = ConfidenceSequence(confidence), False
 
     def note(sequence: ConfidenceSequence) -> None:
@@ -183,7 +201,11 @@ def winrate(
         except KeyboardInterrupt:
             interrupted = True
     found = rate_of(seen, margin)
-    if as_json:
+    if interrupted:
+        print(f"reversi: interrupted after {found.games} games", file=sys.stderr)
+    if not found.games:
+        pass
+    elif as_json:
         print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
     else:
         interval = f"{found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence"

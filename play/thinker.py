@@ -48,6 +48,8 @@ class Thinker:
         self.spec = spec
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
         self.agent: Agent = make(spec, **(options if self.limited else {**options, "time": time}))
+        #: The level that it plays at; None where the spec has limits of its own, or nothing is searched.
+        self.level = options.get("level") if self.has_opinions and not _LIMITS & given.keys() else None
         self._engine: Any = None
 
     @property

@@ -37,6 +37,7 @@ AdviserOption = Annotated[
 
 
 def play(
+    context: typer.Context,
     agent: AgentOption = None,
     level: Annotated[
         int | None, typer.Option("--level", "-l", help="Strength of the computer: the plies it searches.", min=1, max=4)
@@ -72,11 +73,15 @@ def play(
     """
     from play.terminal.screen import Screen
     from play.terminal.session import Session
+    from reversi_env import ReversiError
 
     screen = Screen(False if plain else None)
     path = None
     if resume:
+        if load is not None:
+            raise ReversiError("--resume and --load together: expected one of them")
         game, settings, path = _resumed(time, level)
+        _check_same_game(game, settings, agent, opponent, watch, _given(context, "size", "variant", "colour"))
     else:
         game, settings = _begun(agent, opponent, size, variant.value, colour, watch)
     settings.level, settings.time = level or settings.level, time or settings.time
@@ -118,3 +123,33 @@ def _resumed(time: float | None, level: int | None) -> tuple[Game, Settings, Pat
     if time is None and level is None:
         settings.level, settings.time = kept.level, kept.time
     return kept.game(), settings, path
+
+
+def _given(context: typer.Context, *names: str) -> dict[str, object]:
+    """Those of the options *names* that were on the command line, with their values."""
+    given = (name for name in names if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE")
+    return {name: context.params[name] for name in given}
+
+
+def _check_same_game(
+    game: Game, settings: Settings, agent: str | None, opponent: str | None, watch: bool, given: dict[str, object]
+) -> None:
+    """Raise a ReversiError if the options ask for another game than the one that was left."""
+    from reversi_env import BLACK, WHITE, ReversiError
+
+    black, white = settings.agents[BLACK], settings.agents[WHITE]
+    sides = {(True, True): "both", (True, False): "black", (False, True): "white"}
+    kept = {
+        "size": game.rules.size,
+        "variant": game.rules.variant,
+        "colour": sides.get((black is None, white is None)),
+        "agent": black or white,
+        "opponent": white if black else None,
+        "watch": True if black and white else None,
+    }
+    asked = given | {"agent": agent, "opponent": opponent, "watch": watch or None}
+    for name, value in asked.items():
+        if value is not None and value != kept[name]:
+            shown = f"--{name}" if value is True else f"--{name} {value}"
+            like = f"--{name} {kept[name]}" if kept[name] not in (None, True) else "no such option"
+            raise ReversiError(f"--resume with {shown}: expected {like}, as in the game that you left")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,13 +165,20 @@ class Session:
     def _greet(self) -> None:
         rules = self.game.rules
         aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
-        players = {colour: agent or "you" for colour, agent in self.settings.agents.items()}
+        players = {colour: self._described(agent) for colour, agent in self.settings.agents.items()}
         self.screen.show(
             f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
             + ("Ctrl-C pauses." if self._watched else "Type help for help.")
         )
         if not self.game.moves and storage.kept_files():
             self.screen.show("An unfinished game is kept: reversi play --resume goes on with it.", "faint")
+
+    def _described(self, agent: str | None) -> str:
+        """Who plays a side, with the level where it holds: an agent's own limits come first."""
+        if agent is None:
+            return "you"
+        level = self._thinker(agent).level
+        return agent if level is None else f"{agent}, level {level}"
 
     def _show_board(self, *_: str) -> None:
         game = self.game
@@ -368,6 +376,7 @@ class Session:
             return
         settings = self.settings
         try:
+            self._slot.check()
             if self.game.is_over() or not self.game.moves:
                 self._slot.forget()
             else:
@@ -376,7 +385,7 @@ class Session:
                 self._slot.keep(storage.Unfinished(ggf, *agents, settings.adviser, settings.level, settings.time))
         except OSError as error:
             self._keeps = False
-            self.screen.show(f"the game cannot be kept for --resume: {error}", "error")
+            print(f"reversi: the game is not being saved, and --resume will not find it: {error}", file=sys.stderr)
 
     def _say_kept(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -48,6 +49,13 @@ class Slot:
 
     def __init__(self) -> None:
         self._path = state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
+
+    def check(self) -> None:
+        """Raise an OSError if games cannot be kept here."""
+        folder = self._path.parent
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
     def keep(self, unfinished: Unfinished) -> None:
         """Write the game so that a crash at any moment leaves the old file or the new one."""

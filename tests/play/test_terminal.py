@@ -241,6 +241,53 @@ def test_resume_remembers_sides_and_limits(play, reversi):
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (("--size", "6"), "expected --size 4"),
+        (("--variant", "reversed"), "expected --variant normal"),
+        (("--colour", "white"), "expected --colour black"),
+        (("--agent", "greedy"), "expected --agent six-factor:depth=1"),
+        (("--watch",), "expected no such option"),
+        (("--opponent", "greedy"), "expected no such option"),
+        (("--load", "game.ggf"), "expected one of them"),
+    ],
+)
+def test_resume_refuses_what_would_be_another_game(play, reversi, option, expected):
+    play("b1")
+    before = kept()
+    status, out, err = reversi("play", "--resume", *option, stdin="quit\n")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert expected in err
+    assert kept() == before
+
+
+def test_resume_takes_options_that_say_the_same(play, reversi):
+    play("b1")
+    same = ("--size", "4", "--variant", "normal", "--colour", "black", "--agent", "six-factor:depth=1", "--level", "2")
+    status, shown, err = reversi("play", "--resume", *same, stdin="quit\n")
+    assert (status, err) == (0, "")
+    assert "4x4, most discs win." in shown
+
+
+def test_resume_knows_a_game_of_two_people(play, reversi):
+    play("b1", arguments=("--size", "4", "--colour", "both"))
+    _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
+    assert "--resume with --colour black: expected --colour both" in err
+    assert reversi("play", "--resume", "--colour", "both", stdin="quit\n")[0] == 0
+
+
+def test_the_level_is_shown_where_it_holds(reversi):
+    """Not for an agent with limits of its own, nor for one that does not search."""
+    for agent, level, described in (
+        ("six-factor", ["--level", "1"], "six-factor, level 1"),
+        ("six-factor:depth=1", ["--level", "1"], "six-factor:depth=1"),
+        ("six-factor", [], "six-factor"),
+    ):
+        _, shown, _ = reversi("play", "--size", "4", "--agent", agent, *level, stdin="quit\n")
+        assert f"Black: you. White: {described}. " in shown
+
+
 def test_sessions_do_not_touch_each_others_games(play, reversi):
     """The one that was left last is resumed; the other is still there."""
     play("b1")
@@ -275,10 +322,15 @@ def test_nothing_to_resume_is_one_line(reversi, text):
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_cannot_be_written_does_not_stop_the_game(play, state):
-    (state / "state").write_text("a file where the folder should be")
-    shown = play("b1", "moves", "quit")
-    assert shown.count("the game cannot be kept for --resume") == 1
+@pytest.mark.parametrize("folder", [".", "reversi/games"])
+def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, folder):
+    place = state / "state" / folder
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("a file where the folder should be")
+    status, shown, err = reversi("play", *AGENT, "--size", "4", stdin="b1\nmoves\nquit\n")
+    assert status == 0
+    assert err.startswith("reversi: the game is not being saved")
+    assert err.count("\n") == 1
     assert "The game is kept" not in shown
     assert len(moves_of(shown)) >= 4
 

@@ -15,25 +15,40 @@ if TYPE_CHECKING:
     from search.agents import SearchAgent
     from search.limits import SearchResult
 
-BOARD_HELP = "16, 36 or 64 characters X, O, -, row by row; or [b]start[/b]; or 4, 6, 8 for that board's start."
+BOARD_HELP = (
+    "16, 36 or 64 characters X, O, -, row by row; [b]start[/b], or 4, 6, 8 for that board's start; "
+    "moves from the start, such as [b]f5d6c3[/b]; or a file with a game, GGF or moves."
+)
 
 
 def analyse(
     board: Annotated[str, typer.Argument(help=BOARD_HELP)],
-    side: Annotated[str, typer.Argument(help="Side to move: X (black) or O (white).")] = "X",
+    side: Annotated[
+        str | None, typer.Argument(help="Side to move on a board: X (black, the default) or O (white).")
+    ] = None,
     agent: Annotated[
         str, typer.Option("--agent", "-a", help="Evaluator to search with.", autocompletion=complete_spec)
     ] = "six-factor",
     time: Annotated[float | None, typer.Option("--time", help="Seconds to think; 1 if no limit is given.")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1)] = None,
+    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1, max=60)] = None,
     multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
+    after: Annotated[
+        int | None, typer.Option("--after", help="Of a game: the position after so many moves.", min=0)
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
+    ] = None,
     variant: VariantName = VariantOption.normal,
     as_json: Json = False,
 ) -> None:
     """Search a position: best move, value in discs for the side to move, expected line.
 
-    Example: reversi analyse start --depth 8 --multi-pv 4
+    Examples: reversi analyse start --depth 8 --multi-pv 4
+
+              reversi analyse f5d6c3
+
+              reversi analyse saved-game.ggf --after 30
 
     Near the end of a game the value is exact, and says so. Ctrl-C ends the
     search early and shows the best so far.
@@ -41,7 +56,7 @@ def analyse(
     from play.commands.inputs import typed_position
     from play.commands.interruptible import INTERRUPTED
 
-    position = typed_position(board, side, variant.value)
+    position = typed_position(board, side, variant.value, size, after)
     player = _searcher(agent, time, depth, threads)
     found, interrupted = _search(player, position, multi_pv)
     if interrupted:

@@ -1,10 +1,12 @@
-"""Positions from the command line: OBF files, standard input, or a board typed out."""
+"""Positions from the command line: OBF files, standard input, a board typed out, or a game."""
 
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterator
+from os.path import isfile
 from typing import TYPE_CHECKING
 
 from play.commands.options import print_json
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from reversi_env import Position
     from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem
+
+#: How the moves of a game begin; no board does, which has no numbers. And how files with games are called.
+_GAME = re.compile(r"\s*(?:1\.\s*)?[a-hA-H][1-8]")
+_GAME_FILES = (".ggf", ".txt")
 
 
 def read_lines(file: str) -> Iterator[str]:
@@ -84,8 +90,45 @@ class BadLines:
             print(f"line {line}: {error}", file=sys.stderr)
 
 
-def typed_position(board: str, side: str, variant: str) -> Position:
-    """A board of 16, 36 or 64 characters and the side to move, as typed."""
+def typed_position(
+    board: str, side: str | None, variant: str, size: int | None = None, after: int | None = None
+) -> Position:
+    """The position of a board with the side to move (by default black), of moves such as ``f5d6c3``, or of a file with a game.
+
+    *after*: how many moves of the game are made, passes counted; by default all. *size* is that of the start where the
+    text does not tell.
+    """
+    from reversi_env.errors import ReversiError, shown
+
+    if _GAME.match(board) or board.lower().endswith(_GAME_FILES) or isfile(board):  # noqa: PTH113 - a Path is upset by a text too long for a name
+        if side is not None:
+            raise ReversiError(f"side {shown(side)} with the moves of a game: expected no side, the moves tell it")
+        position = _position_of_game(board, variant, size, after)
+    elif after is not None:
+        raise ReversiError(f"--after {after} with a board: expected the moves of a game, or a file with one")
+    else:
+        position = _position_of_board(board, side or "X", variant, size)
+    if size not in (None, position.rules.size):
+        raise ReversiError(
+            f"--size {size} with a game on {position.rules.size}x{position.rules.size}: expected the same"
+        )
+    return position
+
+
+def _position_of_game(text: str, variant: str, size: int | None, after: int | None) -> Position:
+    """The rules are those that the options tell, but a GGF file has its own."""
+    from play.game import Game
+    from play.terminal.storage import load
+    from reversi_env import ReversiError, Rules
+
+    rules = Rules(8 if size is None else size, variant)  # type: ignore[arg-type]
+    game = Game.from_transcript(text, rules) if _GAME.match(text) else load(text, 1, Game(rules))
+    if after is not None and after > len(game.moves):
+        raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
+    return game.position if after is None else game.positions[after]
+
+
+def _position_of_board(board: str, side: str, variant: str, size: int | None) -> Position:
     from reversi_env import BLACK, WHITE, Position, Rules
     from reversi_env.errors import ReversiError, shown
 
@@ -93,7 +136,7 @@ def typed_position(board: str, side: str, variant: str) -> Position:
     if side.lower() not in sides:
         raise ReversiError(f"side {shown(side)}: expected X (black) or O (white)")
     if board in ("start", "4", "6", "8"):
-        rules = Rules(8 if board == "start" else int(board), variant)  # type: ignore[arg-type]
+        rules = Rules((size or 8) if board == "start" else int(board), variant)  # type: ignore[arg-type]
         return Position.from_colours(rules, *rules.start_boards, sides[side.lower()])
     plain = Position.from_text(board, sides[side.lower()])
     return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ import pytest
 from play.commands import interruptible as interrupting
 from play.commands.interruptible import INTERRUPTED, interruptible
 from play.commands.solve_start import CHECKPOINT_FORMAT
+from play.game import Game
 from reversi_env import Position, Rules
 from reversi_env.notation import read_obf_line
 from search import evaluators
@@ -322,6 +323,28 @@ def test_a_board_may_begin_with_an_empty_corner(json_lines):
     assert result["move"] in position.legal_moves()
 
 
+@pytest.mark.parametrize(("size", "variant", "moves"), [(8, "normal", "f5d6c3"), (6, "reversed", "e4 e5")])
+def test_analyse_takes_the_moves_of_a_game(reversi, tmp_path, size, variant, moves):
+    """Typed, from a transcript or from GGF, which tells its rules itself; and any position on the way."""
+    game = Game.from_transcript(moves, Rules(size, variant))
+    (tmp_path / "game.ggf").write_text(game.to_ggf())
+    (tmp_path / "moves").write_text(moves)
+    told = ("--size", size, "--variant", variant)
+    for arguments in ((moves, *told), (tmp_path / "game.ggf",), (tmp_path / "moves", *told)):
+        for after in (None, 0, 1, len(game.moves)):
+            option = () if after is None else ("--after", after)
+            code, out, _ = reversi("analyse", *arguments, *option, "--agent", "six-factor:depth=1")
+            assert code == 0
+            assert out.startswith(f"{game.positions[-1 if after is None else after]}\n")
+
+
+def test_analyse_refuses_a_depth_that_no_game_has(reversi):
+    code, out, err = reversi("analyse", "start", "--depth", 1000)
+    assert (code, out) == (2, "")
+    assert "--depth" in err
+    assert "60" in err
+
+
 def test_analyse_uses_the_limits_of_the_spec(json_lines):
     """A second is what an analysis takes if nobody says anything; an agent's own depth says something."""
     [result] = json_lines("analyse", "start", "--agent", "four-attribute:depth=2")
@@ -559,7 +582,14 @@ def test_who_is_told_to_ignore_ctrl_c_does():
         (("evaluate", "-", "--agent", "six-facto"), "evaluator 'six-facto' is unknown (did you mean 'six-factor'?)"),
         (("evaluate", "missing.obf", "--agent", "discs"), "missing.obf"),
         (("analyse", "XO"), "board 'XO' has 2 squares: expected 16, 36 or 64"),
+        (("analyse", "X" * 5000), "5000 squares: expected 16, 36 or 64"),
         (("analyse", "XXXXOOOO--??----"), "'?' at square c3"),
+        (("analyse", "f5f5"), "move 2"),
+        (("analyse", "f5d6", "X"), "side 'X' with the moves of a game: expected no side"),
+        (("analyse", "f5d6", "--after", "3"), "--after 3 in a game of 2 moves"),
+        (("analyse", "start", "--after", "3"), "--after 3 with a board"),
+        (("analyse", "4", "--size", "6"), "--size 6 with a game on 4x4: expected the same"),
+        (("analyse", "missing.ggf"), "file 'missing.ggf' cannot be read"),
         (("analyse", "start", "green"), "side 'green': expected X (black) or O (white)"),
         (("analyse", "start", "X", "--time", "-1"), "time=-1.0: expected seconds above 0"),
         (("analyse", "start", "X", "--agent", "greedy"), "does not search: expected an evaluator such as six-factor"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from train.experiments.progress import Progress
 
 app = typer.Typer(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
+
+#: Cells of at most so many characters are figures, and stay on one line.
+LONGEST_FIGURE = 20
 
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write the figure: FILE.svg, .png or .pdf.")]
 Evaluator = Annotated[str, typer.Option("--evaluator", "-a", help="Evaluator at the leaves.")]
@@ -283,6 +286,7 @@ def show(
 
 def print_section(told: Section) -> None:
     """The section for people: its words and tables, without its figures."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table as RichTable
 
@@ -293,12 +297,45 @@ def print_section(told: Section) -> None:
         if isinstance(block, str):
             console.print(block, highlight=False, markup=False)
         if isinstance(block, Table):
-            table = RichTable(title=block.title, title_justify="left")
-            for number, column in enumerate(block.columns):
-                table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+            console.print(block.title, style="italic", highlight=False, markup=False)
+            widths, gap = _layout(block.columns, block.rows, console.width)
+            table = RichTable(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0), pad_edge=False, show_edge=False)
+            for number, (column, width) in enumerate(zip(block.columns, widths, strict=True)):
+                table.add_column(column, justify="left" if number == 0 else "right", overflow="fold", width=width)
             for row in block.rows:
                 table.add_row(*row)
-            console.print(table)
+            # where even that is too wide, the terminal may break lines, but nothing is cut off
+            Console(width=max(console.width, sum(widths) + gap * (len(widths) - 1))).print(table)
+            console.print()
+
+
+def _layout(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[int], int]:
+    """Widths of the columns and the gap between them, the easiest to read of those that fit into *width*.
+
+    No figure is torn from its error or its unit; pairs of figures may be, if need be, and long texts are.
+    """
+    for units, gap in (("", 2), ("", 1), ("±%", 2), ("±%", 1)):
+        widths = _least_widths(columns, rows, units)
+        spare = width - sum(widths) - gap * (len(widths) - 1)
+        if spare >= 0:
+            break
+    for number, column in enumerate(columns):
+        wanted = max(map(len, [column, *(row[number] for row in rows)])) - widths[number]
+        granted = max(0, min(wanted, spare))
+        widths[number] += granted
+        spare -= granted
+    return widths, gap
+
+
+def _least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], units: str) -> list[int]:
+    """Characters that the columns need if short cells stay on one line: all of them, or those with one of *units*."""
+
+    def need(number: int, text: str) -> int:
+        whole = number > 0 and len(text) <= LONGEST_FIGURE and (not units or any(unit in text for unit in units))
+        return len(text) if whole else max(map(len, text.split()), default=0)
+
+    heads = [max(map(len, column.split()), default=0) for column in columns]
+    return [max([head, *(need(number, row[number]) for row in rows)]) for number, head in enumerate(heads)]
 
 
 @contextmanager

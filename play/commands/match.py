@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, print_json
-from play.commands.specs import complete_spec
+from play.commands.specs import complete_spec, spec_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from reversi_env import Position, Rules
     from search.agents import Agent
     from train.match import MatchResult
+
+#: Characters of a line for a player's name, so that all columns fit into 80.
+NAME_WIDTH = 22
 
 
 def match(
@@ -45,10 +48,11 @@ def match(
     Example: reversi match six-factor:depth=6 greedy --games 50
 
     Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
-    evaluator by name: six-factor, four-attribute, cell-utility, ten-weight,
-    sixteen-weight, position-stability, mobility, discs. Options follow a
-    colon, as in [b]six-factor:depth=6,seed=1[/b]; --time and --depth hold for
-    searching agents that leave them open.
+    evaluator by name: network, six-factor, four-attribute, cell-utility,
+    ten-weight, sixteen-weight, position-stability, mobility, discs. Options
+    follow a colon, as in [b]six-factor:depth=6,seed=1[/b]: depth, time, nodes,
+    level, exact, threads, table, seed, weights, probcut (docs/arena.md has a
+    table); --time and --depth hold for searching agents that leave them open.
 
     Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
@@ -189,14 +193,15 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
 
 def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> None:
     """The result as a table for people."""
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     low, high = result.interval()
     last = ", the last one from one side" if len(result.games) % 2 else ""
-    title = f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides{last}"
-    table = Table(title=title, title_justify="left")
+    print(f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides{last}")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("agent", overflow="fold")
     for heading in ("won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -206,7 +211,7 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
     )
     for name, wins, losses, score, bottom, top, discs, player in rows:
         table.add_row(
-            escape(name),
+            escape(spec_lines(name, NAME_WIDTH)),
             str(wins),
             str(result.draws),
             str(losses),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import typer
@@ -24,6 +25,16 @@ def complete_spec(incomplete: str) -> list[str]:
     except agents.AgentSpecError:
         return []
     return [f"{before}{key}=" for key in known if key.startswith(begun) and key not in taken]
+
+
+def spec_lines(spec: str, width: int) -> str:
+    """The spec in lines of at most *width* characters, broken after a colon or a comma where it has any."""
+    lines = [""]
+    for part in re.findall(r"[^:,]*[:,]|[^:,]+", spec):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 AgentArgument = Annotated[

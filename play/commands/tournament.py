@@ -107,6 +107,10 @@ def tournament(
     Is A stronger than B by 50 Elo, or not stronger at all? To play until that
     is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
+    Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
+    depth, time, nodes, level, exact, threads, table, seed, weights, probcut
+    (docs/arena.md has a table).
+
     Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
     hangs or plays an illegal move loses that game.
     """
@@ -408,7 +412,8 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         cells = ["·" if score is None else f"{100 * score:.0f}" for score in scores]
         cross.add_row(str(row + 1), escape(table.players[row].name), *cells)
     console = Console()
-    print(f"{title}; ms: mean time of a move, late: moves over the time allowed")
+    print(title)
+    print("ms: mean time of a move, late: moves over the time allowed")
     console.print(ratings)
     print("score in % of the row against the column")
     console.print(cross)

@@ -1,9 +1,12 @@
-"""What commands refuse before they begin, and what they say when they were interrupted before there was anything."""
+"""What commands refuse before they begin, what they say when there is nothing yet, and tables that fit a terminal."""
 
 import pytest
 
+from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
+from play.commands.specs import spec_lines
 from train.arena import winrate
+from train.experiments.document import Section, Table
 
 
 @pytest.mark.parametrize(
@@ -40,3 +43,49 @@ def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):
 
     monkeypatch.setattr(winrate, "estimate_win_rate", interrupted)
     assert reversi("winrate", "greedy") == (INTERRUPTED, "", "reversi: interrupted after 0 games\n")
+
+
+# --- tables at 80 columns ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    [
+        ("greedy", "greedy"),
+        ("six-factor:depth=3", "six-factor:depth=3"),
+        ("six-factor:depth=1,table=0.1,seed=3", "six-factor:depth=1,\ntable=0.1,seed=3"),
+        ("gtp:a program with a long name", "gtp:\na program with a long name"),
+        ("", ""),
+    ],
+)
+def test_specs_are_broken_between_their_options(spec, lines):
+    assert spec_lines(spec, 22) == lines
+
+
+def test_a_match_fits_a_terminal(reversi, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = reversi("match", "greedy-invincible:seed=1", "greedy", "--games", 2, "--size", 4)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "greedy-invincible:" in out
+    assert "\n seed=1 " in out
+
+
+@pytest.mark.parametrize("cell", ["100.0 ± 12.5 %", "10.844 ± 0.079", "8.73, 8.7 ± 0.05"])
+def test_no_figure_is_torn_from_its_error_or_its_unit(capsys, monkeypatch, cell):
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = ["game", "against random", "level 1", "", "discs against random"]
+    words = "report 002 (8×8 reversed, 40 games)"
+    told = Section("x", "x", [], ["words", Table("title", columns, [[words, *[cell] * 4], ["8×8", "1, 2", *[""] * 3]])])
+    print_section(told)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count(cell) for line in lines) == 4
+
+
+def test_nothing_is_cut_off_a_table_that_is_too_wide(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    cells = [f"{number}00.0 ± 0.1 %" for number in range(1, 6)]
+    print_section(Section("x", "x", [], [Table("title", list("abcdef"), [["game", *cells]])]))
+    out = capsys.readouterr().out
+    assert all(cell in out for cell in cells)

@@ -1,10 +1,14 @@
 """What commands refuse before they begin, what they say when there is nothing yet, and tables that fit a terminal."""
 
+import re
+
 import pytest
 
 from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
 from play.commands.specs import spec_lines
+from search import agents
+from tests.conftest import REPOSITORY
 from train.arena import winrate
 from train.experiments.document import Section, Table
 
@@ -89,3 +93,16 @@ def test_nothing_is_cut_off_a_table_that_is_too_wide(capsys, monkeypatch):
     print_section(Section("x", "x", [], [Table("title", list("abcdef"), [["game", *cells]])]))
     out = capsys.readouterr().out
     assert all(cell in out for cell in cells)
+
+
+# --- options of agents ------------------------------------------------------------------------------
+
+
+def test_the_table_of_options_has_all_that_agents_know(reversi):
+    known = {option for name in agents.names() for option in agents.option_names(name)}
+    table = (REPOSITORY / "docs" / "arena.md").read_text().split("## Agents and their options")[1].split("\n## ")[0]
+    assert set(re.findall(r"^\| `(\w+)` ", table, re.MULTILINE)) == known
+    for command in ("match", "tournament"):
+        _, out, _ = reversi(command, "--help")
+        assert known <= set(re.findall(r"\w+", out))
+        assert "docs/arena.md" in out

@@ -88,18 +88,20 @@ class Engine:
         *,
         multi_pv: int = 1,
         ties: np.random.Generator | None = None,
+        goes_on: bool = False,
     ) -> SearchResult:
         """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
 
         Values that are listed side by side are all of one depth, the result's: such a search begins with an empty table, in which
-        there is nothing deeper about some of the moves.
+        there is nothing deeper about some of the moves. Who *goes_on* keeps it: nothing but this position was searched since the
+        table was empty, and not as deep.
 
         Of moves that are worth the same the first on the board is played; with *ties* one of them by lot.
         """
         with self._one_at_a_time:
             self._switch.withdraw()
             self.solver._switch.withdraw()
-            return _Search(self, position, limits or Limits(time=1.0), multi_pv, ties).run()
+            return _Search(self, position, limits or Limits(time=1.0), multi_pv, ties, goes_on).run()
 
     def stop(self) -> None:
         """Make a running search return as soon as it can; callable from any thread."""
@@ -180,6 +182,7 @@ class _Search:
         limits: Limits,
         multi_pv: int,
         ties: np.random.Generator | None = None,
+        goes_on: bool = False,
     ) -> None:
         rules = engine.rules
         if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
@@ -197,6 +200,7 @@ class _Search:
         self.values = np.zeros(self.squares.size, np.int64)
         self.lines = min(multi_pv, self.squares.size)
         self.multi_pv = multi_pv
+        self.goes_on = goes_on
         self.depth = 0
         self.exact = False
         self.pv: tuple[str, ...] = ()
@@ -227,7 +231,7 @@ class _Search:
 
     def _prepare(self) -> None:
         engine = self.engine
-        if self.multi_pv > 1:
+        if self.multi_pv > 1 and not self.goes_on:
             engine._forget_estimates()
         engine.table.new_search()
         engine.table.attach(self.works, "estimates")
@@ -410,7 +414,8 @@ class _Search:
 
     def _after_pass(self) -> SearchResult:
         """The side to move must pass: the value is the other side's, seen from here."""
-        passed = _Search(self.engine, self.position.play("pass"), self.limits, self.multi_pv).run()
+        after = self.position.play("pass")
+        passed = _Search(self.engine, after, self.limits, self.multi_pv, goes_on=self.goes_on).run()
         line = ("pass", *passed.pv)
         moves = (MoveValue("pass", -passed.value),) if self.multi_pv > 1 else ()
         return SearchResult(

@@ -54,7 +54,7 @@ def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, A
         if results and left < (1 - LAST_START) * seconds:
             break
         limits = Limits(time=max(left, 0.01), depth=depth, empties_exact=0)
-        result = engine.search(position, limits, multi_pv=ALL_MOVES)
+        result = engine.search(position, limits, multi_pv=ALL_MOVES, goes_on=depth > 1)
         nodes += result.nodes
         if result.depth < depth and results:  # not finished
             break

@@ -204,6 +204,17 @@ def test_multi_pv_values_are_all_of_one_depth():
         assert len(found.moves) == len(position.legal_moves())
 
 
+def test_multi_pv_goes_on_from_shallower_searches():
+    """The same values for fewer nodes than from an empty table."""
+    position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
+    engine = Engine("six-factor", megabytes=1)
+    for depth in range(1, 7):
+        found = engine.search(position, at_depth(depth), multi_pv=64, goes_on=depth > 1)
+    anew = engine.search(position, at_depth(6), multi_pv=64)
+    assert found.moves == anew.moves
+    assert found.nodes < anew.nodes
+
+
 def test_multi_pv_is_exact_inside_the_solvers_range():
     position = some_positions(Rules(), 1, seed=7, empties=10)[0]
     found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=10), multi_pv=60)

@@ -312,7 +312,8 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json(as_dict(played, table, folder))
     else:
-        print_tables(played, table, f"{title}, every opening from both sides")
+        paired = ", every opening from both sides"
+        print_tables(played, table, title + (paired if played.complete else f" of {options.total} so far"))
         print(f"games, options and plot: {folder}")
 
 

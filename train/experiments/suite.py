@@ -136,7 +136,8 @@ _PREFACE = """# Experiments
 Statistics of the game and the experiments of five student reports on Reversi programs, done again under the rules and with
 error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
 commands above a section repeat its parts alone (with `--json` for programs). “±” is one standard error. Games between
-players without chance begin with random plies, every opening from both sides.
+players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
+`~/.cache/reversi-lab/experiments`, or under `XDG_CACHE_HOME`; the same command goes on from them.
 
 The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
 (CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.

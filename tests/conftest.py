@@ -6,6 +6,7 @@ The project works without those files: FFO test positions and the WTHOR database
 import io
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,8 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("deterministic")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a shell's &: the tests of Ctrl-C need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

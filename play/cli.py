@@ -85,11 +85,26 @@ app.add_typer(experiment.app, name="experiment", rich_help_panel=MEASURE)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 
+#: An option or argument that is wrong: click's error, which typer keeps in a place of its own.
+UsageError: Any = typer.BadParameter.__base__
+
+
+def _tell_usage(error: Any) -> None:
+    """One line, as for any other error; a command without its arguments has shown its help already."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return
+    command = error.ctx.command_path if error.ctx else "reversi"
+    print(f"{command}: {' '.join(error.format_message().split())} (see {command} --help)", file=sys.stderr)
+
+
 def main() -> None:
     """Run the command line; the console script comes here by way of `play.__main__`."""
     try:
         with no_interrupt_lost():
-            app()
+            sys.exit(app(prog_name="reversi", standalone_mode=False))
+    except UsageError as error:
+        _tell_usage(error)
+        sys.exit(2)
     except BrokenPipeError:  # whoever reads our output has seen enough, as in `reversi … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BROKEN_PIPE)

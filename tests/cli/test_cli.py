@@ -67,7 +67,7 @@ def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
             signal.raise_signal(signal.SIGINT)
             unreachable.append("the interrupt came after the destructor")
 
-    def command():
+    def command(**options):
         Swallowing()
         threading.Event().wait(60)
         unreachable.append("the interrupt was lost")
@@ -118,6 +118,31 @@ def test_bad_input_is_one_clear_line(reversi, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.strip().count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("play", "--level", 9), "reversi play: Invalid value for '--level'"),
+        (("match", "greedy"), "reversi match: Missing argument 'B'. (see reversi match --help)"),
+        (("perft", "--deep", 3), "reversi perft: No such option: --deep"),
+        (("mtach",), "reversi: No such command 'mtach'"),
+        (("experiment", "breadht"), "reversi experiment: No such command 'breadht'"),
+    ],
+)
+def test_wrong_usage_is_one_line_too(reversi, arguments, message):
+    code, out, err = reversi(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(message)
+    assert err.count("\n") == 1
+    assert err.endswith("--help)\n")
+
+
+@pytest.mark.parametrize("command", [(), ("bench",), ("experiment",)])
+def test_a_command_without_arguments_shows_its_help_alone(reversi, command):
+    _, out, err = reversi(*command)
+    assert "Usage: reversi" in out + err
+    assert "(see" not in err
 
 
 def test_bench_rules_measures_something(monkeypatch, capsys):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from train.errors import TrainError
 from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name, with_error
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 
 #: Groups that the games are counted in; the spread between them gives the errors.
 GROUPS = 100
@@ -52,8 +53,10 @@ PUBLISHED_GAMES = 40
 
 
 @dataclass(frozen=True)
-class BreadthOptions:
+class BreadthOptions(Repeatable):
     """Which game, how many random games (a multiple of 100), and which ones."""
+
+    experiment: ClassVar[str] = "breadth"
 
     size: int = 8
     variant: Variant = "normal"
@@ -63,16 +66,6 @@ class BreadthOptions:
     def __post_init__(self) -> None:
         if self.games < GROUPS or self.games % GROUPS:
             raise TrainError(f"games={self.games}: expected a multiple of {GROUPS}, whose groups tell the error")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return f"reversi experiment breadth --size {self.size} --variant {self.variant} --games {self.games} --seed {self.seed}"
 
 
 def middle_rounds(rules: Rules) -> tuple[int, int]:

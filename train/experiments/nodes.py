@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reversi_env import Rules, batch
+from reversi_env import batch
 from reversi_env.rules import Variant
 from search import evaluators
 from train.errors import TrainError
@@ -16,6 +16,7 @@ from train.experiments import style
 from train.experiments.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
 from train.experiments.document import Figure, Section, Table, count, game_name
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 
 DEPTHS = (2, 4, 6, 8)
 #: Round that report 002 takes its regression at, of 64.
@@ -62,8 +63,10 @@ PUBLISHED_SLOPE, PUBLISHED_SHIFT = 0.07629278861048339, 21.33424487500785
 
 
 @dataclass(frozen=True)
-class NodesOptions:
+class NodesOptions(Repeatable):
     """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
+
+    experiment: ClassVar[str] = "nodes"
 
     size: int = 8
     variant: Variant = "reversed"
@@ -75,19 +78,6 @@ class NodesOptions:
         if self.games < 2:
             raise TrainError(f"games={self.games}: expected 2 or more, to tell the error")
         evaluators.get(self.evaluator)
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment nodes --size {self.size} --variant {self.variant} --evaluator {self.evaluator} "
-            f"--games {self.games} --seed {self.seed}"
-        )
 
 
 def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any]:

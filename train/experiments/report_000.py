@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
@@ -16,6 +15,7 @@ from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name
 from train.experiments.duels import duel, points, pooled, wins
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 from train.tuning.objectives import spread_out
 
 NAME = "position-stability"
@@ -28,8 +28,10 @@ PUBLISHED_TABLES = {"original": (9, 11), "adjusted": (11, 9)}
 
 
 @dataclass(frozen=True)
-class GammaOptions:
+class GammaOptions(Repeatable):
     """Which game; games against each opponent, for each γ; plies searched."""
+
+    experiment: ClassVar[str] = "000"
 
     size: int = 8
     variant: Variant = "reversed"
@@ -40,20 +42,6 @@ class GammaOptions:
     def __post_init__(self) -> None:
         if self.games < 4 or self.games % 2:
             raise TrainError(f"games={self.games}: expected an even number, 4 or more")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment 000 --size {self.size} --variant {self.variant} --games {self.games} --depth "
-            f"{self.depth} "
-            f"--seed {self.seed}"
-        )
 
 
 def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:

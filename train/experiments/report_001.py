@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from reversi_env import Rules
 from reversi_env.rules import Variant
 from train.batch_games import EvaluatorPlayer
 from train.errors import TrainError
@@ -14,14 +13,17 @@ from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name
 from train.experiments.duels import discs, duel, player, points
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 
 NAME = "six-factor"
 LEVELS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class LevelOptions:
+class LevelOptions(Repeatable):
     """Which game, and games between each pair of levels."""
+
+    experiment: ClassVar[str] = "001"
 
     size: int = 8
     variant: Variant = "normal"
@@ -31,16 +33,6 @@ class LevelOptions:
     def __post_init__(self) -> None:
         if self.games < 4 or self.games % 2:
             raise TrainError(f"games={self.games}: expected an even number, 4 or more")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return f"reversi experiment 001 --size {self.size} --variant {self.variant} --games {self.games} --seed {self.seed}"
 
 
 def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any]:

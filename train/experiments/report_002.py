@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Evaluator
@@ -17,6 +16,7 @@ from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name
 from train.experiments.duels import duel, player, points
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 from train.tuning import OPTIMISERS, Generation, TuneOptions, WinRate, tune
 from train.tuning.objectives import spread_out
 
@@ -35,8 +35,10 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class GreedyOptions:
+class GreedyOptions(Repeatable):
     """Which game; games for every figure; and the budget of a tuning."""
+
+    experiment: ClassVar[str] = "002"
 
     size: int = 8
     variant: Variant = "reversed"
@@ -49,20 +51,6 @@ class GreedyOptions:
     def __post_init__(self) -> None:
         if self.games < 4 or self.games % 2:
             raise TrainError(f"games={self.games}: expected an even number, 4 or more")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment 002 --size {self.size} --variant {self.variant} --games {self.games} --generations "
-            f"{self.generations} "
-            f"--population {self.population} --tuning-games {self.tuning_games} --seed {self.seed}"
-        )
 
 
 def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reversi_env import BLACK, Rules, batch
+from reversi_env import BLACK, batch
 from reversi_env.rules import Variant
 from search import evaluators
 from train.batch_games import EvaluatorPlayer, Openings, play_games, score_of
@@ -17,6 +17,7 @@ from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name, with_error
 from train.experiments.duels import OPENING_PLIES
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 from train.tuning.objectives import spread_out
 
 NAME = "four-attribute"
@@ -25,8 +26,10 @@ POSITIONAL = "cell-utility"
 
 
 @dataclass(frozen=True)
-class PlyOptions:
+class PlyOptions(Repeatable):
     """Which game; games for each ply and colour; the deepest search."""
+
+    experiment: ClassVar[str] = "003"
 
     size: int = 8
     variant: Variant = "normal"
@@ -39,20 +42,6 @@ class PlyOptions:
             raise TrainError(
                 f"games={self.games}, deepest={self.deepest}: expected 2 games or more, and plies from 1 to 8"
             )
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment 003 --size {self.size} --variant {self.variant} --games {self.games} --deepest "
-            f"{self.deepest} "
-            f"--seed {self.seed}"
-        )
 
 
 def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,17 @@ from train.experiments import style
 from train.experiments.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_round
 from train.experiments.document import Figure, Section, Table, count, game_name, with_error
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 
 NAME = "cell-utility"
 PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
 
 
 @dataclass(frozen=True)
-class PruningOptions:
+class PruningOptions(Repeatable):
     """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
+
+    experiment: ClassVar[str] = "004"
 
     size: int = 8
     variant: Variant = "normal"
@@ -37,20 +40,6 @@ class PruningOptions:
             raise TrainError(
                 f"games={self.games}, depth={self.depth}: expected 1 game or more, and a depth from 3 to 10"
             )
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment 004 --size {self.size} --variant {self.variant} --games {self.games} --depth "
-            f"{self.depth} "
-            f"--seed {self.seed}"
-        )
 
 
 def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -10,6 +10,7 @@ Names:
 * ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
   of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
+* ``rl`` and ``rl-search`` – a policy trained by reinforcement learning, and alpha-beta over its value (``train.rl``; ``rl:FILE``);
 * ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program, see `search.external.specs`.
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
@@ -21,7 +22,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
+from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -201,7 +203,9 @@ def _exact(*, exact: int = 16, threads: int = 1, table: float = 64, seed: int = 
     return ExactAgent(RandomAgent(seed), exact, threads, table)
 
 
-def _whole(low: int, high: int | None = None) -> Callable[[str], int]:
+def reads_whole(low: int, high: int | None = None) -> Callable[[str], int]:
+    """What reads an option that is a whole number."""
+
     def read(text: str) -> int:
         number = int(text)
         if number < low or (high is not None and number > high):
@@ -212,7 +216,9 @@ def _whole(low: int, high: int | None = None) -> Callable[[str], int]:
     return read
 
 
-def _number(low: float, high: float) -> Callable[[str], float]:
+def reads_number(low: float, high: float) -> Callable[[str], float]:
+    """What reads an option that is a number."""
+
     def read(text: str) -> float:
         number = float(text)
         if not low <= number <= high:
@@ -223,26 +229,27 @@ def _number(low: float, high: float) -> Callable[[str], float]:
     return read
 
 
-def _path(text: str) -> str:
+def reads_path(text: str) -> str:
+    """Replaced below: what a value must be."""
     if not text:
         raise ValueError
     return text
 
 
-_path.__doc__ = "the path of a weight file"
+reads_path.__doc__ = "the path of a weight file"
 
 
-_SEED = {"seed": _whole(0)}
-_SOLVING = _SEED | {"exact": _whole(0, 64), "threads": _whole(1, 1024), "table": _number(0.001, 2**20)}
+_SEED = {"seed": reads_whole(0)}
+_SOLVING = _SEED | {"exact": reads_whole(0, 64), "threads": reads_whole(1, 1024), "table": reads_number(0.001, 2**20)}
 _SEARCHING = _SOLVING | {
-    "depth": _whole(1, 60),
-    "time": _number(0.001, 1e6),
-    "nodes": _whole(1, 10**18),
-    "level": _whole(1, 4),
+    "depth": reads_whole(1, 60),
+    "time": reads_number(0.001, 1e6),
+    "nodes": reads_whole(1, 10**18),
+    "level": reads_whole(1, 4),
 }
 
-_EXTERNAL = {"time": _SEARCHING["time"], "limit": _number(0.001, 1e6), "depth": _SEARCHING["depth"]}
-_LEARNED = _SEARCHING | {"weights": _path, "probcut": _number(0, 10)}
+_EXTERNAL = {"time": _SEARCHING["time"], "limit": reads_number(0.001, 1e6), "depth": _SEARCHING["depth"]}
+_LEARNED = _SEARCHING | {"weights": reads_path, "probcut": reads_number(0, 10)}
 
 _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
     "random": (RandomAgent, _SEED),
@@ -251,10 +258,34 @@ _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] 
     "exact": (_exact, _SOLVING),
     "double-alpha": (partial(_searching, "sixteen-weight"), _SEARCHING),
 }
+#: The option that may stand without its name, first, by agent: ``rl:FILE`` is ``rl:weights=FILE``.
+_FIRST: dict[str, str] = {}
+#: Entry points in this group are loaded before a name is called unknown; they call `register`.
+PLUGINS = "reversi_search.agents"
+
+
+def register(
+    name: str, factory: Callable[..., Agent], readers: dict[str, Callable[[str], Any]], first: str | None = None
+) -> None:
+    """Make an agent available under *name*: how it is made of its options, and what reads each option's text.
+
+    *first*: the option whose value may stand alone behind the colon. A reader raises ValueError, and its docstring says what it
+    expects.
+    """
+    _FIXED[name] = factory, readers
+    if first is not None:
+        _FIRST[name] = first
+
+
+@cache
+def _load_plugins() -> None:
+    for entry in entry_points(group=PLUGINS):
+        entry.load()
 
 
 def names() -> tuple[str, ...]:
     """All agents that `make` knows, evaluators included."""
+    _load_plugins()
     return tuple(sorted({*_FIXED, *evaluators.names()}))
 
 
@@ -290,13 +321,15 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         raise AgentSpecError(f"agent {shown(spec)} is another program: expected one of {', '.join(names())}")
     name, _, option_text = spec.partition(":")
     _factory(name)
-    return name, _option_texts(spec, option_text)
+    return name, _option_texts(spec, option_text, _FIRST.get(name))
 
 
-def _option_texts(spec: str, option_text: str) -> dict[str, str]:
+def _option_texts(spec: str, option_text: str, first: str | None = None) -> dict[str, str]:
     options: dict[str, str] = {}
-    for item in filter(None, option_text.split(",")):
+    for number, item in enumerate(filter(None, option_text.split(","))):
         key, equals, value = item.partition("=")
+        if not equals and first is not None and number == 0:
+            key, equals, value = first, "=", item
         if not equals:
             raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
         if key in options:
@@ -316,6 +349,8 @@ def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str]
 
 
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
+    if name not in _FIXED:
+        _load_plugins()
     if name in _FIXED:
         return _FIXED[name]
     if evaluators.exists(name):

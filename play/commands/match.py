@@ -49,10 +49,11 @@ def match(
 
     Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
     evaluator by name: network, six-factor, four-attribute, cell-utility,
-    ten-weight, sixteen-weight, position-stability, mobility, discs. Options
-    follow a colon, as in [b]six-factor:depth=6,seed=1[/b]: depth, time, nodes,
-    level, exact, threads, table, seed, weights, probcut (docs/arena.md has a
-    table); --time and --depth hold for searching agents that leave them open.
+    ten-weight, sixteen-weight, position-stability, mobility, discs; rl and
+    rl-search:FILE are policies of [b]reversi rl[/b]. Options follow a colon, as in
+    [b]six-factor:depth=6,seed=1[/b]: depth, time, nodes, level, exact, threads, table,
+    seed, weights, probcut, temperature (docs/arena.md has a table); --time and
+    --depth hold for searching agents that leave them open.
 
     Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal

@@ -108,8 +108,8 @@ def tournament(
     is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
     Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
-    depth, time, nodes, level, exact, threads, table, seed, weights, probcut
-    (docs/arena.md has a table).
+    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
+    temperature (docs/arena.md has a table).
 
     Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
     hangs or plays an illegal move loses that game.

@@ -1,0 +1,1 @@
+"""Reinforcement learning: agents that learn by playing, measured against the searching ones."""

@@ -1,0 +1,150 @@
+"""The agents ``rl`` and ``rl-search``: a trained policy by itself, and alpha-beta over its value function.
+
+``rl:runs/first/policy.zip`` plays the policy's best move; with ``temperature=1`` it draws from the policy. ``rl-search:…`` looks
+*depth* plies ahead with the policy's value at the leaves. Without a file both use the package's own policy for the game, and
+``rl:expert`` the one that expert iteration made.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from models.files import WeightsError
+from models.torch_evaluator import TorchAgent, TorchEvaluator
+from reversi_env import Position, Rules
+from search.limits import SearchResult
+from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
+from train.rl.network import PolicyValueNet, ValueOfBoards, masked
+
+
+class BatchPolicy:
+    """Moves of a network for many positions at once: the best ones, or drawn from the policy at a *temperature*.
+
+    An opponent for the vector environment (a callable from discs and masks to actions) and a player for batches of boards. Its
+    generator is torch's own kind, seeded with *seed*, and part of what a checkpoint keeps.
+    """
+
+    def __init__(self, net: PolicyValueNet, temperature: float = 0.0, seed: int = 0) -> None:
+        self.net, self.temperature = net, temperature
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Legal actions for ``(n, 2, size, size)`` of discs and ``(n, size² + 1)`` of legal actions."""
+        mask = torch.from_numpy(np.ascontiguousarray(masks))
+        with torch.inference_mode():
+            numbers, _ = self.net(torch.from_numpy(np.ascontiguousarray(discs)), mask)
+            return self._chosen(masked(numbers, mask)).numpy()
+
+    def of_boards(self, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
+        """Legal actions for positions given as two arrays of boards, uint64."""
+        from reversi_env import batch
+        from train.rl.network import board_tensor, legal_mask
+
+        numbers, _ = self.net.of_boards(own, opp)
+        legal = batch.legal_moves(own, opp, Rules(self.net.size))
+        return self._chosen(masked(numbers, legal_mask(board_tensor(legal), self.net.size))).numpy()
+
+    def _chosen(self, numbers: Tensor) -> Tensor:
+        if self.temperature == 0:
+            return numbers.argmax(1)
+        # the largest of the numbers plus Gumbel noise is a draw from their softmax
+        uniform = torch.rand(numbers.shape, generator=self.generator).clamp_(1e-12, 1 - 1e-7)
+        return (numbers / self.temperature - torch.log(-torch.log(uniform))).argmax(1)
+
+
+class _OfPolicy:
+    """What both agents share: the policy of a file, or of the package for whatever game is asked for."""
+
+    def __init__(self, weights: str | None) -> None:
+        self._weights = weights
+
+    def saved(self, rules: Rules) -> SavedPolicy:
+        """The policy for a game, with the record of its training."""
+        weights = self._weights or DEFAULT
+        named = weights in SHIPPED and not Path(weights).exists()
+        path = shipped(rules, weights) if named else Path(weights)
+        found = _read_once(path, *_stamp(path))
+        if (found.rules.size, found.rules.variant) != (rules.size, rules.variant):
+            raise WeightsError(
+                f"policy {str(path)!r} is for {found.rules.size}x{found.rules.size} {found.rules.variant}: "
+                f"expected one for {rules.size}x{rules.size} {rules.variant}"
+            )
+        return found
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the policy cannot play that game."""
+        self.saved(rules)
+
+
+class PolicyAgent(_OfPolicy):
+    """Plays a trained policy without looking ahead."""
+
+    def __init__(self, weights: str | None = None, *, temperature: float = 0.0, seed: int = 0) -> None:
+        super().__init__(weights)
+        self._generator = np.random.default_rng(seed)
+        self.temperature = temperature
+
+    def choose(self, position: Position) -> int:
+        """The policy's best action, or one drawn from it."""
+        net = self.saved(position.rules).net
+        actions = position.legal_actions()
+        numbers, _ = net.of_boards(np.array([position.own], np.uint64), np.array([position.opp], np.uint64))
+        of_legal = numbers[0, actions].to(torch.float64).numpy()
+        if self.temperature > 0:
+            of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
+        return actions[int(np.argmax(of_legal))]
+
+    def prepare(self, rules: Rules) -> PolicyAgent:
+        """Read the policy for that game."""
+        self.saved(rules)
+        return self
+
+
+class PolicySearchAgent(_OfPolicy):
+    """Alpha-beta to *depth* plies over a policy's value function, and exact play from *exact* empty squares on."""
+
+    def __init__(self, weights: str | None = None, *, depth: int = 2, exact: int = 10, seed: int | None = None) -> None:
+        super().__init__(weights)
+        self._depth, self._exact, self._seed = depth, exact, seed
+        self._searchers: dict[tuple[int, str], TorchAgent] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_searchers": {}}
+
+    def choose(self, position: Position) -> int:
+        """The best action."""
+        return self.prepare(position.rules).choose(position)
+
+    def search(self, position: Position) -> SearchResult:
+        """All that the search finds out; values in discs, all squares of the board for a certain win."""
+        return self.prepare(position.rules).search(position)
+
+    def prepare(self, rules: Rules) -> TorchAgent:
+        """The searcher for that game."""
+        key = (rules.size, rules.variant)
+        if key not in self._searchers:
+            value = ValueOfBoards(self.saved(rules).net)
+            evaluator = TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
+            self._searchers[key] = TorchAgent(evaluator, self._depth, exact=self._exact, seed=self._seed)
+        return self._searchers[key]
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """What changes when a file does."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0  # reading it says what is wrong
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=32)
+def _read_once(path: Path, changed: int, size: int) -> SavedPolicy:
+    """Agents are made anew for every game of a tournament; the file is read once."""
+    return read_policy(path)

@@ -1,0 +1,136 @@
+"""Trained policies in files: safetensors, or the zip that stable-baselines3 saves with a description of ours beside it.
+
+Neither kind can run code when it is read. ``BaseAlgorithm.load`` of stable-baselines3 unpickles what it finds under ``data``; here
+only the tensors are read (`torch.load` with ``weights_only``) and put into a network that our own description names.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor
+
+from models.files import WeightsError
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from train.rl.network import Architecture, PolicyValueNet
+
+FORMAT = 1
+#: Our member of a zip file, and the key of safetensors' metadata.
+DESCRIPTION, METADATA = "reversi.json", "policy"
+#: The member with the tensors, and before which of their names the network's own begin.
+TENSORS, PREFIXES = "policy.pth", ("net.", "q_net.net.")
+#: No member of a zip file is larger than this, in bytes, once it is unpacked.
+LARGEST = 1 << 28
+#: The package's own policies.
+FOLDER = Path(__file__).parent / "weights"
+#: How those that are for `rl` without a name were trained; and all that there are.
+DEFAULT, SHIPPED = "ppo", ("ppo", "expert")
+
+
+@dataclass(frozen=True)
+class SavedPolicy:
+    """A network with its game; ``record``: what is known about the training, as JSON has it."""
+
+    rules: Rules
+    net: PolicyValueNet
+    record: dict[str, Any]
+
+    def description(self) -> dict[str, Any]:
+        """What a file says about itself."""
+        return {
+            "format": FORMAT,
+            "size": self.rules.size,
+            "variant": self.rules.variant,
+            "architecture": self.net.architecture.as_dict(),
+            "record": self.record,
+        }
+
+    def to_bytes(self) -> bytes:
+        """The content of a safetensors file."""
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
+        return save(tensors, metadata={METADATA: json.dumps(self.description(), sort_keys=True)})
+
+
+def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:
+    """The zip that stable-baselines3 saved, with our description in it."""
+    content = BytesIO(archive)
+    with zipfile.ZipFile(content, "a") as members:
+        members.writestr(DESCRIPTION, json.dumps(description, sort_keys=True))
+    return content.getvalue()
+
+
+def shipped(rules: Rules, name: str = DEFAULT) -> Path:
+    """The package's own policy for a game."""
+    found = sorted(FOLDER.glob(f"{name}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+    if len(found) != 1:
+        raise WeightsError(
+            f"{len(found)} policies {name!r} for {rules.size}x{rules.size} {rules.variant} in the package: expected one; "
+            "train one with `reversi rl` and give it as rl:FILE"
+        )
+    return found[0]
+
+
+def read_policy(path: Path | str) -> SavedPolicy:
+    """The policy in a file, whole and of this format; never runs code of the file's."""
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise WeightsError(f"policy {str(path)!r} cannot be read: {error.strerror}") from None
+    try:
+        description, tensors = _from_zip(data) if zipfile.is_zipfile(BytesIO(data)) else _from_safetensors(data)
+        return _assembled(description, tensors)
+    except ReversiError as error:
+        raise WeightsError(f"policy {str(path)!r}: {error}") from None
+    except (
+        *(SafetensorError, zipfile.BadZipFile, pickle.UnpicklingError),
+        *(ValueError, LookupError, TypeError, RuntimeError, EOFError, NotImplementedError),
+    ) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise WeightsError(
+            f"policy {str(path)!r} cannot be read ({reason}): expected a zip or safetensors file that `reversi rl` wrote"
+        ) from None
+
+
+def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
+    with zipfile.ZipFile(BytesIO(data)) as members:
+        names = members.namelist()
+        for name in (DESCRIPTION, TENSORS):
+            if name not in names:
+                raise WeightsError(f"no {name} in it: expected a zip file that `reversi rl` wrote")
+            if members.getinfo(name).file_size > LARGEST:
+                raise WeightsError(f"its {name} is larger than {LARGEST:,} bytes: expected less")
+        description = json.loads(members.read(DESCRIPTION))
+        tensors = torch.load(BytesIO(members.read(TENSORS)), map_location="cpu", weights_only=True)
+    prefix = next((p for p in PREFIXES if any(name.startswith(p) for name in tensors)), "net.")
+    return description, {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _from_safetensors(data: bytes) -> tuple[Any, dict[str, Tensor]]:
+    tensors = load(data)
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"][METADATA]), tensors
+
+
+def _assembled(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        found = description.get("format") if isinstance(description, dict) else description
+        raise WeightsError(f"format {shown(found)}: expected {FORMAT}")
+    rules = Rules(description["size"], description["variant"])
+    net = PolicyValueNet(rules.size, Architecture(**description["architecture"]))
+    net.load_state_dict(tensors)
+    record = description["record"]
+    if not isinstance(record, dict):
+        raise WeightsError(f"a record of {type(record).__name__}: expected an object")
+    return SavedPolicy(rules, net.eval(), record)

@@ -1,0 +1,177 @@
+"""`PolicyValueNet`: a small residual network over the board, with a number for every action and one for the position.
+
+It is a plain torch module: stable-baselines3's policies contain it (`train.rl.policies`), expert iteration fits it, and the
+agent ``rl`` plays with it. Nothing here imports stable-baselines3.
+
+>>> net = PolicyValueNet(6)
+>>> own, opp = batch.start(2, Rules(6))
+>>> logits, values = net.of_boards(own, opp)
+>>> tuple(logits.shape), tuple(values.shape)  # 36 squares and the pass
+((2, 37), (2,))
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from models.boards import board_tensor, legal_moves, planes
+from reversi_env import Rules, batch
+from reversi_env.errors import shown
+from reversi_env.rules import SIZES
+from train.errors import TrainError
+
+#: What stands in place of the number of an illegal action: finite, so that 0 times it is 0, and lost in any softmax.
+ILLEGAL = -1e9
+#: Own discs, the opponent's, legal squares, and ones, which tell the board from the padding around it.
+INPUT_PLANES = 4
+#: Channels between the trunk and a head.
+HEAD_CHANNELS = 8
+VALUE_WIDTH = 64
+Kind = Literal["policy", "q"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """All that decides a network's shape, beside the game.
+
+    ``channels`` and ``blocks`` (two convolutions each) of the trunk; ``kind``: ``policy``, whose numbers are logits and which
+    has a value of its own, or ``q``, whose numbers are the actions' values and whose value is that of the best one.
+    """
+
+    channels: int = 32
+    blocks: int = 2
+    kind: Kind = "policy"
+
+    def __post_init__(self) -> None:
+        for name, most in (("channels", 512), ("blocks", 40)):
+            number = getattr(self, name)
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
+                raise TrainError(f"{name}={shown(number)} of a network: expected a whole number from 1 to {most}")
+        if self.kind not in get_args(Kind):
+            raise TrainError(f"kind={shown(self.kind)} of a network: expected one of {', '.join(get_args(Kind))}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+class Block(nn.Module):
+    """Two convolutions and a way around them."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Maps of the same shape."""
+        return torch.relu(maps + self.second(torch.relu(self.first(maps))))
+
+
+class BoardTrunk(nn.Module):
+    """From a position to *channels* maps of the board."""
+
+    def __init__(self, channels: int, blocks: int) -> None:
+        super().__init__()
+        self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
+        self.blocks = nn.Sequential(*(Block(channels) for _ in range(blocks)))
+
+    def forward(self, discs: Tensor, mask: Tensor) -> Tensor:
+        """``(n, channels, size, size)`` from ``(n, 2, size, size)`` of discs and the mask of legal actions ``(n, size² + 1)``."""
+        size = discs.shape[-1]
+        legal = mask[:, :-1].reshape(-1, 1, size, size).to(torch.float32)
+        inputs = torch.cat([discs.to(torch.float32), legal, torch.ones_like(legal)], dim=1)
+        inputs = inputs.contiguous(memory_format=torch.channels_last)  # half as long again otherwise
+        maps: Tensor = self.blocks(torch.relu(self.entry(inputs)))
+        return maps
+
+
+class PolicyValueNet(nn.Module):
+    """A network for one board size; the variant of the game is in its weights.
+
+    Values are between -1 and 1 for the side to move, 1 for a certain win.
+    """
+
+    def __init__(self, size: int, architecture: Architecture | None = None) -> None:
+        super().__init__()
+        if size not in SIZES:
+            raise TrainError(f"size={shown(size)}: expected one of {', '.join(map(str, SIZES))}")
+        self.size, self.architecture = size, architecture or Architecture()
+        channels, squares = self.architecture.channels, size * size
+        self.trunk = BoardTrunk(channels, self.architecture.blocks)
+        self.policy_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
+        self.policy = nn.Linear(HEAD_CHANNELS * squares, squares + 1)
+        nn.init.orthogonal_(self.policy.weight, gain=0.01)  # all moves are as likely at first
+        nn.init.zeros_(self.policy.bias)
+        if self.architecture.kind == "policy":
+            self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
+            self.value_hidden = nn.Linear(HEAD_CHANNELS * squares, VALUE_WIDTH)
+            self.value = nn.Linear(VALUE_WIDTH, 1)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, discs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """Numbers of all actions, ``(n, size² + 1)``, legal or not, and values, ``(n,)``.
+
+        *discs*: ``(n, 2, size, size)``, own and the opponent's, of any type; *mask*: ``(n, size² + 1)``, the legal actions.
+        """
+        maps = self.trunk(discs, mask)
+        numbers = self.policy(torch.relu(self.policy_maps(maps)).flatten(1))
+        if self.architecture.kind == "q":
+            return numbers, masked(numbers, mask).amax(1).clamp(-1, 1)
+        return numbers, self._value(maps)
+
+    def values(self, discs: Tensor, mask: Tensor) -> Tensor:
+        """The values alone."""
+        return self._value(self.trunk(discs, mask)) if self.architecture.kind == "policy" else self(discs, mask)[1]
+
+    def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
+        """`forward` for positions given as two arrays of boards, uint64; nothing is kept for gradients."""
+        rules = Rules(self.size)
+        legal = batch.legal_moves(own, opp, rules)
+        discs = boards_to_discs(board_tensor(own), board_tensor(opp), self.size)
+        device = next(self.parameters()).device
+        with torch.inference_mode():
+            return self(discs.to(device), legal_mask(board_tensor(legal), self.size).to(device))
+
+    def _value(self, maps: Tensor) -> Tensor:
+        hidden = torch.relu(self.value_hidden(torch.relu(self.value_maps(maps)).flatten(1)))
+        return torch.tanh(self.value(hidden)).squeeze(1)
+
+
+class ValueOfBoards(nn.Module):
+    """The network's value as `models.torch_evaluator.TorchEvaluator` wants it: from two int64 tensors of boards."""
+
+    def __init__(self, net: PolicyValueNet) -> None:
+        super().__init__()
+        self.net, self._playable = net, Rules(net.size).playable
+
+    def forward(self, own: Tensor, opp: Tensor) -> Tensor:
+        """Values between -1 and 1 for the side to move."""
+        mask = legal_mask(legal_moves(own, opp, self._playable), self.net.size)
+        return self.net.values(boards_to_discs(own, opp, self.net.size), mask)
+
+
+def masked(numbers: Tensor, mask: Tensor) -> Tensor:
+    """The numbers of the legal actions; `ILLEGAL` for the others."""
+    return numbers.masked_fill(mask == 0, ILLEGAL)
+
+
+def boards_to_discs(own: Tensor, opp: Tensor, size: int) -> Tensor:
+    """``(n, 2, size, size)`` of 0 and 1, int8, from int64 tensors of boards."""
+    return torch.stack([_inner(own, size), _inner(opp, size)], dim=1)
+
+
+def legal_mask(legal: Tensor, size: int) -> Tensor:
+    """``(n, size² + 1)`` of 0 and 1, int8: the legal actions, from boards of legal squares; the pass where there are none."""
+    squares = _inner(legal, size).flatten(1)
+    return torch.cat([squares, (legal == 0).to(torch.int8).unsqueeze(1)], dim=1)
+
+
+def _inner(boards: Tensor, size: int) -> Tensor:
+    rim = (8 - size) // 2
+    return planes(boards).view(-1, 8, 8)[:, rim : rim + size, rim : rim + size].to(torch.int8)

@@ -20,7 +20,7 @@ from train.arena.options import TournamentOptions
 from train.arena.storage import GAMES, RECORDS
 from train.arena.tournament import run_tournament
 from train.arena.winrate import estimate_win_rate
-from train.arena.workers import Workers
+from train.cluster.pool import Workers
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 

@@ -25,7 +25,7 @@ from train.arena.openings import Opening, openings_of_file
 from train.arena.options import Fixture, TournamentOptions
 from train.arena.sprt import Verdict, pair_counts
 from train.arena.storage import MANIFEST, Folder, Record
-from train.arena.workers import Workers
+from train.cluster.pool import Workers
 from train.labels.storage import only_writer
 
 

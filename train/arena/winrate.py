@@ -23,7 +23,7 @@ from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from train.arena.options import TournamentOptions
 from train.arena.tournament import GamePlayer, jobs, points_of, prepare
-from train.arena.workers import Workers
+from train.cluster.pool import Workers
 
 #: Rates that are bet against, so many and one; the interval's ends are rounded outwards to them.
 STEPS = 2000

@@ -2,7 +2,7 @@
 
 The processes are spawned, not forked: kernels run threads, and a fork copies locks but not the threads that hold them. Ctrl-C is
 for the parent alone, which then ends the workers: they are started with it blocked, and ignore it from then on. A worker whose
-parent has gone, in whatever way, ends at once.
+parent has gone, in whatever way, ends at once. A worker that dies is replaced, and its job done again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from reversi_env import ReversiError
+from train.cluster.executor import RETRIES, answer, close, opened
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -35,23 +35,21 @@ class Workers(Generic[Job, Result]):
 
     def __init__(self, count: int, make: Callable[..., Callable[[Job], Result]], *arguments: Any) -> None:
         self._here = make(*arguments) if count == 0 else None
+        self._make, self._arguments = make, arguments
         self._processes: dict[Connection, Any] = {}
-        self._busy: set[Connection] = set()
-        context = multiprocessing.get_context("spawn")
+        self._jobs: dict[Connection, tuple[Job, int]] = {}  # of those who are busy, and how often they were lost
         try:
             with _interrupts_held(start=count > 0):
                 for number in range(count):
-                    ours, theirs = context.Pipe()
-                    process = context.Process(
-                        target=_work, args=(theirs, make, arguments), name=f"worker {number}", daemon=True
-                    )
-                    process.start()
-                    theirs.close()
-                    self._processes[ours] = process
+                    self._start(f"worker {number}")
         except BaseException:  # Ctrl-C among them: nobody will leave a context that was never entered
-            self._busy.update(self._processes)
-            self.__exit__(None, None, None)
+            self._end(self._processes)
             raise
+
+    @property
+    def size(self) -> int:
+        """Jobs that are done at the same time."""
+        return max(1, len(self._processes))
 
     def results(self, jobs: Iterator[Job]) -> Iterator[Result]:
         """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
@@ -59,17 +57,20 @@ class Workers(Generic[Job, Result]):
             yield from map(self._here, jobs)
             return
         while True:
-            for connection in self._processes:
-                if connection not in self._busy and (job := next(jobs, None)) is not None:
-                    self._busy.add(connection)
-                    connection.send(job)
-            if not self._busy:
+            for connection in [*self._processes]:
+                if connection not in self._jobs and (job := next(jobs, None)) is not None:
+                    self._send(connection, job, 0)
+            if not self._jobs:
                 return
-            for ready in wait(list(self._busy)):
+            for ready in wait(list(self._jobs)):
                 assert isinstance(ready, Connection)
-                result = self._received(ready)
-                self._busy.remove(ready)
-                yield result
+                try:
+                    said = ready.recv()
+                except (EOFError, ConnectionError):
+                    self._replace(ready)
+                    continue
+                del self._jobs[ready]
+                yield opened(said)
 
     def __enter__(self) -> Workers[Job, Result]:
         return self
@@ -78,9 +79,40 @@ class Workers(Generic[Job, Result]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let idle workers end, and end those that are still at a job that nobody waits for any more."""
-        _close(self._here)
+        close(self._here)
+        self._end(self._jobs)
+
+    def _start(self, name: str) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, self._make, self._arguments), name=name, daemon=True)
+        process.start()
+        theirs.close()
+        self._processes[ours] = process
+        return ours
+
+    def _send(self, connection: Connection, job: Job, lost: int) -> None:
+        self._jobs[connection] = job, lost
+        with suppress(OSError):  # it died while it was idle: that is seen when its answer is read
+            connection.send(job)
+
+    def _replace(self, connection: Connection) -> None:
+        """Another process in the place of one that died, for the same job."""
+        process, (job, lost) = self._processes.pop(connection), self._jobs.pop(connection)
+        connection.close()
+        process.join(FAREWELL_SECONDS)
+        if lost == RETRIES:
+            raise ReversiError(
+                f"{process.name} ended with status {process.exitcode} in the middle of a job, "
+                f"as did {lost} others at the same one"
+            )
+        with _interrupts_held(start=True):
+            fresh = self._start(process.name)
+        self._send(fresh, job, lost + 1)
+
+    def _end(self, busy: Container[Connection]) -> None:
         for connection, process in self._processes.items():
-            if connection in self._busy:
+            if connection in busy:
                 process.kill()
             connection.close()  # an idle worker ends by it
         for process in self._processes.values():
@@ -88,19 +120,6 @@ class Workers(Generic[Job, Result]):
             if process.is_alive():
                 process.kill()
                 process.join()
-
-    def _received(self, connection: Connection) -> Any:
-        try:
-            kind, content = connection.recv()
-        except EOFError:
-            process = self._processes[connection]
-            process.join(FAREWELL_SECONDS)
-            raise ReversiError(f"{process.name} ended with status {process.exitcode} in the middle of a job") from None
-        if kind == "result":
-            return content
-        if kind == "refusal":
-            raise ReversiError(content)
-        raise RuntimeError(f"a worker failed:\n{content}")
 
 
 @contextmanager
@@ -125,19 +144,17 @@ def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arg
     ):  # what came until now is ignored too; programs that we start get a usual mask
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    worker = None
+    worker: Callable[[Any], Any] | None = None
+
+    def made() -> Callable[[Any], Any]:
+        nonlocal worker
+        worker = worker or make(*arguments)
+        return worker
+
     with suppress(EOFError, OSError):
         while True:
-            job = connection.recv()
-            try:
-                worker = worker or make(*arguments)
-                answer = ("result", worker(job))
-            except ReversiError as error:
-                answer = ("refusal", str(error))
-            except Exception:
-                answer = ("failure", traceback.format_exc())
-            connection.send(answer)
-    _close(worker)
+            connection.send(answer(made, connection.recv()))
+    close(worker)
 
 
 def _end_with_parent() -> None:
@@ -145,8 +162,3 @@ def _end_with_parent() -> None:
     assert parent is not None
     wait([parent.sentinel])
     os._exit(1)
-
-
-def _close(worker: Any) -> None:
-    if hasattr(worker, "close"):
-        worker.close()

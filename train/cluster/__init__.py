@@ -1,0 +1,10 @@
+"""Jobs spread over processes, or over the machines of a Ray cluster: the same results, whoever does them.
+
+Ray is imported only when a cluster is asked for.
+"""
+
+from __future__ import annotations
+
+from train.cluster.executor import Crew, Executor, Processes, in_order
+
+__all__ = ["Crew", "Executor", "Processes", "in_order"]

@@ -1,16 +1,20 @@
-"""`reversi measure`: how good evaluators are, by two of report 002's performance models."""
+"""`reversi measure`: how good evaluators are, by two of report 002's performance models, and players in solved endgames."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
 from play.commands.experiment import Plot, show
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption
+from play.commands.specs import complete_spec
 
-app = typer.Typer(help="Measure evaluators: errors over whole trees, and depth of search.", no_args_is_help=True)
+app = typer.Typer(
+    help="Measure evaluators and players: errors over whole trees, depth of search, regret.", no_args_is_help=True
+)
 
 Names = Annotated[
     list[str] | None,
@@ -20,7 +24,7 @@ Names = Annotated[
 
 @app.callback()
 def measure() -> None:
-    """Measure evaluators: errors over whole trees, and depth of search."""
+    """Measure evaluators and players: errors over whole trees, depth of search, regret."""
 
 
 @app.command("structural")
@@ -74,3 +78,53 @@ def depth(
         *(tuple(names or ()), size, variant.value, positions, seconds, to_depth, baseline, play_depth, games, seed)
     )
     show(module.measure, module.section, options, as_json, plot)
+
+
+@app.command("regret")
+def regret(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[AGENT]...", help="Players by spec; default: a ladder of them.", autocompletion=complete_spec
+        ),
+    ] = None,
+    size: Size = 8,
+    variant: VariantName = VariantOption.normal,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="For each number of empties.", min=1)] = 200,
+    empties: Annotated[
+        str | None, typer.Option("--empties", "-e", help="Empty squares, as in 2-14, which is the default.")
+    ] = None,
+    curve: Annotated[bool, typer.Option("--curve", help="The players are checkpoints of one training.")] = False,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write all figures to FILE.csv.")] = None,
+    cache: Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", "-t", help="For solving; default: all.", min=1)] = None,
+    seed: Seed = 0,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Discs that players give away in solved endgames, and how often they find a best move.
+
+    Example: reversi measure regret greedy six-factor:depth=1 network:depth=1 -n 6
+
+    All players are shown the same positions, those of noisy games; the solver
+    knows what every move is worth. No opponent and no luck is in the result.
+    Players that solve endgames themselves give nothing away from there on.
+
+    With --curve the players are points of one training, and the plot is drawn
+    over the last number of their names: rl:run/step-100000.zip and so on.
+    """
+    from play.commands.options import checked_parent
+    from train.rl import regret_curves as module
+    from train.rl.regret_positions import RegretOptions
+
+    checked_parent("--csv", csv)
+    chosen = RegretOptions(size, variant.value, positions, _range(empties) if empties else None, seed)
+    options = module.RegretMeasure(tuple(names or ()), chosen, curve)
+
+    def measured(options: Any, progress: Any) -> dict[str, Any]:
+        found = module.measure(options, progress, cache=cache, threads=threads)
+        if csv is not None:
+            csv.write_text(module.to_csv(found), "utf-8")
+        return found
+
+    show(measured, module.section, options, as_json, plot)

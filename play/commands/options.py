@@ -38,9 +38,16 @@ def checked_plot(path: Path | None, *endings: str) -> None:
     if path.suffix.lower() not in endings:
         *others, last = endings
         raise ReversiError(f"plot {str(path)!r}: expected a name that ends in {', '.join(others)} or {last}")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+    checked_parent("--plot", path)
+
+
+def checked_parent(option: str, path: Path | None) -> None:
+    """Refuse a file that could not be written, before there is anything to write."""
+    from reversi_env.errors import ReversiError
+
+    if path is not None and (not path.parent.is_dir() or not os.access(path.parent, os.W_OK)):
         raise ReversiError(
-            f"--plot {str(path)!r}: expected a file in a folder where you may write, not in {str(path.parent)!r}"
+            f"{option} {str(path)!r}: expected a file in a folder where you may write, not in {str(path.parent)!r}"
         )
 
 

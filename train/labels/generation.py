@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from train.cluster import Crew, Executor, Processes
 from train.labels import parquet, storage
 from train.labels.data import Labels
-from train.labels.labellers import Counter, ExactLabeller, Labeller, SearchLabeller, labeller_plan
+from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
 from train.labels.options import LabelError, LabelOptions
 from train.labels.sampling import Boards, block_rows, cut_shard, sample_block, sample_positions
+from train.labels.spreading import PIECE_ROWS, GamesAhead, LabelWorker, label_pieces
 from train.labels.storage import Manifest
 
 
@@ -36,13 +39,15 @@ def generate(
     *,
     device: str = "cpu",
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[Step], None] = _nobody,
 ) -> Manifest:
     """Make the data set in *folder*, or finish it there; its manifest.
 
     The files depend on the options only. Interrupted in any way, even by ``kill -9``, the same call goes on from the last
     finished shard. A folder begun with other options, and a shard that is not as it was written, raise a `LabelError`.
-    *device* ``cuda`` solves on a GPU. *threads* is by default the number of cores.
+    *device* ``cuda`` solves on a GPU. *threads* is by default the number of cores. An *executor* has games played and
+    positions labelled by other processes or machines, each with *threads*, by default one; shards are written here.
     """
     path = Path(folder)
     parquet.require_pyarrow()
@@ -51,19 +56,28 @@ def generate(
     with storage.only_writer(path):
         manifest = storage.open_folder(path, options)
         done = {shard for shard in range(options.shards) if storage.is_done(path, manifest, shard)}
-        for block in range(options.blocks):
-            first = block * options.shards_per_block
-            shards = [s for s in range(first, min(first + options.shards_per_block, options.shards)) if s not in done]
-            if shards:
-                boards = _sample(options, block, threads, progress)
-                for shard in shards:
-                    rows = sum(len(options.rows(s)) for s in done)
-                    count = _counter(progress, "labelling", rows, options.count)
-                    labels = label_positions(
-                        *cut_shard(options, shard, *boards), options, device=device, threads=threads, progress=count
+        if len(done) == options.shards:
+            return manifest
+        count = _Count(sum(len(options.rows(shard)) for shard in done), options.count, progress)
+        if executor is None:
+            workers = Processes(0).crew(LabelWorker, options, label_positions, device, threads, count.within)
+        else:
+            workers = executor.crew(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
+        with workers as crew:
+            for block in range(options.blocks):
+                first = block * options.shards_per_block
+                shards = range(first, min(first + options.shards_per_block, options.shards))
+                if missing := [shard for shard in shards if shard not in done]:
+                    own, opp = _sample(options, block, threads, crew if executor else None, progress)
+                    rows, piece = (
+                        [_rows_in_block(options, shard) for shard in missing],
+                        PIECE_ROWS if executor else None,
                     )
-                    manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))
-                    done.add(shard)
+                    for shard, scores in zip(
+                        missing, label_pieces(crew, own, opp, rows, piece, count.add), strict=True
+                    ):
+                        labels = _labelled(*cut_shard(options, shard, own, opp), scores, options)
+                        manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))
     return manifest
 
 
@@ -101,9 +115,7 @@ def label_positions(
 ) -> Labels:
     """Label positions of the options' game as the options say: solved up to some number of empties, searched above."""
     rules, plan = options.rules, labeller_plan(options.labeller)
-    empties = (rules.square_count - np.bitwise_count(own | opp)).astype(np.uint8)
-    # a search that reaches the end of every game is a slow solver
-    exact = empties <= max(plan.exact, plan.depth)
+    exact = _is_exact(own, opp, options)
     score = np.zeros(len(own), np.float32)
     labellers: list[tuple[np.ndarray, Labeller]] = [(exact, ExactLabeller(rules, device, threads))]
     if plan.evaluator is not None:
@@ -113,24 +125,65 @@ def label_positions(
         if mask.any():
             score[mask] = labeller.label(own[mask], opp[mask], progress=_after(progress, done))
             done += int(mask.sum())
-    return Labels(rules, own, opp, score, empties, exact, np.where(exact, empties, plan.depth).astype(np.uint8))
+    return _labelled(own, opp, score, options)
+
+
+def _labelled(own: Boards, opp: Boards, score: Scores, options: LabelOptions) -> Labels:
+    """Positions and their scores, with what follows from the options."""
+    empties, exact = _empties(own, opp, options), _is_exact(own, opp, options)
+    depth = np.where(exact, empties, labeller_plan(options.labeller).depth).astype(np.uint8)
+    return Labels(options.rules, own, opp, score, empties, exact, depth)
+
+
+def _empties(own: Boards, opp: Boards, options: LabelOptions) -> NDArray[np.uint8]:
+    return (options.rules.square_count - np.bitwise_count(own | opp)).astype(np.uint8)
+
+
+def _is_exact(own: Boards, opp: Boards, options: LabelOptions) -> NDArray[np.bool_]:
+    """Which positions are solved. A search that reaches the end of every game is a slow solver."""
+    plan = labeller_plan(options.labeller)
+    return np.asarray(_empties(own, opp, options) <= max(plan.exact, plan.depth))
+
+
+class _Count:
+    """Rows labelled so far, told as they are done."""
+
+    def __init__(self, done: int, total: int, progress: Callable[[Step], None]) -> None:
+        self._done, self._total, self._progress = done, total, progress
+
+    def within(self, rows: int) -> None:
+        """So many of the piece at hand are done."""
+        self._progress(Step("labelling", self._done + rows, self._total))
+
+    def add(self, rows: int) -> None:
+        """A piece of so many is done."""
+        self._done += rows
+        self.within(0)
+
+
+def _rows_in_block(options: LabelOptions, shard: int) -> range:
+    begin, rows = block_rows(options, shard // options.shards_per_block).start, options.rows(shard)
+    return range(rows.start - begin, rows.stop - begin)
 
 
 def _sample(
-    options: LabelOptions, block: int, threads: int | None, progress: Callable[[Step], None]
+    options: LabelOptions, block: int, threads: int | None, crew: Crew | None, progress: Callable[[Step], None]
 ) -> tuple[Boards, Boards]:
-    count = _counter(progress, "sampling", 0, len(block_rows(options, block)))
-    return sample_block(options, block, threads=threads, progress=count)
+    total = len(block_rows(options, block))
+
+    def count(kept: int) -> None:
+        progress(Step("sampling", kept, total))
+
+    if crew is None:
+        return sample_block(options, block, threads=threads, progress=count)
+    games = GamesAhead(crew, options, block)
+    boards = sample_block(options, block, play=games, progress=count)
+    games.finish()
+    return boards
 
 
 def _after(progress: Counter, before: int) -> Counter:
     return lambda done: progress(before + done)
-
-
-def _counter(
-    progress: Callable[[Step], None], stage: Literal["sampling", "labelling"], before: int, total: int
-) -> Counter:
-    return lambda done: progress(Step(stage, before + done, total))
 
 
 def _try_device(options: LabelOptions, device: str) -> None:

@@ -29,6 +29,9 @@ from train.labels.options import LabelError, LabelOptions
 from train.labels.players import player_of
 
 Boards = NDArray[np.uint64]
+#: Plays games: number of the first, how many (a multiple of CHUNK), which numbers of empties are wanted. Gives own boards, other
+#: boards and keys, a row a game and a column a number of empties, as `play_games` does; what is not wanted may be there too.
+Play = Callable[[int, int, NDArray[np.bool_]], tuple[Boards, Boards, Boards]]
 #: Games that a thread plays at a time.
 CHUNK = 128
 #: Games between two looks at what is still missing.
@@ -78,19 +81,21 @@ def sample_block(
     threads: int | None = None,
     player: HasRecord | None = None,
     fewer: bool = False,
+    play: Play | None = None,
     progress: Callable[[int], None] = lambda kept: None,
 ) -> tuple[Boards, Boards]:
     """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far.
 
     If there are not so many with some number of empties, that is an error; with *fewer* it is not, and those that there
-    are come back.
+    are come back. *play* plays the games elsewhere than on *threads* of this process.
     """
     count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
-    sampling = _Sampling(options, block, player or player_of(options.player), fewer)
+    sampling = _Sampling(options, block, fewer)
     with ThreadPoolExecutor(count) as pool:
         try:
+            games = play or Players(options, player).on_threads(pool)
             while not sampling.is_full():
-                sampling.play_round(pool)
+                sampling.play_round(games)
                 progress(int(sampling.kept.sum()))
         finally:
             pool.shutdown(cancel_futures=True)
@@ -109,10 +114,44 @@ def how_to_play(options: LabelOptions) -> np.ndarray:
     return record
 
 
+class Players:
+    """Those who play the games of a data set."""
+
+    def __init__(self, options: LabelOptions, player: HasRecord | None = None) -> None:
+        self._options, rules = options, options.rules
+        self._player = player or player_of(options.player)  # whose record may hold the address of its weights
+        self._nets = self._player.record(rules)
+        self._start = tuple(np.uint64(board) for board in rules.start_boards)
+        self._how = how_to_play(options)
+
+    def play(self, first: int, wanted: NDArray[np.bool_], own: Boards, opp: Boards, key: Boards) -> None:
+        """Play the games from number *first* on, one for each row; see `train.core.sampling.play_games`."""
+        play_games(
+            *(make_works(self._options.rules), self._nets, *self._start, self._how),
+            *(np.uint64(self._options.seed), np.uint64(first), wanted, own, opp, key),
+        )
+
+    def on_threads(self, pool: ThreadPoolExecutor) -> Play:
+        """The same on the threads of a pool."""
+
+        def play(first: int, games: int, wanted: NDArray[np.bool_]) -> tuple[Boards, Boards, Boards]:
+            own, opp, key = (np.empty((games, self._options.strata), np.uint64) for _ in range(3))
+
+            def run(start: int) -> None:
+                rows = slice(start, start + CHUNK)
+                self.play(first + start, wanted, own[rows], opp[rows], key[rows])
+
+            for _ in pool.map(run, range(0, games, CHUNK)):
+                pass
+            return own, opp, key
+
+        return play
+
+
 class _Sampling:
     """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
 
-    def __init__(self, options: LabelOptions, block: int, player: HasRecord, fewer: bool = False) -> None:
+    def __init__(self, options: LabelOptions, block: int, fewer: bool = False) -> None:
         self.options, self.block, self.fewer = options, block, fewer
         rows = block_rows(options, block)
         strata = np.arange(options.strata)
@@ -123,33 +162,16 @@ class _Sampling:
         self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
         self.dry_games = np.zeros_like(self.quota)
         self.games = 0
-        rules = options.rules
-        self.player = player  # whose record may hold the address of its weights
-        self.nets = player.record(rules)
-        self.start = tuple(np.uint64(board) for board in rules.start_boards)
-        self.how = how_to_play(options)
 
     def is_full(self) -> bool:
         """Whether nothing is missing."""
         return bool((self.kept == self.quota).all())
 
-    def play_round(self, pool: ThreadPoolExecutor) -> None:
-        """Play some games on all threads, then go through their positions in order."""
+    def play_round(self, play: Play) -> None:
+        """Have some games played, then go through their positions in order."""
         missing = int((self.quota - self.kept).max()) * self.options.blocks
         games = -(-min(MOST_GAMES, max(FEWEST_GAMES, missing)) // CHUNK) * CHUNK
-        own, opp, key = (np.empty((games, self.options.strata), np.uint64) for _ in range(3))
-        wanted = self.kept < self.quota
-
-        def run(start: int) -> None:
-            rows = slice(start, start + CHUNK)
-            number = np.uint64(self.games + start)
-            play_games(
-                *(make_works(self.options.rules), self.nets, *self.start, self.how),
-                *(np.uint64(self.options.seed), number, wanted, own[rows], opp[rows], key[rows]),
-            )
-
-        for _ in pool.map(run, range(0, games, CHUNK)):
-            pass
+        own, opp, key = play(self.games, games, self.kept < self.quota)
         kept_before, found_before = self.kept.copy(), self.found.copy()
         keep_new(
             *(own, opp, key, self.block, self.options.blocks, self.seen),

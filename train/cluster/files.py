@@ -1,0 +1,116 @@
+"""Files that jobs name, and how they reach machines that do not have them.
+
+Options name weights by path, as in ``network:weights=runs/a.safetensors``. A path means something on one machine only; so the bytes
+travel with the crew, once a machine. A worker uses its own file of that name if it is the same to the byte, and otherwise a copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from models.files import write_atomically
+from models.network import FOLDER
+from reversi_env import ReversiError, __version__
+from reversi_env.core.compiling import source_fingerprint
+
+#: What stands around a path in a spec.
+_BORDERS = re.compile(r"([:,=])")
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A file: its name as the options have it, its bytes and their hash."""
+
+    name: str
+    sha256: str
+    content: bytes
+
+
+def build() -> str:
+    """What must be the same everywhere for results to be: the version, the kernels, and the names of the package's weights.
+
+    Those names have hashes in them.
+    """
+    weights = ",".join(sorted(path.name for path in FOLDER.glob("*.safetensors")))
+    words = f"{__version__} {source_fingerprint(__file__)} {weights}"
+    return f"{__version__}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+
+
+def parcels(arguments: Iterable[Any]) -> tuple[Parcel, ...]:
+    """The files that the text fields of options name. Names of agents have no dot, so that no file can be taken for one."""
+    found = {}
+    for text in (text for argument in arguments for text in _texts(argument)):
+        for word in _BORDERS.split(text):
+            if Path(word).suffix and word not in found and Path(word).is_file():
+                content = Path(word).read_bytes()
+                found[word] = Parcel(word, hashlib.sha256(content).hexdigest(), content)
+    return tuple(found.values())
+
+
+def unpacked(sent: Iterable[Parcel], folder: Path | None = None) -> dict[str, str]:
+    """Where this machine has what is not here under its own name; copies are made in *folder*, and shared by its workers."""
+    places = {}
+    for parcel in sent:
+        if not _is(Path(parcel.name), parcel):
+            copy = (folder or _own_folder()) / f"{parcel.sha256}{Path(parcel.name).suffix}"
+            if not _is(copy, parcel):
+                write_atomically(copy, parcel.content)
+            places[parcel.name] = str(copy)
+    return places
+
+
+def relocated(argument: Any, places: Mapping[str, str]) -> Any:
+    """Options with other names for their files."""
+    if not places or not _has_texts(argument):
+        return argument
+    changed: dict[str, Any] = {}
+    for name, value in _fields(argument):
+        if isinstance(value, str):
+            changed[name] = _moved(value, places)
+        elif isinstance(value, tuple) and all(isinstance(text, str) for text in value):
+            changed[name] = tuple(_moved(text, places) for text in value)
+    return replace(argument, **{name: value for name, value in changed.items() if value != getattr(argument, name)})
+
+
+def _moved(text: str, places: Mapping[str, str]) -> str:
+    return "".join(places.get(word, word) for word in _BORDERS.split(text))
+
+
+def _has_texts(argument: Any) -> bool:
+    return is_dataclass(argument) and not isinstance(argument, type)
+
+
+def _fields(argument: Any) -> Iterator[tuple[str, Any]]:
+    return ((field.name, getattr(argument, field.name)) for field in fields(argument))
+
+
+def _texts(argument: Any) -> Iterator[str]:
+    for _, value in _fields(argument) if _has_texts(argument) else ():
+        for text in value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str):
+                yield text
+
+
+def _is(path: Path, parcel: Parcel) -> bool:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == parcel.sha256
+    except OSError:
+        return False
+
+
+def _own_folder() -> Path:
+    """A folder that nobody else can write to."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"reversi-lab-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    known = folder.lstat()
+    if hasattr(os, "getuid") and (known.st_uid != user or known.st_mode & 0o022 or not folder.is_dir()):
+        raise ReversiError(f"{str(folder)!r} is another user's: expected a folder of one's own for shipped files")
+    return folder

@@ -35,6 +35,7 @@ from play.commands import (
     train,
     tune,
 )
+from play.commands.clusters import ClusterCommand
 from play.commands.interruptible import no_interrupt_lost
 
 
@@ -74,10 +75,10 @@ app.command("solve", rich_help_panel=LOOK)(solve.solve)
 app.command("evaluate", rich_help_panel=LOOK)(evaluate.evaluate)
 app.command("perft", rich_help_panel=LOOK)(perft.perft)
 app.command("demo", rich_help_panel=LEARN)(demo.demo)
-app.command("label", rich_help_panel=LEARN)(label.label)
+app.command("label", rich_help_panel=LEARN, cls=ClusterCommand)(label.label)
 app.command("train", rich_help_panel=LEARN)(train.train)
-app.command("tune", rich_help_panel=LEARN)(tune.tune)
-app.command("tournament", rich_help_panel=MEASURE)(tournament.tournament)
+app.command("tune", rich_help_panel=LEARN, cls=ClusterCommand)(tune.tune)
+app.command("tournament", rich_help_panel=MEASURE, cls=ClusterCommand)(tournament.tournament)
 app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)
 app.command("exam", rich_help_panel=MEASURE)(exam.exam)
 app.add_typer(measure.app, name="measure", rich_help_panel=MEASURE)

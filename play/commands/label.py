@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from play.commands.clusters import RayAddress, Workers, chosen_executor
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def label(
     device: Annotated[
         str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
     ] = "cpu",
+    workers: Workers = None,
+    ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
     """Sample positions without duplicates, label them with scores, and write them to Parquet files.
@@ -55,11 +58,15 @@ def label(
     positions with few empties are solved.
 
     Run the same command again to go on after Ctrl-C, or after a crash: the files
-    come out the same. OUT/manifest.json lists them with their SHA-256.
+    come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
+    all machines of a cluster play and solve, to the same files.
     """
     from play.commands.interruptible import INTERRUPTED
+    from reversi_env import ReversiError
     from train.labels import LabelOptions, generate
 
+    if device != "cpu" and (ray is not None or workers is not None):
+        raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
     options = LabelOptions(
         size=size,
         variant=variant.value,
@@ -78,8 +85,9 @@ def label(
     finished = _rows_done(folder, options)
     began = perf_counter()
     try:
-        with _progress_bar(options, finished) as progress:
-            manifest = generate(options, folder, device=device, threads=threads, progress=progress)
+        with chosen_executor(ray, workers) as executor, _progress_bar(options, finished) as progress:
+            how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor}
+            manifest = generate(options, folder, progress=progress, **how)
     except KeyboardInterrupt:
         print(f"stopped at {_rows_done(folder)} of {count} positions; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

@@ -7,11 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from play.commands.clusters import RayAddress, chosen_executor
 from play.commands.interruptible import INTERRUPTED
 from play.commands.options import (
     Json,
@@ -26,9 +29,9 @@ from play.commands.options import (
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
-    from search.agents import Agent
     from train.arena.sprt import Sprt
     from train.arena.standings import Standings
+    from train.arena.storage import Record
     from train.arena.tournament import Tournament, TournamentOptions
 
 
@@ -93,6 +96,7 @@ def tournament(
         typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
     ] = None,
     workers: WorkerCount = None,
+    ray: RayAddress = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -110,6 +114,8 @@ def tournament(
     Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
     depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
     temperature (docs/arena.md has a table).
+
+    With --ray all machines of a cluster play; the games are the same.
 
     Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
     hangs or plays an illegal move loses that game.
@@ -139,7 +145,7 @@ def tournament(
     )
     folder = out or Path("tournaments") / options.fingerprint()
     made_folder("--out", folder)
-    played, interrupted = _play(options, folder, workers or _default_workers(options))
+    played, interrupted = _play(options, folder, workers, ray)
     if interrupted:
         print(
             f"reversi: interrupted after {len(played.records)} of {options.total} games; the same command goes on",
@@ -260,23 +266,29 @@ def _cores() -> int:
 
 def _default_workers(options: TournamentOptions) -> int:
     """One for each core, fewer if agents think with several threads."""
-    made: list[Agent] = [options.make_agent(player, 0) for player in range(len(options.agents))]
-    threads = max(getattr(agent, "_threads", 1) for agent in made)
-    return max(1, _cores() // threads)
+    from train.arena.tournament import threads_of
+
+    return max(1, _cores() // threads_of(options))
 
 
 # --- playing ----------------------------------------------------------------------------------------
 
 
-def _play(options: TournamentOptions, folder: Path, workers: int) -> tuple[Tournament, bool]:
+def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
     """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
     from train.arena.tournament import read_tournament, run_tournament
 
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
+    new, began = count(1), perf_counter()
     with _progress(title, options.total) as show:
+
+        def tell(record: Record, done: int) -> None:
+            show(done, f"{next(new) / (perf_counter() - began):.1f} games/s")
+
         try:
-            played = run_tournament(options, folder, workers=workers, on_game=lambda record, done: show(done, ""))
-            return played, False
+            how: dict[str, Any] = {"workers": workers or _default_workers(options), "on_game": tell}
+            with chosen_executor(ray, workers if ray else None) as executor:  # without Ray, run_tournament's processes
+                return run_tournament(options, folder, executor=executor, **how), False
         except KeyboardInterrupt:
             pass
     return read_tournament(options, folder), True

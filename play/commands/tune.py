@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from play.commands.clusters import RayAddress, Workers, chosen_executor
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
 
@@ -61,6 +62,8 @@ def tune(
     positions: Annotated[int, typer.Option("--positions", help="Exact scores, for --aim error.", min=10)] = 4000,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Their empty squares, as in 8-12.")] = "8-12",
     threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    workers: Workers = None,
+    ray: RayAddress = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -79,8 +82,9 @@ def tune(
     from play.commands.interruptible import INTERRUPTED
     from train.tuning import LabelError, TuneOptions, WinRate
     from train.tuning import tune as run
+    from train.tuning.spreading import spread
 
-    objective: Objective
+    objective: WinRate | LabelError
     if aim is Aim.wins:
         opponents = tuple(panel or ("random",))
         objective = WinRate(size, variant.value, opponents, games, depth, exact, seed=seed, threads=threads)
@@ -90,11 +94,12 @@ def tune(
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
     try:
-        for method in methods:
-            varied = tuple(vary) if vary else None
-            options = TuneOptions(formula, varied, method.value, generations, population, seed, from_published)
-            with _progress(f"{formula}, {method.value}", generations, aim) as progress:
-                found.append((method.value, run(options, objective, out, command=command, progress=progress)))
+        with chosen_executor(ray, workers) as executor, spread(objective, executor, threads) as judged:
+            for method in methods:
+                varied = tuple(vary) if vary else None
+                options = TuneOptions(formula, varied, method.value, generations, population, seed, from_published)
+                with _progress(f"{formula}, {method.value}", generations, aim) as progress:
+                    found.append((method.value, run(options, judged, out, command=command, progress=progress)))
     except KeyboardInterrupt:
         print("reversi: interrupted; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
@@ -118,7 +123,8 @@ def _progress(title: str, generations: int, aim: Aim) -> Iterator[Callable[[Gene
 
         def show(generation: Generation) -> None:
             best = f"{1 - generation.best:.1%} won" if aim is Aim.wins else f"error {generation.best:.3f}"
-            progress.update(task, completed=generation.number, description=f"{title}: {best}")
+            rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
+            progress.update(task, completed=generation.number, description=f"{title}: {best}, {rate}")
 
         yield show
 

@@ -8,8 +8,8 @@ therefore the same on any number of workers, in one go or in ten.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from train.arena.openings import Opening, openings_of_file
 from train.arena.options import Fixture, TournamentOptions
 from train.arena.sprt import Verdict, pair_counts
 from train.arena.storage import MANIFEST, Folder, Record
-from train.cluster.pool import Workers
+from train.cluster import Crew, Executor, Processes
 from train.labels.storage import only_writer
 
 
@@ -47,10 +47,12 @@ def run_tournament(
     folder: Path,
     *,
     workers: int = 0,
+    executor: Executor | None = None,
     on_game: Callable[[Record, int], None] = lambda record, done: None,
 ) -> Tournament:
     """Play what is missing of a tournament in *folder*, on so many processes (0: in this one); *on_game* hears of every new game.
 
+    An *executor* is used instead of processes: a Ray cluster, on whose machines other programs must be installed too.
     Interrupted in any way, the same call goes on; a KeyboardInterrupt leaves the folder in order, and `read_tournament` has the
     games so far.
     """
@@ -61,7 +63,7 @@ def run_tournament(
         try:
             if course.end is None:
                 prepare(options)
-                with Workers(workers, GamePlayer, options) as pool:
+                with _players(options, workers, executor) as pool:
                     for record in pool.results(jobs(options, records)):
                         store.append(record)
                         records[record.fixture.index] = record
@@ -75,6 +77,19 @@ def run_tournament(
             raise
         store.write_all(course.tournament().records)
         return course.tournament()
+
+
+def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[Crew]:
+    if executor is None:
+        return Processes(workers).crew(GamePlayer, options)
+    # openings come with the jobs: their file may stay here
+    return executor.crew(VisitingPlayer, replace(options, openings="random"), cpus=threads_of(options))
+
+
+def threads_of(options: TournamentOptions) -> int:
+    """Threads of the agent that thinks with most."""
+    made = [options.make_agent(player, 0) for player in range(len(options.agents))]
+    return max(getattr(agent, "_threads", 1) for agent in made)
 
 
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
@@ -148,6 +163,14 @@ class GamePlayer:
             with suppress(EngineFailure):  # it will fail again when it is to move, and lose
                 agent.prepare(self._options.rules)  # not on its clock
         return agent
+
+
+class VisitingPlayer(GamePlayer):
+    """Plays games on a machine that may lack what they need: other programs, above all, which would lose them all."""
+
+    def __init__(self, options: TournamentOptions) -> None:
+        super().__init__(options)
+        prepare(options)
 
 
 class _Course:

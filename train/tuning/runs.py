@@ -27,6 +27,7 @@ from train.labels.storage import only_writer
 from train.tuning.objectives import LabelError, Objective
 from train.tuning.optimisers import Optimiser, make_optimiser
 from train.tuning.space import Space, space_of
+from train.tuning.spreading import SpreadObjective
 
 #: Best candidates that are judged again, on games or positions of their own, before one is chosen.
 FINALISTS = 5
@@ -170,7 +171,7 @@ def _chosen(
 
 def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: str) -> bytes:
     rules = objective.rules
-    truth = objective
+    truth = objective.plain if isinstance(objective, SpreadObjective) else objective
     if not isinstance(truth, LabelError):
         empties = SCALE_EMPTIES[rules.size]
         truth = LabelError(rules.size, rules.variant, SCALE_POSITIONS, empties, seed=options.seed)

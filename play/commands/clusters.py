@@ -1,0 +1,71 @@
+"""Options of commands whose work can be spread over processes or machines: ``--ray [ADDRESS]`` and ``--workers``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+if TYPE_CHECKING:
+    from train.cluster import Executor
+
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="[ADDRESS]",
+        help="Spread over a Ray cluster: HOST:PORT of its head; without it, one that runs here or is started here.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", help="Processes to spread over, instead of threads of one.", min=1)
+]
+#: What follows --ray and is meant for it; anything else is the next argument.
+_ADDRESS = re.compile(r"auto|local|\S*://\S*|\S+:\d+")
+
+
+class ClusterCommand(TyperCommand):
+    """A command with an option ``--ray`` whose value may be left out, which typer does not know."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        return super().parse_args(ctx, with_address(args))
+
+
+def with_address(arguments: list[str]) -> list[str]:
+    """The arguments with ``auto`` after a ``--ray`` that no address follows.
+
+    >>> with_address(["out", "--ray", "--count", "5"])
+    ['out', '--ray', 'auto', '--count', '5']
+    """
+    told: list[str] = []
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            return told + arguments[place:]
+        told.append(argument)
+        if argument == "--ray" and not _ADDRESS.fullmatch("".join(arguments[place + 1 : place + 2])):
+            told.append("auto")
+    return told
+
+
+@contextmanager
+def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
+    """Who does the work by these options; None: this process, in the command's own way."""
+    from reversi_env import ReversiError
+    from train.cluster import Processes
+
+    if ray is None:
+        yield None if workers is None else Processes(workers)
+        return
+    if workers is not None:
+        raise ReversiError(
+            f"--workers {workers} with --ray: expected one of them; a cluster's size says how many there are"
+        )
+    from train.cluster.on_ray import RayCluster
+
+    with RayCluster(ray) as cluster:
+        yield cluster

@@ -160,6 +160,11 @@ class ReversiVectorEnv(VectorEnv):
         draw = render_ansi if self.render_mode == "ansi" else render_rgb
         return tuple(draw(position_of(state, self.rules), last_action_of(state, self.rules)) for state in self._states)
 
+    def begin_with(self, **options: Any) -> None:
+        """Begin all episodes from now on with these options of `reset`; those that run go on as they are."""
+        self.settings = self.settings.with_options(options)
+        self._game = self.settings.game()
+
     # --- legal actions and state ------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray:
@@ -182,11 +187,17 @@ class ReversiVectorEnv(VectorEnv):
 
     def set_state(self, states: np.ndarray) -> None:
         """Go back to states that `get_state` has given, in this or in another environment of the same game."""
+        if self._pool_version != self.opponents.version:
+            self._read_pool()
         self._states = checked_states(states, self.num_envs, self.settings, self._pool)
         self._over = self._states["over"] != 0
         self._begun = True
         self._new_buffers()
         self._observe_all()
+
+    def observe(self) -> tuple[np.ndarray, np.ndarray]:
+        """The boards and the legal actions as they are now, from the side whose view the observation is."""
+        return self._boards.reshape(self.num_envs, *self._board_shape).copy(), self._masks.copy()
 
     def clone(self) -> ReversiVectorEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""

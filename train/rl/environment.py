@@ -1,0 +1,120 @@
+"""`TrainingEnv`: the games of a training, shown turned and mirrored, from random openings, and kept by checkpoints."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Rules
+from train.rl.opponents import SelfPlayPool
+from train.sb3 import ReversiVecEnv
+
+
+class TrainingEnv(ReversiVecEnv):
+    """`ReversiVecEnv` with ``dict`` observations for a policy that is trained.
+
+    Every episode begins after 0 to *plies* random plies. If *symmetric*, it is shown under one of the eight symmetries of the
+    square, drawn anew for each episode: what is learnt in one corner holds in all, and the policy that acts is the one that
+    learns, which would not be so if positions were turned in the updates.
+    """
+
+    def __init__(
+        self, num_envs: int, pool: SelfPlayPool, *, plies: int = 0, symmetric: bool = True, seed: int = 0
+    ) -> None:
+        rules = pool.rules
+        super().__init__(
+            *(num_envs,),
+            opponent=pool.opponents,
+            size=rules.size,
+            variant=rules.variant,
+            colour="random",
+            observation="dict",
+        )
+        self.seed(seed)
+        self._lots = np.random.default_rng([seed, 2])
+        self._plies, self._symmetric = plies, symmetric
+        self._views = views(rules)
+        self._turns = np.zeros(num_envs, np.int64)
+
+    def reset(self) -> Any:
+        """Begin an episode in every game."""
+        self._draw_plies()
+        observations = super().reset()
+        self._draw_turns(np.ones(self.num_envs, np.bool_))
+        return self._turned(observations, self._turns)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`, as the board lies."""
+        super().step_async(self._views[self._turns, actions])
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Play the actions in all games."""
+        self._draw_plies()
+        observations, rewards, dones, infos = super().step_wait()
+        for i in np.flatnonzero(dones):
+            last = infos[i]["terminal_observation"]
+            row = {key: value[None] for key, value in last.items()}
+            infos[i]["terminal_observation"] = {k: v[0] for k, v in self._turned(row, self._turns[i : i + 1]).items()}
+        self._draw_turns(dones)
+        return self._turned(observations, self._turns), rewards, dones, infos
+
+    def action_masks(self) -> np.ndarray:
+        """The legal actions of every game as it is shown."""
+        return np.take_along_axis(super().action_masks(), self._views[self._turns], axis=1)
+
+    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
+        """As in `ReversiVecEnv`, but that masks are as the games are shown."""
+        if method_name == "action_masks":
+            masks = self.action_masks()
+            return [masks[i] for i in self._get_indices(indices)]
+        return super().env_method(method_name, *arguments, indices=indices, **options)
+
+    # --- checkpoints ------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that decides how the games go on, but for the opponents."""
+        return {
+            "games": self.games.get_state().view(np.uint8),
+            "turns": self._turns.copy(),
+            "returns": self._returns.copy(),
+            "lengths": self._lengths.copy(),
+            "lots": json.dumps(self._lots.bit_generator.state),
+        }
+
+    def set_state(self, state: dict[str, Any]) -> Any:
+        """Go on from a `state` with the same opponents; the present observations."""
+        record = self.games.get_state().dtype
+        self.games.set_state(np.ascontiguousarray(state["games"], np.uint8).view(record))
+        self._turns, self._lengths = (np.array(state[name], np.int64) for name in ("turns", "lengths"))
+        self._returns = np.array(state["returns"], np.float64)
+        self._lots.bit_generator.state = json.loads(state["lots"])
+        boards, masks = self.games.observe()
+        return self._turned({"observation": boards, "action_mask": masks}, self._turns)
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _draw_plies(self) -> None:
+        if self._plies:
+            self.games.begin_with(opening_plies=int(self._lots.integers(self._plies + 1)))
+
+    def _draw_turns(self, which: np.ndarray) -> None:
+        if self._symmetric and which.any():
+            self._turns[which] = self._lots.integers(8, size=int(which.sum()))
+
+    def _turned(self, observations: dict[str, np.ndarray], turns: np.ndarray) -> dict[str, np.ndarray]:
+        """Observations under the games' symmetries."""
+        if not self._symmetric:
+            return observations
+        chosen, boards = self._views[turns], observations["observation"]
+        flat = boards.reshape(len(boards), 2, -1)
+        turned = np.take_along_axis(flat, chosen[:, None, :-1], axis=2).reshape(boards.shape)
+        return {"observation": turned, "action_mask": np.take_along_axis(observations["action_mask"], chosen, axis=1)}
+
+
+def views(rules: Rules) -> np.ndarray:
+    """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
+    board = np.arange(rules.square_count).reshape(rules.size, rules.size)
+    turned = [np.rot90(side, quarter) for side in (board, board.T) for quarter in range(4)]
+    return np.array([[*one.reshape(-1), rules.pass_action] for one in turned])

@@ -1,0 +1,111 @@
+"""The ladder: how good a policy is against fixed players, in points a game and in Elo.
+
+All games are from paired random openings, every opening from both sides, thousands in step. The rungs play each other as well,
+once, so that the Elo of a policy means the same over a whole training and in another one: it is counted from ``random``, which
+has 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from train.arena.ratings import fit_ratings
+from train.batch_games import BatchPlayer, Openings, Score, paired_openings, play_games, score_of
+from train.rl.agent import BatchPolicy
+from train.rl.opponents import batch_player
+
+RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
+#: The strongest rung, where the package has a network for the game.
+NETWORK = "network:depth=2"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A policy's scores against every rung, and its Elo above ``random`` with the ends of the 95 % interval."""
+
+    scores: dict[str, Score]
+    elo: float
+    low: float
+    high: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        rungs = {
+            name: {
+                "points": score.points,
+                "wins": score.wins,
+                "draws": score.draws,
+                "losses": score.losses,
+                "discs": score.discs,
+            }
+            for name, score in self.scores.items()
+        }
+        return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
+
+
+class PolicyPlayer:
+    """A `BatchPolicy` as a player of `train.batch_games`."""
+
+    def __init__(self, policy: BatchPolicy, rules: Rules) -> None:
+        self._policy, self._squares = policy, np.array(list(rules.squares()), np.int64)
+
+    def choose(self, own: np.ndarray, opp: np.ndarray, games: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Squares for positions none of which is a pass."""
+        return self._squares[self._policy.of_boards(own, opp)]
+
+
+class Ladder:
+    """The rungs of a game and their results against each other; *games* (an even number) between any two players."""
+
+    def __init__(self, rules: Rules, games: int = 400, seed: int = 0, rungs: tuple[str, ...] | None = None) -> None:
+        self.rules, self._seed = rules, seed
+        self.rungs = rungs_of(rules) if rungs is None else rungs
+        self.players = [_player(spec, rules) for spec in self.rungs]
+        plies = 6 if rules.size > 4 else 2
+        self._openings: Openings = paired_openings(rules, games // 2, plies, seed)
+        count = len(self.rungs) + 1
+        self._wins, self._draws = np.zeros((count, count)), np.zeros((count, count))
+        for a in range(1, count):
+            for b in range(a + 1, count):
+                self._note(a, b, self._games(self.players[a - 1], self.players[b - 1]))
+
+    def measure(self, player: BatchPlayer) -> Standing:
+        """How good *player* is."""
+        scores = {}
+        for number, spec in enumerate(self.rungs, start=1):
+            results = self._games(player, self.players[number - 1])
+            self._note(0, number, results)
+            scores[spec] = score_of(results)
+        ratings = fit_ratings(self._wins, self._draws).players
+        zero = ratings[1 + self.rungs.index("random")].elo if "random" in self.rungs else 0.0
+        own = ratings[0]
+        return Standing(scores, own.elo - zero, own.low - zero, own.high - zero)
+
+    def _games(self, a: BatchPlayer, b: BatchPlayer) -> np.ndarray:
+        return play_games(a, b, self._openings, self.rules, seed=self._seed)
+
+    def _note(self, a: int, b: int, results: np.ndarray) -> None:
+        self._wins[a, b], self._wins[b, a] = (results > 0).sum(), (results < 0).sum()
+        self._draws[a, b] = self._draws[b, a] = (results == 0).sum()
+
+
+def rungs_of(rules: Rules) -> tuple[str, ...]:
+    """The rungs that there are for a game, the weakest first."""
+    from models.network import NetworkEvaluator
+
+    try:
+        NetworkEvaluator().file(rules)
+    except ReversiError:
+        return RUNGS
+    return (*RUNGS, NETWORK)
+
+
+def _player(spec: str, rules: Rules) -> BatchPlayer:
+    player = batch_player(spec, rules)
+    if player is None:
+        raise ReversiError(f"rung {spec!r}: expected random, greedy, or an evaluator with a depth")
+    return player

@@ -1,0 +1,119 @@
+"""Opponents of a training: baselines that move in thousands of games at once, and a pool of past selves that grows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Rules
+from reversi_env.envs import OpponentPool
+from search import agents
+from search.evaluators import exists
+from train.batch_games import BatchPlayer, EvaluatorPlayer, RandomPlayer
+from train.rl.agent import BatchPolicy
+from train.rl.network import PolicyValueNet
+
+#: Words that generators are seeded with lie below this.
+_WORDS = 1 << 63
+
+
+def batch_player(spec: str, rules: Rules) -> BatchPlayer | None:
+    """The agent of *spec* as a player for many games at once, in compiled code; None where it has options that this has not."""
+    if spec == "random":
+        return RandomPlayer(rules)
+    if spec == "greedy":
+        return EvaluatorPlayer("discs", rules, 1, threads=1)
+    name, options = agents.parse_spec(spec)
+    agents.make(spec)  # complains about what is wrong
+    if not exists(name) or set(options) - {"depth", "weights"} or not 1 <= int(options.get("depth", 4)) <= 12:
+        return None
+    evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
+    return EvaluatorPlayer(evaluator, rules, int(options.get("depth", 4)), threads=1)
+
+
+class BatchBaseline:
+    """A `BatchPlayer` as an opponent of the vector environment: a callable from discs and masks to actions."""
+
+    def __init__(self, player: BatchPlayer, rules: Rules, seed: int) -> None:
+        self._player, self._rules = player, rules
+        self.words = np.random.default_rng(seed)
+        self._actions = np.full(65, rules.pass_action, np.int64)
+        for action, square in enumerate(rules.squares()):
+            self._actions[square] = action
+
+    def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        """Legal actions; the pass where it is the only one."""
+        actions = np.full(len(discs), self._rules.pass_action, np.int64)
+        rows = np.flatnonzero(masks[:, -1] == 0)
+        if rows.size:
+            own, opp = discs_to_boards(discs[rows], self._rules)
+            states = self.words.integers(1, _WORDS, rows.size, np.uint64)
+            actions[rows] = self._actions[self._player.choose(own, opp, rows, states)]
+        return actions
+
+
+def opponent_of(spec: str, rules: Rules, seed: int) -> Any:
+    """What the environment's pool is given for *spec*: its own ``random`` and ``greedy``, a batch player, or the agent itself."""
+    if spec in ("random", "greedy"):
+        return spec
+    player = batch_player(spec, rules)
+    return agents.make(spec, seed=seed) if player is None else BatchBaseline(player, rules, seed)
+
+
+def discs_to_boards(discs: np.ndarray, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of boards, uint64, from ``(n, 2, size, size)`` of discs."""
+    rim = (8 - rules.size) // 2
+    frame = np.zeros((len(discs), 2, 8, 8), np.uint8)
+    frame[:, :, rim : rim + rules.size, rim : rim + rules.size] = discs
+    boards = np.packbits(frame.reshape(-1, 2, 64), axis=2, bitorder="little").view("<u8")[:, :, 0]
+    return boards[:, 0].astype(np.uint64), boards[:, 1].astype(np.uint64)
+
+
+class SelfPlayPool:
+    """The environment's pool: baselines, which stay, and past selves, of which some are drawn from at a time.
+
+    Half of the selves that are drawn from are the latest ones; the others are drawn by lot from all earlier ones whenever a new one
+    joins, so that nothing is unlearnt unnoticed. Baselines get *share* of the games, and all of them while there is no past self.
+    """
+
+    def __init__(self, specs: tuple[str, ...], rules: Rules, share: float, active: int, seed: int) -> None:
+        self.rules, self.share, self.active = rules, share, active
+        self.opponents = OpponentPool()
+        self.lots = np.random.default_rng([seed, 1])
+        self.baselines = [opponent_of(spec, rules, seed + 1 + number) for number, spec in enumerate(specs)]
+        for baseline in self.baselines:
+            self.opponents.add(baseline)
+        self.selves: list[BatchPolicy] = []
+        self.drawn: list[int] = []
+        self._seed = seed
+
+    def add(self, net: PolicyValueNet) -> int:
+        """Let a frozen self join, and draw the earlier ones anew; its number among the selves."""
+        self._join(net)
+        latest = list(range(max(0, len(self.selves) - (self.active + 1) // 2), len(self.selves)))
+        earlier = len(self.selves) - len(latest)
+        others = self.lots.permutation(earlier)[: self.active - len(latest)]
+        self.draw_from([*sorted(int(one) for one in others), *latest])
+        return len(self.selves) - 1
+
+    def restore(self, nets: list[PolicyValueNet], drawn: list[int]) -> None:
+        """The selves that there were, in order, and which of them were drawn from."""
+        for net in nets:
+            self._join(net)
+        if self.selves:
+            self.draw_from(drawn)
+
+    def draw_from(self, numbers: list[int]) -> None:
+        """Draw opponents from these selves, all as often, and from the baselines."""
+        self.drawn = list(numbers)
+        first = len(self.baselines)
+        for number in range(len(self.selves)):
+            weight = (1 - self.share) / len(numbers) if number in numbers else 0.0
+            self.opponents.set_weight(first + number, weight)
+        for number in range(first):
+            self.opponents.set_weight(number, self.share / first if self.share or self.selves else 1.0)
+
+    def _join(self, net: PolicyValueNet) -> None:
+        self.selves.append(BatchPolicy(net, temperature=1.0, seed=self._seed + 1000 + len(self.selves)))
+        self.opponents.add(self.selves[-1], weight=0.0)

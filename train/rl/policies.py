@@ -1,0 +1,167 @@
+"""`PolicyValueNet` inside stable-baselines3: a policy for MaskablePPO, and a DQN that knows the legal moves.
+
+Both want the environment's ``dict`` observations: the board, and the mask of the legal actions, which is one of the
+network's inputs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.maskable.distributions import MaskableDistribution
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3 import DQN
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
+from torch import Tensor, nn
+
+from train.rl.network import Architecture, BoardTrunk, PolicyValueNet, masked
+
+Observation = dict[str, Tensor]
+
+
+class BoardExtractor(BaseFeaturesExtractor):
+    """The network's trunk as a features extractor, for stable-baselines3's own policies (``MultiInputPolicy``)."""
+
+    def __init__(self, observation_space: spaces.Dict, channels: int = 32, blocks: int = 2) -> None:
+        squares = int(np.prod(observation_space["observation"].shape[1:]))  # type: ignore[index]
+        super().__init__(observation_space, channels * squares)
+        self.trunk = BoardTrunk(channels, blocks)
+
+    def forward(self, observations: Observation) -> Tensor:
+        """``(n, channels · squares)``."""
+        return self.trunk(observations["observation"], observations["action_mask"]).flatten(1)
+
+
+class _NoFeatures(BaseFeaturesExtractor):
+    """Stands where stable-baselines3 expects an extractor; the network takes the observation as it is."""
+
+    def __init__(self, observation_space: spaces.Space) -> None:
+        super().__init__(observation_space, 1)
+
+    def forward(self, observations: Observation) -> Observation:
+        """The same."""
+        return observations
+
+
+class BoardPolicy(MaskableActorCriticPolicy):
+    """MaskablePPO's policy and value: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
+
+    def __init__(self, *args: Any, architecture: dict[str, Any] | None = None, **options: Any) -> None:
+        self._architecture = Architecture(**(architecture or {}))
+        super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
+
+    def _build(self, lr_schedule: Any) -> None:
+        size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
+        self.net = PolicyValueNet(size, self._architecture)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return super()._get_constructor_parameters() | {"architecture": self._architecture.as_dict()}
+
+    def forward(self, obs: Any, deterministic: bool = False, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions, values and the actions' log probabilities."""
+        distribution, values = self._run(obs)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, values.unsqueeze(1), distribution.log_prob(actions)
+
+    def evaluate_actions(
+        self, obs: Any, actions: Tensor, action_masks: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Values, log probabilities of the actions, and the policy's entropy."""
+        distribution, values = self._run(obs)
+        return values.unsqueeze(1), distribution.log_prob(actions), distribution.entropy()
+
+    def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
+        """The policy in the given positions."""
+        return self._run(obs)[0]
+
+    def predict_values(self, obs: Any) -> Tensor:
+        """The values of the given positions."""
+        return self.net.values(obs["observation"], obs["action_mask"]).unsqueeze(1)
+
+    def _run(self, obs: Observation) -> tuple[MaskableDistribution, Tensor]:
+        logits, values = self.net(obs["observation"], obs["action_mask"])
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
+        distribution.apply_masking(obs["action_mask"] != 0)
+        return distribution, values
+
+
+class _MaskedQ(QNetwork):
+    """Values of the legal actions; nothing is ever chosen or bootstrapped from among the others."""
+
+    def __init__(self, *args: Any, architecture: dict[str, Any], **options: Any) -> None:
+        super().__init__(*args, **options)
+        del self.q_net
+        size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
+        self.net = PolicyValueNet(size, Architecture(**{**architecture, "kind": "q"}))
+
+    def forward(self, obs: Any) -> Tensor:
+        """Values, with `train.rl.network.ILLEGAL` where an action is illegal."""
+        return masked(self.net(obs["observation"], obs["action_mask"])[0], obs["action_mask"])
+
+
+class BoardQPolicy(DQNPolicy):
+    """DQN's policy: two `PolicyValueNet`s of kind ``q``, the second one the target."""
+
+    def __init__(self, *args: Any, architecture: dict[str, Any] | None = None, **options: Any) -> None:
+        self._architecture = Architecture(**{**(architecture or {}), "kind": "q"}).as_dict()
+        super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
+
+    def make_q_net(self) -> QNetwork:
+        """A new network."""
+        options = self._update_features_extractor(self.net_args, features_extractor=None)
+        return _MaskedQ(**options, architecture=self._architecture).to(self.device)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return super()._get_constructor_parameters() | {"architecture": self._architecture}
+
+
+class MaskedDQN(DQN):
+    """DQN that explores among the legal actions only: each game by itself, where stable-baselines3 draws for all at once."""
+
+    def predict(
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+    ) -> tuple[np.ndarray, Any]:
+        """The best actions, some of them replaced by random legal ones unless *deterministic*."""
+        actions, state = self.policy.predict(observation, state, episode_start, deterministic)
+        if not deterministic:
+            masks = np.atleast_2d(observation["action_mask"])
+            explored = np.random.random(len(masks)) < self.exploration_rate
+            actions = np.where(explored, random_legal(masks), actions).reshape(np.shape(actions))
+        return actions, state
+
+    def _sample_action(self, learning_starts: int, action_noise: Any = None, n_envs: int = 1) -> tuple[Any, Any]:
+        assert isinstance(self._last_obs, dict)
+        if self.num_timesteps < learning_starts:
+            actions = random_legal(self._last_obs["action_mask"])
+        else:
+            actions, _ = self.predict(self._last_obs)
+        return actions, actions
+
+
+def random_legal(masks: np.ndarray) -> np.ndarray:
+    """A uniformly random legal action in every row, from numpy's global generator, as stable-baselines3 has it."""
+    return (np.random.random(masks.shape) * (masks != 0)).argmax(1)
+
+
+def net_of(policy: nn.Module) -> PolicyValueNet:
+    """The network inside either policy."""
+    found = policy.q_net.net if isinstance(policy, BoardQPolicy) else policy.net
+    assert isinstance(found, PolicyValueNet)
+    return found
+
+
+def frozen(net: PolicyValueNet) -> PolicyValueNet:
+    """A copy that learns no more."""
+    twin = PolicyValueNet(net.size, net.architecture)
+    twin.load_state_dict({name: tensor.detach().cpu() for name, tensor in net.state_dict().items()})
+    return twin.eval().requires_grad_(False)
+
+
+def one_thread() -> None:
+    """Let torch use one core: its threads spin while they wait, and so small a network gains little from two."""
+    torch.set_num_threads(1)

@@ -1,0 +1,345 @@
+"""`Training`: one run of reinforcement learning in one folder, from the first step to a policy that plays.
+
+The agent plays against baselines and past selves (`SelfPlayPool`), learns by MaskablePPO or DQN, and is measured against the ladder
+and, in solved endgames, against the truth. The folder has
+
+* ``policy.zip``: the policy as it is, for the agent ``rl:FOLDER/policy.zip``;
+* ``log.csv``: one line an update; ``evaluations.csv`` and ``curve.svg``: the ladder; ``regret.csv`` and ``regret.svg``: solved
+  endgames;
+* ``tensorboard/``, where tensorboard is installed;
+* ``run.json``: the options; ``checkpoint.pt`` and ``pool/``: where the training is.
+
+A run that was stopped in any way goes on after its last checkpoint, and on the same machine ends with the same policy.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from models.files import write_atomically
+from train.errors import TrainError
+from train.rl.agent import BatchPolicy
+from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
+from train.rl.curves import curve_svg
+from train.rl.environment import TrainingEnv
+from train.rl.files import with_description
+from train.rl.ladder import Ladder, PolicyPlayer, Standing
+from train.rl.opponents import SelfPlayPool
+from train.rl.options import RlOptions
+from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
+
+RUN, POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = (
+    *("run.json", "policy.zip", "log.csv", "evaluations.csv"),
+    *("curve.svg", "tensorboard"),
+)
+#: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.
+CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
+#: DQN's steps before the first update, moves in every game between two updates, and steps between two targets.
+DQN_WARMUP, DQN_EVERY, DQN_TARGET = 5_000, 4, 10_000
+#: Steps that one position of DQN's updates stands for: every position is seen this often.
+DQN_REUSE = 4
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training is: steps done and asked for, steps a second since it was begun or gone on with, and the last standing."""
+
+    steps: int
+    total: int
+    rate: float
+    doing: str
+    standing: dict[str, Any] | None
+
+
+class Training:
+    """A run in *folder*; *device* is where the network is. The folder remembers the options; others raise a `TrainError`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        options: RlOptions,
+        *,
+        device: str = "cpu",
+        threads: int = 1,
+        regret: bool = True,
+        command: str = "",
+        progress: Callable[[Progress], None] = lambda step: None,
+    ) -> None:
+        self.folder, self.options, self.rules = folder, options, options.rules
+        self.device, self.threads, self.progress, self._regret = device, threads, progress, regret
+        self._command = command
+        folder.mkdir(parents=True, exist_ok=True)
+        check_folder(folder, options)
+        self.evaluations: list[dict[str, Any]] = []
+        self.log: list[dict[str, Any]] = []
+        self.seconds = 0.0
+        self._began = time.perf_counter()
+
+    def run(self) -> Standing | None:
+        """Train to the end; the last standing, None where nothing was left to do."""
+        torch.set_num_threads(self.threads)
+        self._began = time.perf_counter()
+        self._tell("compiling", 0)
+        self.ladder = Ladder(self.rules, self.options.games, self.options.seed)
+        self.pool = SelfPlayPool(
+            *(self.options.opponents, self.rules, self.options.baseline_share, self.options.pool, self.options.seed)
+        )
+        self.env = TrainingEnv(
+            *(self.options.envs, self.pool),
+            plies=self.options.plies,
+            symmetric=self.options.symmetric,
+            seed=self.options.seed,
+        )
+        self.model = _model(self.options, self.env, self.device)
+        self._resume()
+        self.model.set_logger(self._logger())
+        callbacks: list[BaseCallback] = [_Keeper(self)]
+        if self._regret:
+            callbacks.append(self._regret_callback())
+        left = self.options.steps - self.model.num_timesteps
+        if left > 0:
+            fresh = self.model.num_timesteps == 0
+            self.model.learn(left, callback=callbacks, reset_num_timesteps=fresh, log_interval=self._log_interval())
+        return self._last
+
+    @property
+    def steps(self) -> int:
+        """Steps done."""
+        return int(self.model.num_timesteps)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of this run, all its parts together."""
+        return self.seconds + time.perf_counter() - self._began
+
+    # --- what the callback does -------------------------------------------------------------------
+
+    def look(self, *, end: bool = False) -> None:
+        """Between two updates: let a self join, evaluate, and write a checkpoint, each when it is due."""
+        steps, options = self.steps, self.options
+        if not end and steps // options.snapshot > len(self.pool.selves):
+            saved = as_saved(self.model, self.rules, {"steps": steps})
+            save_self(self.folder, len(self.pool.selves), saved)
+            self.pool.add(saved.net)
+        due = not self.evaluations or steps - self.evaluations[-1]["steps"] >= options.evaluate
+        evaluated = (due or end) and not (self.evaluations and self.evaluations[-1]["steps"] == steps)
+        if evaluated:
+            self._evaluate()
+        if end or evaluated or time.perf_counter() - self._saved >= CHECKPOINT_SECONDS[options.algorithm]:
+            self.save()
+        self._tell("learning", steps)
+
+    def save(self) -> None:
+        """Write everything; what a reader finds is always whole."""
+        more = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
+        save_checkpoint(self.folder, self.model, self.env, self.pool, more)
+        write_atomically(self.folder / POLICY, self._archive())
+        _write_csv(self.folder / LOG, self.log)
+        rows = [_flat(row) for row in self.evaluations]
+        _write_csv(self.folder / EVALUATIONS, rows)
+        if len(self.evaluations) > 1 and find_spec("matplotlib.backends"):
+            write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
+        self._saved = time.perf_counter()
+
+    def note(self, values: dict[str, Any]) -> None:
+        """Keep a line of stable-baselines3's log."""
+        self.log.append({"steps": self.steps, **values})
+
+    # --- inside -----------------------------------------------------------------------------------
+
+    def _evaluate(self) -> None:
+        self._tell("evaluating", self.steps)
+        net = frozen(net_of(self.model.policy))
+        standing = self.ladder.measure(PolicyPlayer(BatchPolicy(net), self.rules))
+        self._last: Standing | None = standing
+        self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
+        self.model.logger.record("ladder/elo", standing.elo)
+        for name, score in standing.scores.items():
+            self.model.logger.record(f"ladder/{name}", score.points)
+
+    def _resume(self) -> None:
+        self._last = None
+        self._saved = time.perf_counter()
+        if (self.folder / CHECKPOINT).exists():
+            found = load_checkpoint(self.folder, self.model, self.env, self.pool)
+            self.seconds, self.evaluations, self.log = found["seconds"], found["evaluations"], found["log"]
+        forget_later_selves(self.folder, len(self.pool.selves))
+        self._first = self.steps
+
+    def _archive(self) -> bytes:
+        stream = io.BytesIO()
+        self.model.save(stream, exclude=["env", "logger", "replay_buffer", "rollout_buffer"])
+        record = {
+            "training": self.options.algorithm,
+            "command": self._command,
+            "options": self.options.as_dict(),
+            "steps": self.steps,
+            "seconds": round(self.elapsed, 1),
+            "device": self.device,
+            "standing": self.evaluations[-1] if self.evaluations else None,
+        }
+        saved = as_saved(self.model, self.rules, record)
+        return with_description(stream.getvalue(), saved.description())
+
+    def _logger(self) -> Logger:
+        writers: list[KVWriter] = [_Notes(self)]
+        try:
+            from stable_baselines3.common.logger import TensorBoardOutputFormat
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            return Logger(None, writers)
+        board = TensorBoardOutputFormat(str(self.folder / TENSORBOARD))
+        board.writer.close()
+        # what a part of the run that was lost has written there is not shown
+        board.writer = SummaryWriter(str(self.folder / TENSORBOARD), purge_step=self.steps or None)
+        return Logger(None, [*writers, board])
+
+    def _regret_callback(self) -> BaseCallback:
+        from train.rl.regret_callback import RegretCallback
+        from train.rl.regret_positions import RegretOptions, regret_positions
+
+        self._tell("solving endgames", self.steps)
+        positions = regret_positions(RegretOptions(size=self.rules.size, variant=self.rules.variant))
+        policy = partial(_moves, self.model)
+        return RegretCallback(positions, self.folder, self.options.evaluate, policy=policy)
+
+    def _log_interval(self) -> int:
+        """Updates of PPO, or episodes of DQN, between two lines of the log."""
+        return 1 if self.options.algorithm == "ppo" else 500
+
+    def _tell(self, doing: str, steps: int) -> None:
+        spent = max(time.perf_counter() - self._began, 1e-9)
+        rate = (steps - getattr(self, "_first", steps)) / spent
+        last = self.evaluations[-1] if self.evaluations else None
+        self.progress(Progress(steps, self.options.steps, rate, doing, last))
+
+
+class _Keeper(BaseCallback):
+    """Looks after the run between two updates, where nothing is half done."""
+
+    def __init__(self, training: Training) -> None:
+        super().__init__()
+        self._training = training
+
+    def _on_rollout_start(self) -> None:
+        self._training.look()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        self._training.look(end=True)
+
+
+class _Notes(KVWriter):
+    """stable-baselines3's log lines for ours."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+
+    def write(self, key_values: dict[str, Any], key_excluded: dict[str, Any], step: int = 0) -> None:
+        """Keep one line."""
+        numbers = {
+            key: float(value)
+            for key, value in key_values.items()
+            if isinstance(value, (int, float)) or hasattr(value, "item")
+        }
+        self._training.note(numbers)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def check_folder(folder: Path, options: RlOptions) -> None:
+    """Remember the options in *folder*; refuse one that was begun with others, but for more steps."""
+    path, here = folder / RUN, options.as_dict()
+    if path.exists():
+        there = remembered(folder).as_dict()
+        other = next((name for name in here if name != "steps" and there[name] != here[name]), None)
+        if other is not None:
+            raise TrainError(
+                f"{str(folder)!r} was begun with {other}={there[other]!r}: expected the same, or another folder"
+            )
+        if there == here:
+            return
+    write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
+
+
+def remembered(folder: Path) -> RlOptions:
+    """The options that a run's folder remembers."""
+    path = folder / RUN
+    try:
+        return RlOptions.from_dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TrainError(f"{str(path)!r} cannot be read ({reason}): expected what a training wrote") from None
+
+
+def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
+    architecture = {"architecture": options.architecture.as_dict()}
+    rate = partial(_falling, options.rate)
+    common: dict[str, Any] = {
+        "learning_rate": rate,
+        "gamma": 1.0,
+        "batch_size": options.batch,
+        "seed": options.seed,
+        "device": device,
+        "policy_kwargs": architecture,
+    }
+    if options.algorithm == "ppo":
+        return MaskablePPO(
+            *(BoardPolicy, env),
+            n_steps=options.rollout,
+            n_epochs=options.epochs,
+            ent_coef=options.entropy,
+            gae_lambda=options.trace,
+            **common,
+        )
+    return MaskedDQN(
+        *(BoardQPolicy, env),
+        buffer_size=options.buffer,
+        learning_starts=DQN_WARMUP,
+        train_freq=DQN_EVERY,
+        gradient_steps=max(1, DQN_REUSE * DQN_EVERY * options.envs // options.batch),
+        target_update_interval=DQN_TARGET,
+        exploration_fraction=options.explore,
+        exploration_final_eps=0.02,
+        **common,
+    )
+
+
+def _falling(rate: float, left: float) -> float:
+    """Adam's step when *left* of the training is still to come: from *rate* to a tenth of it."""
+    return rate * (0.1 + 0.9 * left)
+
+
+def _moves(model: Any, discs: Any, masks: Any) -> Any:
+    return BatchPolicy(frozen(net_of(model.policy)))(discs, masks)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    points = {name: round(rung["points"], 4) for name, rung in row["rungs"].items()}
+    return {key: row[key] for key in ("steps", "seconds", "elo", "elo_low", "elo_high")} | points
+
+
+def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())

@@ -163,9 +163,8 @@ class RegretCurve:
         writer.writeheader()
         for at, one in sorted(self.points.items()):
             for figures in (one.overall, *one.by_empties):
-                numbers = {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(figures).items()}
                 name = "all" if figures.empties is None else figures.empties
-                writer.writerow({"step": at, **numbers, "empties": name, "set": self.positions.digest})
+                writer.writerow({"step": at, **asdict(figures), "empties": name, "set": self.positions.digest})
         write_atomically(self.path, text.getvalue().encode())
 
     def save_plot(self, path: Path, title: str = "", x_label: str = "steps") -> None:

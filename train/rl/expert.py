@@ -1,0 +1,393 @@
+"""Expert iteration: a network plays, a searcher says what it should have played, the network learns that, and plays again.
+
+Each round has three parts. The network plays itself, with noise, so that the positions are those that it comes to. The expert
+labels those that are new (`train.rl.expert_labels`): endgames exactly, with all best moves; what is before them by alpha-beta. Then
+the network learns from all rounds so far. After each round it is judged without search: against the ladder of baselines, and by
+the discs that it gives away in solved endgames.
+
+A round depends on the options, its number and the weights before it. A folder keeps the labels and the weights of every round; a
+run that was stopped in any way goes on with the round that it was in and ends, on as many threads, with the same weights.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from models.files import write_atomically
+from reversi_env import ReversiError, Rules, batch
+from train.batch_games import BatchPlayer, EvaluatorPlayer
+from train.errors import TrainError
+from train.experiments import style
+from train.labels.players import weights_sha256
+from train.labels.storage import only_writer
+from train.rl.expert_fit import Memory, learn, optimiser_of
+from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
+from train.rl.expert_labels import ExpertLabels, expert_labels
+from train.rl.expert_options import SELF, ExpertOptions
+from train.rl.files import SavedPolicy, read_policy
+from train.rl.ladder import Ladder
+from train.rl.network import PolicyValueNet
+from train.rl.regret_curves import Judgement, RegretCurve, judge
+from train.rl.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
+from train.runs import provenance
+
+RUN, LOG, PLOT, CURVE, REGRET_PLOT = "run.json", "log.csv", "learning.svg", "regret.csv", "regret.svg"
+#: What a run leaves in the end.
+POLICY = "policy.safetensors"
+#: Positions of the regret curve, for each number of empties.
+REGRET_POSITIONS = 100
+#: Seconds between two drawings of the plots in a run.
+DRAW_SECONDS = 30.0
+_COLUMNS = ("own", "opp", "policy", "value", "exact")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: the round, what it is doing, and how much of that is done."""
+
+    iteration: int
+    iterations: int
+    doing: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Expert:
+    """What a run left: the game, the policy's file, and its figures after every round."""
+
+    rules: Rules
+    policy: Path
+    figures: list[dict[str, Any]]
+
+
+class ExpertIteration:
+    """One run in one folder, which remembers the options; others raise a `TrainError`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        options: ExpertOptions,
+        *,
+        threads: int | None = None,
+        command: str = "",
+        cache: Path | None = None,
+        progress: Callable[[Progress], None] = lambda step: None,
+    ) -> None:
+        self.folder, self.options, self.rules = folder, options, options.rules
+        self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_folder()
+
+    def _check_folder(self) -> None:
+        path, here = self.folder / RUN, {**self.options.as_dict(), **self._labeller()}
+        if not path.exists():
+            write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
+            return
+        there = _read_run(path)
+        other = next((name for name in here if there.get(name) != here[name]), None)
+        if other is not None:
+            raise TrainError(
+                f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
+            )
+
+    def _labeller(self) -> dict[str, str]:
+        """Which weights label: a name such as network may mean others one day."""
+        evaluator = self.options.plan.evaluator
+        known = evaluator is not None and evaluator != SELF
+        return {"labeller_sha256": weights_sha256(str(evaluator), self.rules)} if known else {}
+
+    def run(self) -> Expert:
+        """All rounds that are not done yet, and what came of them."""
+        with only_writer(self.folder):
+            truth = regret_positions(
+                RegretOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
+                self.cache,
+                threads=self.threads,
+                progress=lambda doing, done, total: self._tell(0, doing)(done, total),
+            )
+            last = max((n for n in range(1, self.options.iterations + 1) if self._policy_path(n).exists()), default=0)
+            net, optimiser, figures = self._restored(last)
+            curve = RegretCurve(self.folder / CURVE, truth, resumed_at=last + 1)
+            if 0 not in curve.points:
+                curve.add(0, self._judged(net, truth))
+            labels = [self._read_labels(number) for number in range(1, last + 1)]
+            drawn = time.monotonic()
+            for number in range(last + 1, self.options.iterations + 1):
+                figures.append(self._round(number, net, optimiser, labels, curve, truth))
+                self._save(number, net, optimiser, figures)
+                self._write_log(figures)
+                if time.monotonic() - drawn >= DRAW_SECONDS:
+                    self._draw(figures, curve)
+                    drawn = time.monotonic()
+            path = self._finish(net, figures)
+            self._write_log(figures)
+            self._draw(figures, curve)
+        return Expert(self.rules, path, figures)
+
+    # --- a round ----------------------------------------------------------------------------------
+
+    def _round(
+        self,
+        number: int,
+        net: PolicyValueNet,
+        optimiser: torch.optim.Optimizer,
+        labels: list[ExpertLabels],
+        curve: RegretCurve,
+        truth: RegretPositions,
+    ) -> dict[str, Any]:
+        """Positions, labels, learning, judgement; *labels*, the network and the optimiser are changed."""
+        began = time.perf_counter()
+        labels.append(self._labels(number, net, labels))
+        labelled = time.perf_counter()
+        memory = Memory(labels, self.rules)
+        losses = learn(net, optimiser, memory, self.options, number, self._tell(number, "learning, steps"))
+        learnt = time.perf_counter()
+        self._tell(number, "playing the ladder")(0, 1)
+        standing = self._ladder.measure(PolicyPlayer(net, self.rules))
+        judgement = self._judged(net, truth)
+        curve.add(number, judgement)
+        return {
+            "iteration": number,
+            "positions": len(memory),
+            "new": len(labels[-1]),
+            "exact": int(labels[-1].exact.sum()),
+            "policy_loss": round(losses.policy, 4),
+            "value_error": round(losses.value, 3),
+            "regret": round(judgement.overall.regret, 3),
+            "optimal": round(judgement.overall.optimal, 4),
+            "elo": round(standing.elo, 1),
+            "points": {name: round(score.points, 4) for name, score in standing.scores.items()},
+            "label_seconds": round(labelled - began, 1),
+            "learn_seconds": round(learnt - labelled, 1),
+            "judge_seconds": round(time.perf_counter() - learnt, 1),
+        }
+
+    def _labels(self, number: int, net: PolicyValueNet, earlier: list[ExpertLabels]) -> ExpertLabels:
+        path = self._labels_path(number)
+        if path.exists():
+            return self._read_labels(number)
+        known = {key for part in earlier for key in _keys(part)}
+        own, opp = new_positions(net, self.options, number, known, self._tell(number, "playing, positions"))
+        found = expert_labels(
+            *(own, opp, self.rules, self.options.plan, self.options.heat, net),
+            threads=self.threads,
+            progress=self._tell(number, "labelling, moves"),
+        )
+        content = io.BytesIO()
+        np.savez_compressed(content, **{name: getattr(found, name) for name in _COLUMNS})
+        write_atomically(path, content.getvalue())
+        return found
+
+    @cached_property
+    def _ladder(self) -> Ladder:
+        """The baselines; made when first needed, since they play each other first."""
+        return Ladder(self.rules, self.options.games, self.options.seed)
+
+    def _judged(self, net: PolicyValueNet, truth: RegretPositions) -> Judgement:
+        return judge(truth, policy_numbers(net, truth.own, truth.opp, self.rules).argmax(axis=1))
+
+    def _tell(self, number: int, doing: str) -> Callable[[int, int], None]:
+        return lambda done, total: self.progress(Progress(number, self.options.iterations, doing, done, total))
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def _restored(self, last: int) -> tuple[PolicyValueNet, torch.optim.AdamW, list[dict[str, Any]]]:
+        """The network, its optimiser and the figures after round *last*, 0 for none."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.options.seed)
+            net = PolicyValueNet(self.options.size, self.options.architecture).eval()
+        optimiser = optimiser_of(net, self.options)
+        if not last:
+            return net, optimiser, []
+        path, names = self._state_path(last), [name for name, _ in net.named_parameters()]
+        try:
+            tensors = load(path.read_bytes())
+            net.load_state_dict({name: tensors[f"net/{name}"] for name in net.state_dict()})
+            state = {
+                index: {key: tensors[f"adam/{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
+                for index, name in enumerate(names)
+            }
+        except (OSError, SafetensorError, LookupError, RuntimeError) as error:
+            raise TrainError(
+                f"state {str(path)!r} cannot be read ({error}): expected it as it was written; delete "
+                f"{self._policy_path(last).name!r} too to go back a round"
+            ) from None
+        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+        return net, optimiser, list(read_policy(self._policy_path(last)).record["figures"])
+
+    def _save(
+        self, number: int, net: PolicyValueNet, optimiser: torch.optim.Optimizer, figures: list[dict[str, Any]]
+    ) -> None:
+        """The state first: where there is a policy, there is the state to go on from. The one before is not needed any more."""
+        names = [name for name, _ in net.named_parameters()]
+        tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
+        for index, state in optimiser.state_dict()["state"].items():
+            tensors |= {f"adam/{names[index]}/{key}": value for key, value in state.items()}
+        write_atomically(self._state_path(number), save({k: v.detach().contiguous() for k, v in tensors.items()}))
+        write_atomically(self._policy_path(number), self._saved(net, figures).to_bytes())
+        self._state_path(number - 1).unlink(missing_ok=True)
+
+    def _saved(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> SavedPolicy:
+        record = {
+            "training": "expert iteration",
+            "options": self.options.as_dict(),
+            **self._labeller(),
+            "threads": self.threads,
+            "figures": figures,
+            **provenance(self.command),
+        }
+        return SavedPolicy(self.rules, net, record)
+
+    def _finish(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> Path:
+        path = self.folder / POLICY
+        write_atomically(path, self._saved(net, figures).to_bytes())
+        return path
+
+    def _write_log(self, figures: list[dict[str, Any]]) -> None:
+        """The figures of all rounds, a line each."""
+        text = io.StringIO()
+        rows = [{**row, **row["points"]} for row in figures]
+        columns = [name for name in rows[0] if name != "points"]
+        writer = csv.DictWriter(text, columns, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(self.folder / LOG, text.getvalue().encode())
+
+    def _draw(self, figures: list[dict[str, Any]], curve: RegretCurve) -> None:
+        """Both plots."""
+        game = f"{self.options.size}x{self.options.size} {self.options.variant}"
+        curve.save_plot(self.folder / REGRET_PLOT, x_label="rounds")
+        write_atomically(self.folder / PLOT, style.drawn(_learning(figures, game)))
+
+    def _read_labels(self, number: int) -> ExpertLabels:
+        path = self._labels_path(number)
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as saved:
+                return ExpertLabels(*(saved[name] for name in _COLUMNS))
+        except (OSError, ValueError, LookupError, EOFError) as error:
+            raise TrainError(
+                f"labels {str(path)!r} cannot be read ({error}): expected them as they were written"
+            ) from None
+
+    def _labels_path(self, number: int) -> Path:
+        return self.folder / f"labels-{number:03}.npz"
+
+    def _policy_path(self, number: int) -> Path:
+        return self.folder / f"policy-{number:03}.safetensors"
+
+    def _state_path(self, number: int) -> Path:
+        return self.folder / f"state-{number:03}.safetensors"
+
+
+def remembered(folder: Path) -> ExpertOptions | None:
+    """The options of the run in a folder; None if there is none yet."""
+    path = folder / RUN
+    if not path.exists():
+        return None
+    known = {field.name for field in fields(ExpertOptions)}
+    try:
+        return ExpertOptions(**{name: value for name, value in _read_run(path).items() if name in known})
+    except TypeError as error:
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what an expert iteration wrote") from None
+
+
+def _read_run(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what an expert iteration wrote") from None
+    if not isinstance(found, dict) or "labeller" not in found:
+        raise TrainError(f"{str(path)!r} has no options: expected what an expert iteration wrote")
+    return found
+
+
+def _keys(labels: ExpertLabels) -> list[int]:
+    own, opp, _ = batch.canonical(labels.own, labels.opp)
+    return batch.position_hash(own, opp).tolist()
+
+
+def _learning(figures: list[dict[str, Any]], game: str) -> Callable[[Any], None]:
+    """Points against the ladder, and losses, over the rounds."""
+
+    def draw(figure: Any) -> None:
+        axes = style.panels(figure, 2, (f"{game}: points without search, per cent", "errors while learning"))
+        rounds = [row["iteration"] for row in figures]
+        for name, colour in zip(figures[0]["points"], style.COLOURS, strict=False):
+            ys = [100 * row["points"][name] for row in figures]
+            axes[0].plot(rounds, ys, color=colour, marker="o", label=name)
+        axes[0].axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
+        axes[0].set(xlabel="rounds", ylim=(0, 101))
+        axes[0].legend()
+        axes[1].plot(
+            rounds, [row["value_error"] for row in figures], color=style.VERMILION, marker="o", label="value, discs"
+        )
+        axes[1].plot(
+            rounds, [row["policy_loss"] for row in figures], color=style.BLUE, marker="o", label="policy, nats"
+        )
+        axes[1].set(xlabel="rounds", ylim=(0, None))
+        axes[1].legend()
+
+    return draw
+
+
+# --- with and without search ----------------------------------------------------------------------
+
+
+def examine(
+    path: Path,
+    *,
+    games: int = 200,
+    depth: int = 2,
+    exact: int = 10,
+    seed: int = 1,
+    threads: int | None = None,
+    cache: Path | None = None,
+    progress: Callable[[str, int, int], None] = lambda player, done, total: None,
+) -> dict[str, Any]:
+    """A policy against the ladder and in solved endgames: by itself, by its value, and by a search over its value.
+
+    The evaluator ``network`` plays too, at the same depths, if it knows the game.
+    """
+    saved = read_policy(path)
+    net, rules = saved.net, saved.rules
+    truth = regret_positions(RegretOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
+    players: dict[str, BatchPlayer] = {"policy alone": PolicyPlayer(net, rules)}
+    for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
+        players[f"value, depth={plies},exact={solved}"] = ValuePlayer(net, rules, plies, solved)
+    for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
+        with suppress(ReversiError):  # no weights for the game
+            players[f"network, depth={plies},exact={solved}"] = EvaluatorPlayer(
+                "network", rules, plies, exact=solved, threads=threads
+            )
+    found, ladder = {}, Ladder(rules, games, seed)
+    for number, (name, player) in enumerate(players.items()):
+        progress(name, number, len(players))
+        figures = judge(truth, _actions(player, truth)).overall
+        found[name] = {**ladder.measure(player).as_dict(), "regret": figures.regret, "optimal": figures.optimal}
+    told = {"policy": str(path), "size": rules.size, "variant": rules.variant, "games": games}
+    return told | {"positions": len(truth), "players": found}
+
+
+def _actions(player: BatchPlayer, truth: RegretPositions) -> NDArray[np.int64]:
+    """What a player of batches chooses in solved positions."""
+    rows = np.arange(len(truth))
+    return action_table(truth.rules)[player.choose(truth.own, truth.opp, rows, rows.astype(np.uint64))]
+
+
+__all__ = ["Expert", "ExpertIteration", "Progress", "examine", "remembered"]

@@ -22,6 +22,7 @@ from play.commands import (
     evaluate,
     exam,
     experiment,
+    expert,
     gtp,
     label,
     match,
@@ -79,6 +80,7 @@ app.command("demo", rich_help_panel=LEARN)(demo.demo)
 app.command("label", rich_help_panel=LEARN, cls=ClusterCommand)(label.label)
 app.command("train", rich_help_panel=LEARN)(train.train)
 app.command("tune", rich_help_panel=LEARN, cls=ClusterCommand)(tune.tune)
+rl.app.command("expert")(expert.expert)
 app.add_typer(rl.app, name="rl", rich_help_panel=LEARN)
 app.command("tournament", rich_help_panel=MEASURE, cls=ClusterCommand)(tournament.tournament)
 app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -54,7 +55,7 @@ def with_address(arguments: list[str]) -> list[str]:
 
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
-    """Who does the work by these options; None: this process, in the command's own way."""
+    """Who does the work by these options; None: this process, in the command's own way. Nothing is printed meanwhile."""
     from reversi_env import ReversiError
     from train.cluster import Processes
 
@@ -67,5 +68,8 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         )
     from train.cluster.on_ray import RayCluster
 
-    with RayCluster(ray) as cluster:
+    with (
+        redirect_stdout(sys.stderr),
+        RayCluster(ray) as cluster,
+    ):  # Ray prints there that a machine was lost, for instance
         yield cluster

@@ -1,0 +1,47 @@
+"""Crews that cannot work, on a Ray cluster: what they say, as JSON in a file.
+
+Arguments: the cluster's address, a folder with a module ``elsewhere``, the file.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from tests.cluster.workers import Options, Reader, Unwilling, Worker
+from train.cluster import on_ray
+
+
+def said(crew, job):
+    with crew:
+        try:
+            return list(crew.results(iter([job])))
+        except (ValueError, RuntimeError) as error:
+            return str(error)
+
+
+def main(address, folder, out):
+    sys.path.append(folder)
+    import elsewhere
+
+    found = {}
+    with on_ray.RayCluster(address) as cluster:
+        found["module"] = said(cluster.crew(elsewhere.Worker), 1)
+        found["refusal"] = said(cluster.crew(Unwilling), 1)
+        found["failure"] = said(cluster.crew(Worker), "fail")
+        found["death"] = said(cluster.crew(Worker), "die")
+        [[_, mark]] = said(cluster.crew(Worker, folder), "die once")
+        assert mark != os.getpid()
+        os.chdir(folder)
+        Path("a.txt").write_text("from here")
+        [[_, text, spec]] = said(cluster.crew(Reader, Options(("x:weights=a.txt",))), 1)
+        found["shipped"] = [text, spec]
+        found["cpus"] = cluster.cpus()
+        build, on_ray.build = on_ray.build, lambda: "0.0-another"
+        found["build"] = said(cluster.crew(Worker), 1)
+        on_ray.build = build
+    Path(out).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

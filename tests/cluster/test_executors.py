@@ -1,0 +1,254 @@
+"""Who does jobs: this process or others; results are the same, lost workers' jobs are done again, refusals are one line."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from play.commands.clusters import with_address
+from reversi_env import ReversiError
+from search import evaluators
+from tests.cluster.workers import Options, Reader, Worker
+from train.cluster import Processes, in_order
+from train.cluster.files import build, parcels, relocated, unpacked
+from train.cluster.on_ray import RayCluster, checked_address
+from train.cluster.pool import Workers
+from train.core.sampling import below
+from train.labels import LabelOptions, generate
+from train.labels.spreading import part_of
+from train.tuning import LabelError, WinRate, space_of
+from train.tuning.spreading import packed, spread
+from train.tuning.spreading import unpacked as unpacked_candidate
+
+SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
+    with Workers(2, Worker, tmp_path) as crew:
+        results = list(crew.results(iter([1, "die once", 2, 3])))
+        assert {job for job, _ in results} == {1, "die once", 2, 3}
+        assert (tmp_path / "died").exists()
+        with pytest.raises(ReversiError, match="ended with status -9 in the middle of a job, as did 3 others"):
+            list(crew.results(iter(["die"])))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_worker_that_died_while_idle_is_replaced():
+    with Workers(1, Worker) as crew:
+        [(_, first)] = crew.results(iter([1]))
+        os.kill(first, signal.SIGKILL)
+        [(_, second)] = crew.results(iter([2]))
+    assert first != second
+
+
+def test_results_come_in_order_whatever_their_own():
+    assert list(in_order([(1, "b"), (3, "d"), (0, "a"), (2, "c")])) == list("abcd")
+    assert list(in_order([])) == []
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SMALL,
+        replace(SMALL, variant="reversed", labeller="six-factor:depth=2,exact=8", shard_rows=90),
+        replace(SMALL, size=4, count=60, empties=(1, 4), shard_rows=7, block_rows=30),
+    ],
+)
+def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
+    """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
+    monkeypatch.setattr("train.labels.generation.PIECE_ROWS", 64)
+    generate(options, tmp_path / "whole")
+    steps = []
+    generate(options, tmp_path / "jobs", executor=Processes(0), progress=steps.append)
+    assert files(tmp_path / "jobs") == files(tmp_path / "whole")
+    rows = [step.done for step in steps if step.stage == "labelling"]
+    assert rows == sorted(set(rows))
+    assert rows[-1] == options.count
+    assert {step.stage for step in steps} == {"sampling", "labelling"}
+
+
+def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
+    monkeypatch.setattr("train.labels.generation.PIECE_ROWS", 64)
+    generate(SMALL, tmp_path / "whole")
+
+    def interrupt(step):
+        if step.stage == "labelling" and step.done > 600:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(SMALL, tmp_path / "cut", executor=Processes(0), progress=interrupt)
+    assert 0 < len(list((tmp_path / "cut").glob("shard-*.parquet"))) < SMALL.shards
+    generate(SMALL, tmp_path / "cut", executor=Processes(0))
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    # nobody is called where nothing is missing
+    generate(SMALL, tmp_path / "cut", executor=_Nobody())
+
+
+class _Nobody:
+    def crew(self, make, *arguments, cpus=1):
+        raise AssertionError
+
+
+@pytest.mark.slow
+def test_labels_of_two_processes_are_the_same_to_the_byte(tmp_path):
+    generate(SMALL, tmp_path / "whole")
+    generate(SMALL, tmp_path / "two", executor=Processes(2))
+    assert files(tmp_path / "two") == files(tmp_path / "whole")
+
+
+def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
+    keys = np.random.default_rng(0).integers(1, 1 << 64, 500, np.uint64, endpoint=False)
+    for parts in (1, 2, 7, 119):
+        assert part_of(keys, parts).tolist() == [below(key, parts) for key in keys]
+
+
+# --- tuning ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        WinRate(6, "reversed", ("random", "six-factor"), games=20, exact=4),
+        LabelError(6, "normal", positions=60, empties=(5, 6)),
+    ],
+)
+def test_candidates_judged_one_by_one_get_the_same_losses(objective):
+    space = space_of("ten-weight")
+    candidates = [space.evaluator(point) for point in np.random.default_rng(1).uniform(-1, 1, (3, space.size))]
+    with spread(objective, Processes(0)) as judged:
+        for plain, spread_out in ((objective, judged), (objective.checked(), judged.checked())):
+            if isinstance(plain, WinRate):
+                plain, spread_out.plain = replace(plain, games=20), replace(plain, games=20)
+            np.testing.assert_array_equal(spread_out.losses(candidates, 3), plain.losses(candidates, 3))
+            assert spread_out.described() == plain.described()
+    with spread(objective, None) as same:
+        assert same is objective
+
+
+def test_candidates_travel_whole():
+    for name in evaluators.formulas():
+        formula = evaluators.get(name)
+        arrived = unpacked_candidate(json.loads(json.dumps(packed(replace(formula, scale=3.5)))))
+        assert (arrived.weights, arrived.scale) == (formula.weights, 3.5)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "network").write_text("a file with the name of an agent")
+    for name in ("w.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    options = Options(("network:weights=w.txt,depth=2", "x:weights=none.txt", "network"), str(tmp_path / "other.txt"))
+    sent = parcels([options, 5])
+    assert [(parcel.name, parcel.content) for parcel in sent] == [
+        ("w.txt", b"w.txt"),
+        (str(tmp_path / "other.txt"), b"other.txt"),
+    ]
+    assert unpacked(sent) == {}  # they are here
+    assert relocated(options, {}) is options
+    (tmp_path / "w.txt").write_text("changed")  # as another machine may have it
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    places = unpacked(sent, copies)
+    assert list(places) == ["w.txt"]
+    assert unpacked(sent, copies) == places  # once a machine
+    moved = relocated(options, places)
+    assert moved.specs[1:] == options.specs[1:]
+    assert moved.specs[0].endswith(".txt,depth=2")
+    assert Reader(replace(moved, specs=(moved.specs[0].removesuffix(",depth=2"),)))(0)[1] == "w.txt"
+    next(copies.iterdir()).write_text("damaged")
+    unpacked(sent, copies)
+    assert next(copies.iterdir()).read_text() == "w.txt"
+    assert relocated(5, places) == 5
+
+
+def test_a_build_is_the_same_each_time():
+    assert build() == build()
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["", "x", "ray://head:10001", "head:", ":6379", "a b:1", "10.0.0.1:6379/"])
+def test_an_address_that_is_none(address):
+    with pytest.raises(ReversiError, match="expected HOST:PORT of the cluster's head"):
+        checked_address(address)
+
+
+def test_addresses():
+    for address in ("auto", "local", "10.0.0.1:6379", "head.example.org:1", "[::1]:6379"):
+        assert checked_address(address) == address
+
+
+def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray")
+    assert (code, out) == (2, "")
+    assert err.startswith("reversi: Ray cannot be used (")
+    assert err.endswith("): expected the package's 'cluster' extra\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_cluster_that_does_not_answer(reversi, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    for command in (
+        ("label", tmp_path / "out", "--count", 5),
+        ("tournament", "greedy", "random", "--size", 4, "--out", tmp_path / "games"),
+        ("tune", "ten-weight", "--size", 4, "--out", tmp_path / "tuned"),
+    ):
+        code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
+        assert (code, out) == (2, "")
+        assert err.startswith(
+            "reversi: Ray cluster 127.0.0.1:1 does not answer (Connection refused): expected HOST:PORT"
+        )
+        assert err.count("\n") == 1
+
+
+def test_options_that_exclude_each_other(reversi, tmp_path):
+    for options, words in (
+        (("--ray", "--workers", 2), "--workers 2 with --ray: expected one of them"),
+        (("--ray", "--device", "cuda"), "--device cuda with --ray or --workers: expected cpu there"),
+        (("--ray", "ray://head:10001"), "Ray address 'ray://head:10001': expected HOST:PORT"),
+    ):
+        code, out, err = reversi("label", tmp_path / "out", "--count", 5, *options)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"reversi: {words}")
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("out --ray", "out --ray auto"),
+        ("--ray out", "--ray auto out"),
+        ("--ray 10.0.0.1:6379 out", "--ray 10.0.0.1:6379 out"),
+        ("--ray six-factor:depth=4 greedy", "--ray auto six-factor:depth=4 greedy"),
+        ("--ray local -g 2", "--ray local -g 2"),
+        ("--ray=local out", "--ray=local out"),
+        ("-- --ray out", "-- --ray out"),
+    ],
+)
+def test_the_address_may_be_left_out(given, read):
+    assert with_address(given.split()) == read.split()
+
+
+def test_a_connection_is_made_within_a_context_only():
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    assert RayCluster("local").address == "local"

@@ -1,0 +1,136 @@
+"""A Ray cluster of two machines, one of which is lost in the middle of the work: the same files as without Ray."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.network import FOLDER
+from tests.cli.jobs import REVERSI
+from tests.cluster.conftest import PATIENCE, jobs_of, wait_until
+from tests.conftest import REPOSITORY
+from train.arena.options import TournamentOptions
+from train.arena.tournament import run_tournament
+from train.labels import LabelOptions, generate
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks for processes in /proc"),
+]
+OPTIONS = LabelOptions(size=6, count=20_000, empties=(11, 13), shard_rows=500)
+LABEL = ("--size", 6, "--count", 20_000, "--empties", "11-13", "--shard-rows", 500)
+GAMES = ("network:weights=own.safetensors,depth=4", "six-factor:depth=3", "--size", 6, "--games", 100)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """The files that one process makes."""
+    folder = tmp_path_factory.mktemp("labels") / "out"
+    generate(OPTIONS, folder)
+    return files(folder)
+
+
+def launch(environment, folder, *arguments):
+    command = [sys.executable, "-c", REVERSI, *map(str, arguments)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
+
+
+def finished(job):
+    """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile."""
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, err
+    return json.loads(out)
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def shards(folder):
+    return len(list(folder.glob("shard-*.parquet")))
+
+
+def running(job, condition):
+    """Wait until the condition holds, which it must before the job ends."""
+    wait_until(lambda: condition() or job.poll() is not None)
+    assert job.poll() is None, job.communicate()
+
+
+def test_labels_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, labelled):
+    raylet, folder = two_nodes.add(), tmp_path / "out"
+    job = launch(two_nodes.environment, tmp_path, "label", folder, *LABEL, "--json", "--ray", two_nodes.address)
+    running(job, lambda: shards(folder) >= 6 and jobs_of(raylet))
+    two_nodes.kill()
+    assert jobs_of(raylet) == []
+    running(job, lambda: shards(folder) < 40)  # it was in the middle
+    assert finished(job)["positions"] == 20_000
+    assert files(folder) == labelled
+
+
+def test_games_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, monkeypatch):
+    """One player's weights are a file that only the command's own folder has under that name."""
+    [weights] = FOLDER.glob("6x6-normal-*.safetensors")
+    shutil.copy(weights, tmp_path / "own.safetensors")
+    monkeypatch.chdir(tmp_path)
+    run_tournament(TournamentOptions(GAMES[:2], 100, size=6), Path("here"))
+    raylet, played = two_nodes.add(), tmp_path / "ray" / "games.jsonl"
+    command = ("tournament", *GAMES, "--out", "ray", "--json", "--ray", two_nodes.address)
+    job = launch(two_nodes.environment, tmp_path, *command)
+    running(job, lambda: played.exists() and len(lines(played)) >= 10 and jobs_of(raylet))
+    two_nodes.kill()
+    running(job, lambda: len(lines(played)) < 100)
+    assert finished(job)["games"] == 100
+    assert lines(played) == lines(tmp_path / "here" / "games.jsonl")
+    assert (tmp_path / "ray" / "games.ggf").read_bytes() == (tmp_path / "here" / "games.ggf").read_bytes()
+
+
+def lines(path):
+    """Games without the seconds that they took."""
+    return [
+        {**json.loads(line), "seconds": None} for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
+    ]
+
+
+def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):
+    folder, command = tmp_path / "out", ("label", tmp_path / "out", *LABEL)
+    for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 3), (signal.SIGINT, 130, 15)):
+        job = launch(two_nodes.environment, tmp_path, *command, "--ray", two_nodes.address)
+        running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
+        job.send_signal(ending)
+        _, err = job.communicate(timeout=PATIENCE)
+        assert job.returncode == status, err
+        assert "Traceback" not in err
+        wait_until(lambda: jobs_of(two_nodes.head) == [])
+    assert err.endswith(" of 20000 positions; the same command goes on\n")
+    assert shards(folder) < 40
+    generate(OPTIONS, folder)
+    assert files(folder) == labelled
+
+
+def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
+    """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
+    (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
+    subprocess.run(
+        [sys.executable, "-m", "tests.cluster.lacking", two_nodes.address, str(tmp_path), str(tmp_path / "said")],
+        cwd=REPOSITORY,
+        env=two_nodes.environment,
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads((tmp_path / "said").read_text())
+    assert "cannot run jobs (No module named 'elsewhere'): expected the same installation" in found["module"]
+    assert "has reversi-lab" in found["build"]
+    assert ": expected 0.0-another, as where the command runs" in found["build"]
+    assert found["refusal"].startswith("machine ")
+    assert found["refusal"].endswith(": I will not")
+    assert "ZeroDivisionError" in found["failure"]
+    assert found["death"].startswith("a job was lost with its worker 4 times (WorkerCrashedError: ")
+    text, spec = found["shipped"]  # by that name there is none where workers are
+    assert text == "from here"
+    assert re.fullmatch(r"x:weights=.*[0-9a-f]{64}\.txt", spec)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OPTIONS = frozenset(
     {
         *("size", "algorithm", "steps", "seed", "envs", "rollout", "batch", "epochs", "rate", "entropy", "trace"),
+        "precision",
         *("channels", "blocks", "baseline_share", "snapshot", "pool", "plies", "evaluate", "games"),
     }
 )
@@ -48,6 +49,9 @@ def rl(
     trace: Annotated[float | None, typer.Option("--trace", help="Lambda of the advantage estimates.")] = None,
     channels: Annotated[int | None, typer.Option("--channels", help="Of the network.")] = None,
     blocks: Annotated[int | None, typer.Option("--blocks", help="Of the network, two convolutions each.")] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="single, or bfloat16 where the processor is fast at it.")
+    ] = None,
     opponent: Annotated[
         list[str] | None,
         typer.Option("--opponent", help="A baseline by spec; repeat for more.", autocompletion=complete_spec),

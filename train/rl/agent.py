@@ -36,10 +36,11 @@ class BatchPolicy:
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Legal actions for ``(n, 2, size, size)`` of discs and ``(n, size² + 1)`` of legal actions."""
-        mask = torch.from_numpy(np.ascontiguousarray(masks))
+        device = next(self.net.parameters()).device
+        board, mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in (discs, masks))
         with torch.inference_mode():
-            numbers, _ = self.net(torch.from_numpy(np.ascontiguousarray(discs)), mask)
-            return self._chosen(masked(numbers, mask)).numpy()
+            numbers, _ = self.net(board, mask)
+            return self._chosen(masked(numbers, mask)).cpu().numpy()
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
         """Legal actions for positions given as two arrays of boards, uint64."""
@@ -48,14 +49,16 @@ class BatchPolicy:
 
         numbers, _ = self.net.of_boards(own, opp)
         legal = batch.legal_moves(own, opp, Rules(self.net.size))
-        return self._chosen(masked(numbers, legal_mask(board_tensor(legal), self.net.size))).numpy()
+        mask = legal_mask(board_tensor(legal), self.net.size).to(numbers.device)
+        return self._chosen(masked(numbers, mask)).cpu().numpy()
 
     def _chosen(self, numbers: Tensor) -> Tensor:
         if self.temperature == 0:
             return numbers.argmax(1)
         # the largest of the numbers plus Gumbel noise is a draw from their softmax
         uniform = torch.rand(numbers.shape, generator=self.generator).clamp_(1e-12, 1 - 1e-7)
-        return (numbers / self.temperature - torch.log(-torch.log(uniform))).argmax(1)
+        noise = -torch.log(-torch.log(uniform))
+        return (numbers / self.temperature + noise.to(numbers.device)).argmax(1)
 
 
 class _OfPolicy:
@@ -95,7 +98,7 @@ class PolicyAgent(_OfPolicy):
         net = self.saved(position.rules).net
         actions = position.legal_actions()
         numbers, _ = net.of_boards(np.array([position.own], np.uint64), np.array([position.opp], np.uint64))
-        of_legal = numbers[0, actions].to(torch.float64).numpy()
+        of_legal = numbers[0, actions].to("cpu", torch.float64).numpy()
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
         return actions[int(np.argmax(of_legal))]

@@ -97,7 +97,9 @@ def _restored(
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     state = content["pool"]
     nets = [read_policy(_self_path(folder, number)).net for number in range(state["selves"])]
-    pool.restore([frozen(net) for net in nets], state["drawn"])
+    for net in nets:
+        net.trunk.half_precision = net_of(model.policy).trunk.half_precision
+    pool.restore([frozen(net.to(model.device)) for net in nets], state["drawn"])
     pool.lots.bit_generator.state = json.loads(state["lots"])
     for policy, words in zip(pool.selves, state["generators"], strict=True):
         policy.generator.set_state(words.cpu())

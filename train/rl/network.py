@@ -74,10 +74,15 @@ class Block(nn.Module):
 
 
 class BoardTrunk(nn.Module):
-    """From a position to *channels* maps of the board."""
+    """From a position to *channels* maps of the board.
+
+    With ``half_precision`` the convolutions are in bfloat16, twice as fast where the processor has instructions for it; weights,
+    heads and what comes out stay in single precision. It is no part of the weights.
+    """
 
     def __init__(self, channels: int, blocks: int) -> None:
         super().__init__()
+        self.half_precision = False
         self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
         self.blocks = nn.Sequential(*(Block(channels) for _ in range(blocks)))
 
@@ -87,8 +92,9 @@ class BoardTrunk(nn.Module):
         legal = mask[:, :-1].reshape(-1, 1, size, size).to(torch.float32)
         inputs = torch.cat([discs.to(torch.float32), legal, torch.ones_like(legal)], dim=1)
         inputs = inputs.contiguous(memory_format=torch.channels_last)  # half as long again otherwise
-        maps: Tensor = self.blocks(torch.relu(self.entry(inputs)))
-        return maps
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.half_precision):
+            maps: Tensor = self.blocks(torch.relu(self.entry(inputs)))
+        return maps.to(torch.float32)
 
 
 class PolicyValueNet(nn.Module):

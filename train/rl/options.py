@@ -13,6 +13,7 @@ from train.errors import TrainError
 from train.rl.network import Architecture
 
 Algorithm = Literal["ppo", "dqn"]
+Precision = Literal["single", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class RlOptions:
     * ``envs``: games in step; ``rollout``: moves in each of them between two updates of PPO.
     * ``batch``, ``epochs``: of an update. ``rate`` is Adam's step at the beginning; it falls to a tenth.
     * ``entropy``: how much a policy is paid for not being sure. ``trace``: λ of the advantage estimates.
-    * ``channels``, ``blocks``: of the network.
+    * ``channels``, ``blocks``: of the network. ``precision`` of its convolutions: ``bfloat16`` is faster where
+      the processor knows it.
     * ``opponents``: fixed baselines, by spec; ``baseline_share``: of the games that are against them, the others are against past
       selves. ``snapshot``: steps between two selves that join the pool; ``pool``: how many of them are drawn from at a time.
     * ``plies``: random plies before a game, 0 to this many. ``symmetric``: games are shown turned and mirrored at random.
@@ -46,6 +48,7 @@ class RlOptions:
     trace: float = 0.9
     channels: int = 32
     blocks: int = 2
+    precision: Precision = "single"
     opponents: tuple[str, ...] = ("random", "greedy", "cell-utility:depth=1")
     baseline_share: float = 0.3
     snapshot: int = 65_536
@@ -61,6 +64,8 @@ class RlOptions:
         Rules(self.size, self.variant)  # refuses a game that does not exist
         if self.algorithm not in get_args(Algorithm):
             raise TrainError(f"algorithm={shown(self.algorithm)}: expected one of {', '.join(get_args(Algorithm))}")
+        if self.precision not in get_args(Precision):
+            raise TrainError(f"precision={shown(self.precision)}: expected one of {', '.join(get_args(Precision))}")
         for name, (low, high) in _WHOLE.items():
             _check_whole(name, getattr(self, name), low, high)
         for name, (least, most) in _NUMBERS.items():

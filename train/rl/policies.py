@@ -50,17 +50,25 @@ class _NoFeatures(BaseFeaturesExtractor):
 class BoardPolicy(MaskableActorCriticPolicy):
     """MaskablePPO's policy and value: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
 
-    def __init__(self, *args: Any, architecture: dict[str, Any] | None = None, **options: Any) -> None:
-        self._architecture = Architecture(**(architecture or {}))
+    def __init__(
+        self,
+        *args: Any,
+        architecture: dict[str, Any] | None = None,
+        half_precision: bool = False,
+        **options: Any,
+    ) -> None:
+        self._architecture, self._half_precision = Architecture(**(architecture or {})), half_precision
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
     def _build(self, lr_schedule: Any) -> None:
         size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
         self.net = PolicyValueNet(size, self._architecture)
+        self.net.trunk.half_precision = self._half_precision
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return super()._get_constructor_parameters() | {"architecture": self._architecture.as_dict()}
+        own = {"architecture": self._architecture.as_dict(), "half_precision": self._half_precision}
+        return super()._get_constructor_parameters() | own
 
     def forward(self, obs: Any, deterministic: bool = False, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
         """Actions, values and the actions' log probabilities."""
@@ -93,11 +101,12 @@ class BoardPolicy(MaskableActorCriticPolicy):
 class _MaskedQ(QNetwork):
     """Values of the legal actions; nothing is ever chosen or bootstrapped from among the others."""
 
-    def __init__(self, *args: Any, architecture: dict[str, Any], **options: Any) -> None:
+    def __init__(self, *args: Any, architecture: dict[str, Any], half_precision: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         del self.q_net
         size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
         self.net = PolicyValueNet(size, Architecture(**{**architecture, "kind": "q"}))
+        self.net.trunk.half_precision = half_precision
 
     def forward(self, obs: Any) -> Tensor:
         """Values, with `train.rl.network.ILLEGAL` where an action is illegal."""
@@ -107,17 +116,26 @@ class _MaskedQ(QNetwork):
 class BoardQPolicy(DQNPolicy):
     """DQN's policy: two `PolicyValueNet`s of kind ``q``, the second one the target."""
 
-    def __init__(self, *args: Any, architecture: dict[str, Any] | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        architecture: dict[str, Any] | None = None,
+        half_precision: bool = False,
+        **options: Any,
+    ) -> None:
         self._architecture = Architecture(**{**(architecture or {}), "kind": "q"}).as_dict()
+        self._half_precision = half_precision
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
     def make_q_net(self) -> QNetwork:
         """A new network."""
         options = self._update_features_extractor(self.net_args, features_extractor=None)
-        return _MaskedQ(**options, architecture=self._architecture).to(self.device)
+        own: dict[str, Any] = {"architecture": self._architecture, "half_precision": self._half_precision}
+        return _MaskedQ(**options, **own).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return super()._get_constructor_parameters() | {"architecture": self._architecture}
+        own = {"architecture": self._architecture, "half_precision": self._half_precision}
+        return super()._get_constructor_parameters() | own
 
 
 class MaskedDQN(DQN):
@@ -156,10 +174,11 @@ def net_of(policy: nn.Module) -> PolicyValueNet:
 
 
 def frozen(net: PolicyValueNet) -> PolicyValueNet:
-    """A copy that learns no more."""
+    """A copy that learns no more, on the same device."""
     twin = PolicyValueNet(net.size, net.architecture)
-    twin.load_state_dict({name: tensor.detach().cpu() for name, tensor in net.state_dict().items()})
-    return twin.eval().requires_grad_(False)
+    twin.trunk.half_precision = net.trunk.half_precision
+    twin.load_state_dict(net.state_dict())
+    return twin.to(next(net.parameters()).device).eval().requires_grad_(False)
 
 
 def one_thread() -> None:

@@ -290,7 +290,7 @@ def remembered(folder: Path) -> RlOptions:
 
 
 def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
-    architecture = {"architecture": options.architecture.as_dict()}
+    shape = {"architecture": options.architecture.as_dict(), "half_precision": options.precision == "bfloat16"}
     rate = partial(_falling, options.rate)
     common: dict[str, Any] = {
         "learning_rate": rate,
@@ -298,7 +298,7 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
         "batch_size": options.batch,
         "seed": options.seed,
         "device": device,
-        "policy_kwargs": architecture,
+        "policy_kwargs": shape,
     }
     if options.algorithm == "ppo":
         return MaskablePPO(

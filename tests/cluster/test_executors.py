@@ -72,7 +72,7 @@ def test_results_come_in_order_whatever_their_own():
 )
 def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
     """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
-    monkeypatch.setattr("train.labels.generation.PIECE_ROWS", 64)
+    monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
     generate(options, tmp_path / "jobs", executor=Processes(0), progress=steps.append)
@@ -84,7 +84,7 @@ def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeyp
 
 
 def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.labels.generation.PIECE_ROWS", 64)
+    monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
     generate(SMALL, tmp_path / "whole")
 
     def interrupt(step):

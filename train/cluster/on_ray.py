@@ -68,6 +68,11 @@ class RayCluster:
 
     def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> RayCrew:
         """Workers wherever the cluster has so many CPUs for one."""
+        most = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
+        if cpus > most:  # Ray would wait for ever
+            raise ReversiError(
+                f"{cpus} threads a worker: expected at most {most}, the CPUs of the cluster's largest machine"
+            )
         return RayCrew(self._ray, self.cpus, Kit(make, arguments, parcels(arguments), build()), cpus)
 
 

@@ -17,7 +17,7 @@ from train.labels.data import Labels
 from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
 from train.labels.options import LabelError, LabelOptions
 from train.labels.sampling import Boards, block_rows, cut_shard, sample_block, sample_positions
-from train.labels.spreading import PIECE_ROWS, GamesAhead, LabelWorker, label_pieces
+from train.labels.spreading import GamesAhead, LabelWorker, label_pieces
 from train.labels.storage import Manifest
 
 
@@ -69,14 +69,10 @@ def generate(
                 shards = range(first, min(first + options.shards_per_block, options.shards))
                 if missing := [shard for shard in shards if shard not in done]:
                     own, opp = _sample(options, block, threads, crew if executor else None, progress)
-                    rows, piece = (
-                        [_rows_in_block(options, shard) for shard in missing],
-                        PIECE_ROWS if executor else None,
-                    )
-                    for shard, scores in zip(
-                        missing, label_pieces(crew, own, opp, rows, piece, count.add), strict=True
-                    ):
-                        labels = _labelled(*cut_shard(options, shard, own, opp), scores, options)
+                    parts = [_rows_in_block(options, shard) for shard in missing]
+                    scores = label_pieces(crew, own, opp, parts, executor is None, count.add)
+                    for shard, score in zip(missing, scores, strict=True):
+                        labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
                         manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))
     return manifest
 

@@ -19,10 +19,14 @@ from train.cluster import Crew, in_order
 from train.labels.data import Labels
 from train.labels.labellers import Counter, Scores
 from train.labels.options import LabelOptions
-from train.labels.sampling import Boards, Players
+from train.labels.sampling import Boards, Players, block_rows
 
-#: Positions that are labelled as one job, and games that are played as one: a second or so of work for one core.
-PIECE_ROWS, GAMES = 2000, 512
+#: Most positions that are labelled as one job, and most games that are played as one: a second or so of work for one core, since
+#: handing out a job costs a millisecond; fewer where there would be too few jobs for everybody.
+PIECE_ROWS, GAMES = 2000, 2048
+LEAST_ROWS, LEAST_GAMES = 100, 128
+#: Jobs for each worker, at least: the last ones to end leave the others waiting.
+SHARES = 8
 
 #: The positions of some games: places in their table (a row a game, a column a number of empties), own boards, other boards, keys.
 Positions = tuple[NDArray[np.uint32], Boards, Boards, Boards]
@@ -30,9 +34,11 @@ Positions = tuple[NDArray[np.uint32], Boards, Boards, Boards]
 
 @dataclass(frozen=True)
 class Games:
-    """Play `GAMES` games, the first of them number ``number * GAMES``, for a block."""
+    """Play so many games from number *first* on, for a block."""
 
     number: int
+    first: int
+    count: int
     block: int
     wanted: NDArray[np.bool_]
 
@@ -68,11 +74,16 @@ class LabelWorker:
         return job.number, self._play(job)
 
     def _play(self, job: Games) -> Positions:
-        own, opp, key = (np.zeros((GAMES, self._options.strata), np.uint64) for _ in range(3))
+        own, opp, key = (np.zeros((job.count, self._options.strata), np.uint64) for _ in range(3))
         self._players = self._players or Players(self._options)
-        self._players.play(job.number * GAMES, job.wanted.copy(), own, opp, key)  # Ray's arrays are read-only
+        self._players.play(job.first, job.wanted.copy(), own, opp, key)  # Ray's arrays are read-only
         places = np.flatnonzero((key != 0) & (part_of(key, self._options.blocks) == job.block))
         return places.astype(np.uint32), own.flat[places], opp.flat[places], key.flat[places]
+
+
+def share(amount: int, workers: int, least: int, most: int) -> int:
+    """How much of an amount of work is one job."""
+    return min(most, max(least, amount // (SHARES * workers)))
 
 
 def part_of(key: Boards, parts: int) -> NDArray[np.int64]:
@@ -89,6 +100,8 @@ class GamesAhead:
 
     def __init__(self, crew: Crew, options: LabelOptions, block: int) -> None:
         self._block, self._strata = block, options.strata
+        games = -(-len(block_rows(options, block)) // options.strata) * options.blocks  # about so many are needed
+        self._each = share(games, crew.size, LEAST_GAMES, GAMES)
         self._wanted: NDArray[np.bool_] = np.ones(options.strata, np.bool_)
         self._over = False
         self._played = in_order(crew.results(self._jobs()))
@@ -115,29 +128,27 @@ class GamesAhead:
         for number in count():
             if self._over:
                 return
-            yield Games(number, self._block, self._wanted)
+            yield Games(number, number * self._each, self._each, self._block, self._wanted)
 
     def _table(self, positions: Positions) -> list[Boards]:
         places, *columns = positions
         table = []
         for column in columns:
-            rows = np.zeros((GAMES, self._strata), np.uint64)
+            rows = np.zeros((self._each, self._strata), np.uint64)
             rows.flat[places] = column
             table.append(rows)
         return table
 
 
 def label_pieces(
-    crew: Crew, own: Boards, opp: Boards, parts: list[range], most: int | None, done: Callable[[int], None]
+    crew: Crew, own: Boards, opp: Boards, parts: list[range], whole: bool, done: Callable[[int], None]
 ) -> Iterator[Scores]:
-    """The scores of each of the *parts* of a block, in their order; no job has more than *most* rows, None: a part each.
+    """The scores of each of the *parts* of a block, in their order. A job is a piece of a part, or all of it with *whole*.
 
     *done* hears how many rows each piece had, as they come.
     """
-    cuts = [
-        [part[start : start + (most or len(part))] for start in range(0, len(part), most or len(part))]
-        for part in parts
-    ]
+    most = len(own) if whole else share(sum(map(len, parts)), crew.size, LEAST_ROWS, PIECE_ROWS)
+    cuts = [[part[start : start + most] for start in range(0, len(part), most)] for part in parts]
     pieces = [slice(cut.start, cut.stop) for part in cuts for cut in part]
     jobs = (Piece(number, own[rows], opp[rows]) for number, rows in enumerate(pieces))
 

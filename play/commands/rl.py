@@ -50,7 +50,7 @@ def rl(
     channels: Annotated[int | None, typer.Option("--channels", help="Of the network.")] = None,
     blocks: Annotated[int | None, typer.Option("--blocks", help="Of the network, two convolutions each.")] = None,
     precision: Annotated[
-        str | None, typer.Option("--precision", help="single, or bfloat16 where the processor is fast at it.")
+        str | None, typer.Option("--precision", help="single or bfloat16; by default the faster one here.")
     ] = None,
     opponent: Annotated[
         list[str] | None,
@@ -102,7 +102,7 @@ def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_jso
     folder = Path(out)
     made_folder("--out", folder)
     _checked_device(how["device"])
-    options = _options(folder, changes)
+    options = _options(folder, changes, how["device"])
     from train.rl.training import Training
 
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
@@ -116,14 +116,14 @@ def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_jso
     _show(training, folder, perf_counter() - began, as_json)
 
 
-def _options(folder: Path, changes: dict[str, Any]) -> RlOptions:
+def _options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
     """Those that the folder remembers, or a preset, with *changes*."""
-    from train.rl.options import RlOptions, preset
+    from train.rl.options import RlOptions, fastest_precision, preset
     from train.rl.training import RUN, remembered
 
     if (folder / RUN).exists():
         return RlOptions.from_dict(remembered(folder).as_dict() | changes)
-    return preset(**changes)
+    return preset(**{"precision": fastest_precision(device), **changes})
 
 
 def _checked_device(device: str) -> None:

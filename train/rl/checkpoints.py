@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
+import warnings
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -74,11 +76,15 @@ def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
     """Put model, games, pool and generators back to where the last checkpoint found them; the caller's own part of it."""
     path = folder / CHECKPOINT
     try:
-        content = torch.load(path, map_location=model.device, weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
+            content = torch.load(path, map_location=model.device, weights_only=True)
         if content["format"] != FORMAT:
             raise ValueError(f"format {content['format']!r}")
         return _restored(content, folder, model, env, pool)
-    except (OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, AttributeError) as error:
+    except (
+        *(OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, AttributeError),
+        pickle.UnpicklingError,
+    ) as error:
         if isinstance(error, TrainError):
             raise
         reason = " ".join(str(error).split())[:160]

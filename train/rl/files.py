@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,7 +113,8 @@ def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
             if members.getinfo(name).file_size > LARGEST:
                 raise WeightsError(f"its {name} is larger than {LARGEST:,} bytes: expected less")
         description = json.loads(members.read(DESCRIPTION))
-        tensors = torch.load(BytesIO(members.read(TENSORS)), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
+            tensors = torch.load(BytesIO(members.read(TENSORS)), map_location="cpu", weights_only=True)
     prefix = next((p for p in PREFIXES if any(name.startswith(p) for name in tensors)), "net.")
     return description, {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
 

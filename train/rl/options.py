@@ -41,15 +41,15 @@ class RlOptions:
     seed: int = 0
     envs: int = 256
     rollout: int = 64
-    batch: int = 2048
+    batch: int = 512
     epochs: int = 3
     rate: float = 1e-3
     entropy: float = 0.01
-    trace: float = 0.9
+    trace: float = 0.95
     channels: int = 32
     blocks: int = 2
     precision: Precision = "single"
-    opponents: tuple[str, ...] = ("random", "greedy", "cell-utility:depth=1")
+    opponents: tuple[str, ...] = ("random", "greedy", "cell-utility:depth=2")
     baseline_share: float = 0.3
     snapshot: int = 65_536
     pool: int = 6
@@ -126,7 +126,7 @@ _NUMBERS = {
 #: What differs from the defaults, by algorithm and size.
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
     ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot": 32_768, "evaluate": 65_536, "blocks": 1},
-    ("ppo", 6): {"steps": 2_000_000},
+    ("ppo", 6): {"steps": 1_000_000},
     ("ppo", 8): {"steps": 20_000_000, "channels": 48, "envs": 512, "evaluate": 524_288, "snapshot": 262_144},
     ("dqn", 4): {"steps": 200_000, "plies": 2, "envs": 64, "batch": 256, "rate": 5e-4, "blocks": 1, "evaluate": 50_000},
     ("dqn", 6): {"steps": 1_000_000, "envs": 64, "batch": 256, "rate": 5e-4},
@@ -143,6 +143,13 @@ def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "p
             raise TrainError(f"option {shown(name)} of a training is unknown: expected some of {', '.join(known)}")
     chosen = _PRESETS.get((algorithm, size), {})
     return RlOptions(**{**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
+
+
+def fastest_precision(device: str) -> Precision:
+    """bfloat16 where the processor, or a GPU, has instructions for it."""
+    from llvmlite.binding import get_host_cpu_features
+
+    return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"
 
 
 def _check_whole(name: str, value: object, low: int, high: int) -> None:

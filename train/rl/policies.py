@@ -18,6 +18,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
+from train.errors import TrainError
 from train.rl.network import Architecture, BoardTrunk, PolicyValueNet, masked
 
 Observation = dict[str, Tensor]
@@ -61,8 +62,7 @@ class BoardPolicy(MaskableActorCriticPolicy):
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
     def _build(self, lr_schedule: Any) -> None:
-        size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
-        self.net = PolicyValueNet(size, self._architecture)
+        self.net = PolicyValueNet(_board_size(self.observation_space), self._architecture)
         self.net.trunk.half_precision = self._half_precision
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
@@ -104,7 +104,7 @@ class _MaskedQ(QNetwork):
     def __init__(self, *args: Any, architecture: dict[str, Any], half_precision: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         del self.q_net
-        size: int = self.observation_space["observation"].shape[-1]  # type: ignore[index]
+        size = _board_size(self.observation_space)
         self.net = PolicyValueNet(size, Architecture(**{**architecture, "kind": "q"}))
         self.net.trunk.half_precision = half_precision
 
@@ -159,6 +159,17 @@ class MaskedDQN(DQN):
         else:
             actions, _ = self.predict(self._last_obs)
         return actions, actions
+
+
+def _board_size(space: spaces.Space) -> int:
+    """The size of the board that is observed, with the masks that the networks need."""
+    if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
+        raise TrainError(
+            f"observations of {type(space).__name__}: expected those of an environment with observation='dict'"
+        )
+    shape = space["observation"].shape
+    assert shape is not None
+    return int(shape[-1])
 
 
 def random_legal(masks: np.ndarray) -> np.ndarray:

@@ -141,6 +141,8 @@ class Training:
             self._evaluate()
         if end or evaluated or time.perf_counter() - self._saved >= CHECKPOINT_SECONDS[options.algorithm]:
             self.save()
+        if evaluated:
+            self._draw()
         self._tell("learning", steps)
 
     def save(self) -> None:
@@ -151,8 +153,6 @@ class Training:
         _write_csv(self.folder / LOG, self.log)
         rows = [_flat(row) for row in self.evaluations]
         _write_csv(self.folder / EVALUATIONS, rows)
-        if len(self.evaluations) > 1 and find_spec("matplotlib.backends"):
-            write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
         self._saved = time.perf_counter()
 
     def note(self, values: dict[str, Any]) -> None:
@@ -170,6 +170,10 @@ class Training:
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
             self.model.logger.record(f"ladder/{name}", score.points)
+
+    def _draw(self) -> None:
+        if len(self.evaluations) > 1 and find_spec("matplotlib"):
+            write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
 
     def _resume(self) -> None:
         self._last = None

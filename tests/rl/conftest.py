@@ -1,0 +1,70 @@
+"""Small networks and trainings that take no time."""
+
+import numpy as np
+import pytest
+import torch
+
+from reversi_env import Rules, batch
+from train.rl.files import SavedPolicy
+from train.rl.network import Architecture, PolicyValueNet
+from train.rl.options import preset
+
+TINY = Architecture(channels=4, blocks=1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """So small networks only lose by more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def tiny_net():
+    """A network with random weights, the same every time."""
+
+    def make(size=4, kind="policy", seed=0):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            net = PolicyValueNet(size, Architecture(4, 1, kind))
+            torch.nn.init.normal_(net.policy.weight)  # not nearly all alike, as they begin
+        return net.eval()
+
+    return make
+
+
+@pytest.fixture
+def policy_file(tiny_net, tmp_path):
+    """A policy for the 4x4 board in a file."""
+    path = tmp_path / "policy.safetensors"
+    path.write_bytes(SavedPolicy(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
+    return path
+
+
+@pytest.fixture
+def small_training():
+    """Options of a training of a second."""
+
+    def make(**changes):
+        shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
+        pace = {"steps": 2048, "envs": 32, "rollout": 8, "batch": 64, "epochs": 2, "snapshot": 512, "evaluate": 1024}
+        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2, "buffer": 1500}
+        return preset(**(small | changes))
+
+    return make
+
+
+@pytest.fixture
+def positions():
+    """Positions of a game in the middle, passes among them, as two arrays of boards."""
+
+    def make(size=4, count=64):
+        rules = Rules(size)
+        parts = [batch.random_positions(count, plies, rules, seed=plies) for plies in range(0, size * size - 8, 3)]
+        own, opp = (np.concatenate(sides) for sides in zip(*parts, strict=True))
+        going_on = ~batch.is_over(own, opp, rules)
+        return own[going_on], opp[going_on]
+
+    return make

@@ -1,0 +1,164 @@
+import io
+import json
+import pickle
+import zipfile
+
+import pytest
+import torch
+
+from models.files import WeightsError
+from reversi_env import Position, Rules
+from search import agents
+from train.rl.files import DESCRIPTION, FORMAT, SavedPolicy, read_policy, with_description
+
+
+class Malice:
+    """Leaves a trace if it is ever unpickled."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return (open, (self.trace, "w"))
+
+
+def archive(members):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return stream.getvalue()
+
+
+def sb3_like(net, **more):
+    stream = io.BytesIO()
+    torch.save({f"net.{name}": value for name, value in net.state_dict().items()}, stream)
+    return {"policy.pth": stream.getvalue(), **more}
+
+
+@pytest.mark.parametrize("kind", ["policy", "q"])
+def test_a_policy_comes_back_as_it_was(tiny_net, tmp_path, kind):
+    saved = SavedPolicy(Rules(6, "reversed"), tiny_net(6, kind), {"steps": 7})
+    (tmp_path / "policy").write_bytes(saved.to_bytes())
+    there = read_policy(tmp_path / "policy")
+    assert (there.rules, there.record, there.net.architecture) == (saved.rules, {"steps": 7}, saved.net.architecture)
+    assert all(torch.equal(a, b) for a, b in zip(there.net.parameters(), saved.net.parameters(), strict=True))
+
+
+def test_a_zip_is_read_without_running_what_is_in_it(tiny_net, tmp_path):
+    trace, net = tmp_path / "trace", tiny_net()
+    description = SavedPolicy(Rules(4), net, {}).description()
+    poisoned = json.dumps({"policy_class": {":type:": "x", ":serialized:": pickle.dumps(Malice(str(trace))).hex()}})
+    path = tmp_path / "policy.zip"
+    path.write_bytes(with_description(archive(sb3_like(net, data=poisoned)), description))
+    assert torch.equal(read_policy(path).net.policy.weight, net.policy.weight)
+    path.write_bytes(with_description(archive({"policy.pth": pickle.dumps(Malice(str(trace)))}), description))
+    with pytest.raises(WeightsError, match="cannot be read"):
+        read_policy(path)
+    stream = io.BytesIO()
+    torch.save({"net.policy.weight": Malice(str(trace))}, stream)
+    path.write_bytes(with_description(archive({"policy.pth": stream.getvalue()}), description))
+    with pytest.raises(WeightsError, match="cannot be read"):
+        read_policy(path)
+    assert not trace.exists()
+
+
+def test_files_that_are_no_policies(tiny_net, tmp_path):
+    path, net = tmp_path / "policy.zip", tiny_net()
+    whole = SavedPolicy(Rules(4), net, {}).to_bytes()
+    description = SavedPolicy(Rules(4), net, {}).description()
+    for data, complaint in (
+        (b"", "cannot be read"),
+        (b"not a policy", "cannot be read"),
+        (whole[:-10], "cannot be read"),
+        (archive(sb3_like(net)), f"no {DESCRIPTION} in it"),
+        (archive({DESCRIPTION: "{}"}), "no policy.pth in it"),
+        (with_description(archive(sb3_like(net)), description | {"format": FORMAT + 1}), f"expected {FORMAT}"),
+        (with_description(archive(sb3_like(net)), description | {"size": 5}), "5"),
+        (with_description(archive(sb3_like(net)), description | {"size": 6}), "cannot be read"),
+        (with_description(archive(sb3_like(net)), {"format": FORMAT}), "cannot be read"),
+        (with_description(archive(sb3_like(net)), description | {"architecture": {"layers": 3}}), "cannot be read"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(WeightsError, match=complaint) as error:
+            read_policy(path)
+        assert "\n" not in str(error.value)
+        assert "policy.zip" in str(error.value)
+    with pytest.raises(WeightsError, match="No such file"):
+        read_policy(tmp_path / "nowhere")
+
+
+# --- agents by spec ---------------------------------------------------------------------------------
+
+
+def test_policies_are_agents(policy_file):
+    start = Position.initial(Rules(4))
+    best = agents.make(f"rl:{policy_file}").choose(start)
+    assert agents.make(f"rl:weights={policy_file},seed=5").choose(start) == best
+    wild = [agents.make(f"rl:{policy_file},temperature=9,seed={seed}").choose(start) for seed in range(30)]
+    assert set(wild) == set(start.legal_actions())
+    found = agents.make(f"rl-search:{policy_file},depth=2,exact=0").search(start)
+    assert found.depth == 2
+    assert len(found.moves) == 4
+    assert agents.make(f"rl-search:{policy_file},depth=1,exact=12").search(start).exact
+
+
+def test_a_policy_that_must_pass_passes(policy_file):
+    position = Position.from_text("XXXX\nXXXX\nOOOO\nOO-O", rules=Rules(4))
+    if not position.must_pass():
+        position = next(p for p in _walk(Position.initial(Rules(4))) if p.must_pass())
+    assert agents.make(f"rl:{policy_file}").choose(position) == position.rules.pass_action
+    assert agents.make(f"rl-search:{policy_file}").choose(position) == position.rules.pass_action
+
+
+def _walk(position):
+    yield position
+    if not position.is_over():
+        for action in position.legal_actions():
+            yield from _walk(position.play(action))
+
+
+def test_a_policy_plays_its_own_game_only(policy_file):
+    for rules in (Rules(6), Rules(4, "reversed")):
+        with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for"):
+            agents.make(f"rl:{policy_file}").choose(Position.initial(rules))
+    with pytest.raises(WeightsError, match="0 policies 'ppo' for 4x4 normal in the package"):
+        agents.make("rl").choose(Position.initial(Rules(4)))
+
+
+def test_specs_that_are_wrong(policy_file):
+    for spec, complaint in (
+        (f"rl:{policy_file},{policy_file}", "expected key=value"),
+        ("rl:temperature=-1", "a number from 0 to 100"),
+        ("rl-search:depth=0", "a whole number from 1 to 60"),
+        ("rl:weights=", "the path of a weight file"),
+        ("six-factor:file", "expected key=value"),
+    ):
+        with pytest.raises(agents.AgentSpecError, match=complaint):
+            agents.make(spec)
+
+
+def test_a_changed_file_is_read_again(policy_file, tiny_net):
+    agent = agents.make(f"rl:{policy_file}")
+    agent.choose(Position.initial(Rules(4)))
+    policy_file.write_bytes(SavedPolicy(Rules(4), tiny_net(seed=1), {"again": True}).to_bytes())
+    assert agent.saved(Rules(4)).record == {"again": True}
+
+
+def test_policies_play_in_matches_and_environments(policy_file, reversi):
+    import gymnasium
+
+    import reversi_env  # noqa: F401
+
+    env = gymnasium.make("Reversi-v0", size=4, opponent=f"rl:{policy_file}")
+    _, info = env.reset(seed=1)
+    over = False
+    while not over:
+        _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
+    assert reward in (-1.0, 0.0, 1.0)
+    status, out, _ = reversi("match", f"rl:{policy_file}", "random", "--size", 4, "-k", 2, "--games", 4)
+    assert status == 0
+    assert "4 games" in out
+    status, _, err = reversi("match", f"rl:{policy_file}", "random", "--size", 6, "--games", 2)
+    assert status == 2
+    assert "is for 4x4 normal" in err

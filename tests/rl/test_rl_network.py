@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+import torch
+
+from models.boards import board_tensor
+from reversi_env import Position, Rules
+from reversi_env.envs import ReversiVectorEnv
+from train.errors import TrainError
+from train.rl.agent import BatchPolicy
+from train.rl.environment import views
+from train.rl.network import (
+    ILLEGAL,
+    Architecture,
+    PolicyValueNet,
+    ValueOfBoards,
+    boards_to_discs,
+    legal_mask,
+    masked,
+)
+from train.rl.opponents import discs_to_boards
+
+
+def masks_of(own, opp, rules):
+    from reversi_env import batch
+
+    return legal_mask(board_tensor(batch.legal_moves(own, opp, rules)), rules.size)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_what_the_network_sees_is_what_the_environment_shows(size, positions):
+    rules = Rules(size)
+    own, opp = positions(size)
+    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), size), masks_of(own, opp, rules)
+    for i in range(0, own.size, 7):
+        position = Position(rules, int(own[i]), int(opp[i]))
+        games = ReversiVectorEnv(1, size=size, opponent=None, start=position)
+        observation, infos = games.reset()
+        assert np.array_equal(discs[i].numpy(), observation[0])
+        assert np.array_equal(masks[i].numpy(), infos["action_mask"][0])
+    back = discs_to_boards(discs.numpy(), rules)
+    assert np.array_equal(back[0], own)
+    assert np.array_equal(back[1], opp)
+
+
+@pytest.mark.parametrize("kind", ["policy", "q"])
+def test_boards_and_planes_give_the_same(tiny_net, positions, kind):
+    net = tiny_net(6, kind)
+    own, opp = positions(6)
+    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), 6), masks_of(own, opp, Rules(6))
+    with torch.no_grad():
+        numbers, values = net(discs, masks)
+        assert torch.equal(net.of_boards(own, opp)[0], numbers)
+        assert torch.allclose(net.values(discs, masks), values)
+        assert torch.allclose(ValueOfBoards(net)(board_tensor(own), board_tensor(opp)), values)
+    assert values.abs().max() <= 1
+    if kind == "q":
+        best = masked(numbers, masks).amax(1).clamp(-1, 1)
+        assert torch.equal(values, best)
+
+
+def test_the_best_moves_are_legal_and_draws_follow_the_policy(tiny_net, positions):
+    net = tiny_net(4)
+    own, opp = positions(4)
+    masks = masks_of(own, opp, Rules(4)).numpy()
+    best = BatchPolicy(net).of_boards(own, opp)
+    assert masks[np.arange(own.size), best].all()
+    one = np.repeat(own[40:41], 20_000), np.repeat(opp[40:41], 20_000)
+    drawn = np.bincount(BatchPolicy(net, temperature=1.0, seed=3).of_boards(*one), minlength=17) / 20_000
+    numbers, _ = net.of_boards(own[40:41], opp[40:41])
+    chances = torch.softmax(masked(numbers, torch.from_numpy(masks[40:41])), 1)[0].numpy()
+    assert np.abs(drawn - chances).max() < 0.02
+    assert (drawn[masks[40] == 0] == 0).all()
+
+
+def test_illegal_actions_are_lost_but_finite():
+    numbers = masked(torch.zeros(1, 3), torch.tensor([[1, 0, 1]]))
+    assert numbers.tolist() == [[0.0, ILLEGAL, 0.0]]
+    assert torch.softmax(numbers, 1)[0, 1] == 0
+
+
+def test_eight_views_are_the_symmetries_of_the_square():
+    rules = Rules(4)
+    turned = views(rules)
+    assert len({tuple(view) for view in turned.tolist()}) == 8
+    assert (np.sort(turned, axis=1) == np.arange(17)).all()
+    corners = {0, 3, 12, 15}
+    assert all({int(view[c]) for c in corners} == corners for view in turned)
+
+
+@pytest.mark.parametrize("wrong", [{"channels": 0}, {"blocks": True}, {"kind": "both"}, {"channels": 2.5}])
+def test_networks_that_cannot_be(wrong):
+    with pytest.raises(TrainError, match="expected"):
+        Architecture(**wrong)
+    with pytest.raises(TrainError, match="size=5"):
+        PolicyValueNet(5)
+
+
+def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions):
+    net = tiny_net(6)
+    own, opp = positions(6)
+    exact = net.of_boards(own, opp)[1]
+    net.trunk.half_precision = True
+    assert torch.allclose(net.of_boards(own, opp)[1], exact, atol=0.05)
+    assert not any("half" in name for name in net.state_dict())

@@ -1,0 +1,309 @@
+import csv
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+import torch
+
+from reversi_env import Rules
+from train.batch_games import EvaluatorPlayer, RandomPlayer
+from train.errors import TrainError
+from train.rl.environment import TrainingEnv
+from train.rl.files import read_policy
+from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
+from train.rl.opponents import BatchBaseline, SelfPlayPool, batch_player, discs_to_boards, opponent_of
+from train.rl.options import preset
+from train.rl.training import Training, remembered
+
+
+def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
+    return SelfPlayPool(specs, rules, share, active, seed=0)
+
+
+# --- games ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_turned_games_are_games(tiny_net, variant):
+    from reversi_env import batch
+
+    rules, pool = Rules(4, variant), pool_of(Rules(4, variant))
+    pool.add(tiny_net())
+    env = TrainingEnv(48, pool, plies=2, seed=1)
+    observations, ended = env.reset(), 0
+    generator = np.random.default_rng(0)
+    for _ in range(40):
+        masks = env.action_masks()
+        assert np.array_equal(masks, observations["action_mask"] != 0)
+        assert np.array_equal(np.stack(env.env_method("action_masks")), masks)
+        legal = batch.legal_moves(*discs_to_boards(observations["observation"], rules), rules)
+        rows = np.array([[int(board) >> sq & 1 for sq in rules.squares()] for board in legal], bool)
+        assert np.array_equal(masks[:, :-1], rows)
+        actions = (generator.random(masks.shape) * masks).argmax(1)
+        observations, rewards, dones, infos = env.step(actions)
+        for i in np.flatnonzero(dones):
+            last = infos[i]["terminal_observation"]
+            own, opp = discs_to_boards(last["observation"][None], rules)
+            score = int(batch.final_scores(own, opp, rules)[0])
+            assert rewards[i] == np.sign(score)
+            ended += 1
+    assert ended > 100
+
+
+def test_openings_differ_in_length(tiny_net):
+    env = TrainingEnv(256, pool_of(Rules(6)), plies=6, seed=1)
+    discs = set()
+    observations = env.reset()
+    for _ in range(150):
+        masks = env.action_masks()
+        observations, _, dones, _ = env.step(masks.argmax(1))
+        discs |= set(observations["observation"][dones].sum((1, 2, 3)).tolist())
+    assert set(range(4, 11)) <= discs
+
+
+def test_games_go_on_from_their_state(tiny_net):
+    def moves(env, count):
+        return [env.step(env.action_masks().argmax(1)) for _ in range(count)]
+
+    def new():
+        pool = pool_of(Rules(4), ("random", "six-factor:depth=1"))
+        pool.add(tiny_net())
+        return pool, TrainingEnv(16, pool, plies=2, seed=4)
+
+    pool, env = new()
+    env.reset()
+    moves(env, 7)
+    state, words = env.state(), pool.baselines[1].words.bit_generator.state
+    lots = pool.selves[0].generator.get_state()
+    expected = moves(env, 9)
+    pool, env = new()
+    pool.baselines[1].words.bit_generator.state = words
+    pool.selves[0].generator.set_state(lots)
+    env.set_state(state)
+    for there, here in zip(expected, moves(env, 9), strict=True):
+        assert np.array_equal(there[0]["observation"], here[0]["observation"])
+        assert np.array_equal(there[1], here[1])
+
+
+# --- opponents --------------------------------------------------------------------------------------
+
+
+def test_the_pool_keeps_the_latest_and_draws_from_all(tiny_net):
+    pool = pool_of(Rules(4), active=4)
+    assert pool.opponents.records()["cumulative_share"].tolist() == [0.5, 1.0]
+    for number in range(12):
+        assert pool.add(tiny_net(seed=number)) == number
+        assert pool.drawn[-1] == number
+        assert len(pool.drawn) == len(set(pool.drawn)) == min(4, number + 1)
+    assert {10, 11} <= set(pool.drawn)
+    assert min(pool.drawn) < 10
+    shares = np.diff(pool.opponents.records()["cumulative_share"], prepend=0)
+    assert np.allclose(shares[:2], 0.25)
+    assert np.allclose(shares[2:][pool.drawn], 0.125)
+
+
+def test_baselines_by_spec():
+    rules = Rules(6)
+    assert opponent_of("greedy", rules, 0) == "greedy"
+    assert isinstance(opponent_of("six-factor:depth=2", rules, 0), BatchBaseline)
+    assert isinstance(batch_player("random", rules), RandomPlayer)
+    assert batch_player("greedy-invincible", rules) is None
+    assert hasattr(opponent_of("greedy-invincible", rules, 0), "choose")
+    assert batch_player("six-factor:nodes=50", rules) is None
+    with pytest.raises(ValueError, match="six-facto"):
+        opponent_of("six-facto", rules, 0)
+
+
+def test_baselines_pass_where_they_must():
+    rules = Rules(4)
+    player = BatchBaseline(RandomPlayer(rules), rules, 0)
+    masks = np.zeros((2, 17), np.int8)
+    masks[0, -1] = 1
+    discs = np.zeros((2, 2, 4, 4), np.int8)
+    discs[1, 0, 1, 1], discs[1, 1, 1, 2] = 1, 1
+    masks[1, 7] = 1
+    assert player(discs, masks).tolist() == [16, 7]
+
+
+# --- the ladder -------------------------------------------------------------------------------------
+
+
+def test_the_ladder_measures_in_elo_above_random():
+    rules = Rules(6)
+    ladder = Ladder(rules, 200, seed=1, rungs=("random", "greedy"))
+    again = ladder.measure(RandomPlayer(rules))
+    assert again.low < 0 < again.high
+    strong = ladder.measure(EvaluatorPlayer("six-factor", rules, 2, threads=1))
+    assert strong.elo > 200
+    assert strong.scores["greedy"].games == 200
+    assert strong.as_dict()["rungs"]["random"]["wins"] == strong.scores["random"].wins
+    assert "network:depth=2" in rungs_of(rules)
+    assert "network:depth=2" not in rungs_of(Rules(4))
+    with pytest.raises(ValueError, match="greedy-invincible"):
+        Ladder(rules, 2, rungs=("greedy-invincible",))
+
+
+# --- trainings --------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """As sudden as a signal."""
+
+
+def killer(at):
+    def progress(step):
+        if step.doing == "learning" and step.steps >= at:
+            raise Killed
+
+    return progress
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.slow)])
+def test_an_interrupted_training_ends_with_the_same_policy(tmp_path, small_training, monkeypatch, algorithm):
+    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
+    monkeypatch.setattr("train.rl.training.DQN_WARMUP", 256)
+    monkeypatch.setattr("train.rl.training.curve_svg", lambda *_: b"")
+    options = small_training(algorithm=algorithm)
+    whole = Training(tmp_path / "whole", options, regret=False)
+    whole.run()
+    with pytest.raises(Killed):
+        Training(tmp_path / "parts", options, regret=False, progress=killer(1200)).run()
+    (tmp_path / "parts" / "pool" / "00099.safetensors").write_bytes(b"of a self that no checkpoint knows")
+    parts = Training(tmp_path / "parts", options, regret=False)
+    parts.run()
+    assert parts.steps == whole.steps == 2048
+    assert sorted(path.name for path in (tmp_path / "parts" / "pool").iterdir()) == sorted(
+        path.name for path in (tmp_path / "whole" / "pool").iterdir()
+    )
+    there, here = (read_policy(tmp_path / name / "policy.zip") for name in ("whole", "parts"))
+    for a, b in zip(there.net.parameters(), here.net.parameters(), strict=True):
+        assert torch.equal(a, b)
+    optimisers = [run.model.policy.optimizer.state_dict()["state"][0] for run in (whole, parts)]
+    assert torch.equal(optimisers[0]["exp_avg_sq"], optimisers[1]["exp_avg_sq"])
+    assert optimisers[0]["step"] == optimisers[1]["step"]
+    assert [row["elo"] for row in whole.evaluations] == [row["elo"] for row in parts.evaluations]
+    assert parts.pool.drawn == whole.pool.drawn
+
+
+def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
+    Training(tmp_path, small_training(), regret=False).run()
+    assert Training(tmp_path, small_training(), regret=False).run() is None
+    more = Training(tmp_path, small_training(steps=4096), regret=False)
+    more.run()
+    assert more.steps == 4096
+    assert remembered(tmp_path).steps == 4096
+    rows = list(csv.DictReader((tmp_path / "evaluations.csv").read_text().splitlines()))
+    assert [int(row["steps"]) for row in rows] == sorted({int(row["steps"]) for row in rows})
+    assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
+    assert any((tmp_path / "tensorboard").iterdir()) == (find_spec("tensorboard") is not None)
+    record = read_policy(tmp_path / "policy.zip").record
+    assert record["steps"] == 4096
+    assert record["options"]["size"] == 4
+
+
+def test_a_folder_belongs_to_one_training(tmp_path, small_training):
+    Training(tmp_path, small_training())
+    with pytest.raises(TrainError, match="was begun with channels=4"):
+        Training(tmp_path, small_training(channels=8))
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(TrainError, match="cannot be read"):
+        Training(tmp_path, small_training())
+
+
+def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
+    training = Training(tmp_path, small_training(), regret=False)
+    (tmp_path / "checkpoint.pt").write_bytes(b"damaged")
+    with pytest.raises(TrainError, match="checkpoint.pt' cannot be read"):
+        training.run()
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
+def test_presets_are_options(size, algorithm):
+    options = preset(size, "reversed", algorithm)
+    assert type(options).from_dict(json.loads(json.dumps(options.as_dict()))) == options
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"steps": 0},
+        {"envs": 1.5},
+        {"rate": 2},
+        {"games": 3},
+        {"opponents": ()},
+        {"opponents": "random"},
+        {"algorithm": "a2c"},
+        {"plies": 9},
+        {"precision": "double"},
+        {"symmetric": 1},
+        {"unknown": 1},
+    ],
+)
+def test_options_that_cannot_be(wrong):
+    with pytest.raises(TrainError, match="expected"):
+        preset(4, **wrong)
+
+
+def test_sizes_that_cannot_be():
+    with pytest.raises(ValueError, match="5"):
+        preset(5)
+
+
+# --- DQN --------------------------------------------------------------------------------------------
+
+
+def test_dqn_neither_chooses_nor_learns_from_illegal_moves(tmp_path, small_training):
+    from train.rl.training import _model
+
+    options = small_training(algorithm="dqn")
+    env = TrainingEnv(options.envs, pool_of(Rules(4)), plies=2, seed=0)
+    model = _model(options, env, "cpu")
+    observations = env.reset()
+    masks = observations["action_mask"]
+    for rate in (0.0, 0.5, 1.0):
+        model.exploration_rate = rate
+        actions, _ = model.predict(observations)
+        assert masks[np.arange(len(masks)), actions].all()
+    one = {key: value[0] for key, value in observations.items()}
+    assert masks[0, int(model.predict(one, deterministic=True)[0])]
+    tensors, _ = model.policy.obs_to_tensor(observations)
+    with torch.no_grad():
+        values = model.q_net_target(tensors)
+    assert (values[torch.from_numpy(masks) == 0] < -1e8).all()
+    assert values.amax(1).abs().max() < 10  # what a target is made of
+
+
+def test_an_environment_without_masks_is_refused():
+    from sb3_contrib import MaskablePPO
+
+    from train.rl.policies import BoardPolicy
+    from train.sb3 import ReversiVecEnv
+
+    with pytest.raises(TrainError, match="observation='dict'"):
+        MaskablePPO(BoardPolicy, ReversiVecEnv(2, size=4))
+
+
+def test_the_trunk_serves_stock_policies():
+    from sb3_contrib import MaskablePPO
+
+    from train.rl.policies import BoardExtractor
+    from train.sb3 import ReversiVecEnv
+
+    env = ReversiVecEnv(8, size=4, observation="dict")
+    extractor = {"features_extractor_class": BoardExtractor, "features_extractor_kwargs": {"channels": 4, "blocks": 1}}
+    model = MaskablePPO("MultiInputPolicy", env, n_steps=8, batch_size=32, policy_kwargs=extractor, device="cpu")
+    model.learn(64)
+    assert model.num_timesteps == 64
+
+
+def test_a_policy_as_a_player(tiny_net):
+    from train.rl.agent import BatchPolicy
+
+    rules = Rules(6)
+    player = PolicyPlayer(BatchPolicy(tiny_net(6)), rules)
+    standing = Ladder(rules, 20, rungs=("random",)).measure(player)
+    assert (
+        sum((standing.scores["random"].wins, standing.scores["random"].draws, standing.scores["random"].losses)) == 20
+    )

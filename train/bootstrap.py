@@ -214,7 +214,7 @@ class Bootstrap:
             seed=self.seed + 1000 * number,
             shard_rows=stage.count,
             block_rows=stage.count,
-            labeller="exact" if not stage.depth else f"network:depth={stage.depth},weights={previous}",
+            labeller="exact" if not stage.depth else f"network:depth={stage.depth},mean={stage.mean},weights={previous}",
             player=self.options.player or (f"network:weights={previous}" if number else FIRST_PLAYER),
             **stage.games,
         )
@@ -223,7 +223,7 @@ class Bootstrap:
         """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
         if self.options.player is None:
             tell = self._teller(number, stage, "sampling", stage.count)
-            return sample_block(options, 0, threads=self.threads, progress=tell)
+            return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
         used = [sum(_each(earlier, empties) for earlier in self.stages[:number]) for empties in range(stage.high + 1)]
         own, opp = self._games(number, stage, options)
         empties = self.rules.square_count - np.bitwise_count(own | opp)
@@ -238,11 +238,11 @@ class Bootstrap:
         path = self.folder / GAMES_FILE
         if not path.exists():
             low, high = min(s.low for s in self.stages), max(s.high for s in self.stages)
-            most = max(sum(_each(s, empties) for s in self.stages) for empties in range(low, high + 1))
-            count = most * (high - low + 1)
+            most = np.array([sum(_each(s, empties) for s in self.stages) for empties in range(low, high + 1)])
+            count = int(most.max()) * len(most)
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
-            tell = self._teller(number, stage, "sampling", count)
-            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, progress=tell)
+            tell = self._teller(number, stage, "sampling", int(most.sum()))
+            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
             content = io.BytesIO()
             np.savez(content, own=own, opp=opp)
             write_atomically(path, content.getvalue())

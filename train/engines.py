@@ -36,9 +36,11 @@ State = dict[str, np.ndarray]
 
 
 class Data(NamedTuple):
-    """Trees as an engine wants them: the features of every node, and its entry in `fitting.NODE`."""
+    """Trees as an engine wants them: the features of every node (a tensor on a GPU, else an array), and its
+    entry in `fitting.NODE`.
+    """
 
-    features: np.ndarray
+    features: Any
     nodes: np.ndarray
     first: np.ndarray
 
@@ -85,14 +87,15 @@ def prepared(
     return Data(features, nodes, trees.first)
 
 
-def _features(net: Trainable, trees: Trees, device: torch.device) -> np.ndarray:
+def _features(net: Trainable, trees: Trees, device: torch.device) -> Tensor:
+    """The features of all nodes, computed on the device and left there."""
     own, opp = board_tensor(trees.own), board_tensor(trees.opp)
-    whole = np.int32 if isinstance(net, PatternFeatures) else np.int64  # numbers of rows, or boards
-    features = np.empty((trees.nodes, net.feature_count), whole)
+    whole = torch.int32 if isinstance(net, PatternFeatures) else torch.int64  # numbers of rows, or boards
+    features = torch.empty((trees.nodes, net.feature_count), dtype=whole, device=device)
     with torch.no_grad():
         for start in range(0, trees.nodes, CHUNK):
             rows = slice(start, start + CHUNK)
-            features[rows] = net.features(own[rows].to(device), opp[rows].to(device))[0].cpu().numpy()
+            features[rows] = net.features(own[rows].to(device), opp[rows].to(device))[0].to(whole)
     return features
 
 
@@ -239,6 +242,7 @@ class TorchEngine:
     def __init__(self, net: Trainable, training: Data, validation: Data, options: FitOptions) -> None:
         self.net, self.options, self.device = net, options, net.device
         self.steps = steps_of(options, len(training.first) - 1)
+        self.alone = len(training.nodes) == len(training.first) - 1
         self.training, self.validation = self._moved(training), self._moved(validation)
         fused = self.device.type == "cuda"
         self.optimiser = torch.optim.AdamW(self._groups(), lr=options.rate, weight_decay=options.decay, fused=fused)
@@ -308,22 +312,29 @@ class TorchEngine:
     def _loss(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """The mean loss of some trees, and the absolute errors at their roots."""
         data, bend = self.training, self.options.bend
+        if self.alone:  # what follows would come to the same, but wait for the device at every step
+            values, scores = self._values(draw.trees, draw.shifts)
+            errors = values - scores
+            return (data["weight"][draw.trees] * _huber(errors, bend)).mean(), errors.detach().abs()
         first, after = data["first"][draw.trees], data["first"][draw.trees + 1]
         sizes = after - first
         begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
         moved = torch.repeat_interleave(first - begin, sizes)
         nodes = torch.arange(len(moved), device=self.device) + moved
-        shifts = torch.repeat_interleave(draw.shifts, sizes)
-        empties, scores = data["empties"][nodes], data["score"][nodes]
-        values = self.net.value(data["features"][nodes].long(), empties, self.net.phases_at(empties + shifts))
-        finished = data["finished"][nodes]
-        values = torch.where(finished, scores, values)
+        values, scores = self._values(nodes, torch.repeat_interleave(draw.shifts, sizes))
         errors = values - scores
         loss = (data["weight"][nodes] * _huber(errors, bend)).sum()
         parent = data["parent"][nodes]
         if _consistency(self.options) and bool((parent >= 0).any()):
             loss = loss + _consistency(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
         return loss / len(draw.trees), errors[begin].detach().abs()
+
+    def _values(self, nodes: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+        """Values and scores of some nodes; a finished game's value is its score."""
+        data = self.training
+        empties, scores = data["empties"][nodes], data["score"][nodes]
+        values = self.net.value(data["features"][nodes].long(), empties, self.net.phases_at(empties + shifts))
+        return torch.where(data["finished"][nodes], scores, values), scores
 
     def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:
         """Sum of the distances of inner nodes from their best child."""
@@ -335,7 +346,11 @@ class TorchEngine:
     def _moved(self, data: Data) -> dict[str, Tensor]:
         fields: dict[str, Any] = {name: data.nodes[name] for name in ("parent", "score", "weight", "finished")}
         fields |= {"features": data.features, "first": data.first, "empties": data.nodes["empties"].astype(np.int64)}
-        return {name: torch.from_numpy(np.ascontiguousarray(array)).to(self.device) for name, array in fields.items()}
+        return {name: _tensor(values).to(self.device) for name, values in fields.items()}
+
+
+def _tensor(values: np.ndarray | Tensor) -> Tensor:
+    return values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
 
 
 def _huber(errors: Tensor, bend: float) -> Tensor:

@@ -19,6 +19,7 @@ GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
 class Stage:
     """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
 
+    The label is the mean of the ``mean`` deepest searches (`train.labels.SearchLabeller`).
     ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
     from the weights of the phase below. ``games`` are options of `train.labels.LabelOptions`: how the games are played.
     """
@@ -27,6 +28,7 @@ class Stage:
     high: int
     count: int
     depth: int = 0
+    mean: int = 1
     joint: bool = False
     fit: FitOptions = field(default_factory=FitOptions)
     games: dict[str, Any] = field(default_factory=lambda: dict(GAMES))
@@ -38,8 +40,9 @@ class Stage:
         return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
 
 
-#: Empty squares up to which positions are solved, and the most that are learnt from, by board size. A GPU solves so much.
-EXACT, LAST = {8: 14, 6: 13}, {8: 50, 6: 25}
+#: Empty squares up to which positions are solved, by board size: as far as a GPU can. And the most that are learnt from.
+EXACT = {8: 14, 6: 13}
+LAST, LAST_DEEP = {8: 50, 6: 25}, {8: 47, 6: 26}
 
 
 def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int | None = None) -> tuple[Stage, ...]:
@@ -55,7 +58,7 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
         return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
     exact, last = exact or EXACT[size], LAST[size]
     if network == "deep":
-        return _deep_stages(stage, exact, last - 4)
+        return _deep_stages(stage, exact, LAST_DEEP[size])
     if network == "dense":
         whole = few = joint = preset(size, network=network)
     else:
@@ -70,10 +73,13 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
 
 
 def _deep_stages(stage: Callable[..., Stage], exact: int, last: int) -> tuple[Stage, ...]:
-    """A deep network learns from as many positions as it can get: millions at every number of empties."""
+    """A deep network learns from as many positions as it can get: millions at every number of empties.
+
+    A stage is as long as its shallower search is deep, so that both end in what is learnt already.
+    """
     whole, few = preset(8, network="deep"), preset(8, network="deep", epochs=6)
     return (
         stage(1, exact - 5, 3000, fit=whole),
-        stage(exact - 4, exact, 10_000, fit=whole),
-        *(stage(low, low + 3, 6000, 4, fit=few) for low in range(exact + 1, last, 4)),
+        stage(exact - 4, exact, 12_500, fit=whole),
+        *(stage(low, min(low + 2, last), 2000, 4, mean=2, fit=few) for low in range(exact + 1, last, 3)),
     )

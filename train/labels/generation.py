@@ -115,7 +115,7 @@ def label_positions(
     score = np.zeros(len(own), np.float32)
     labellers: list[tuple[np.ndarray, Labeller]] = [(exact, ExactLabeller(rules, device, threads))]
     if plan.evaluator is not None:
-        labellers.append((~exact, SearchLabeller(rules, plan.evaluator, plan.depth, threads)))
+        labellers.append((~exact, SearchLabeller(rules, plan.evaluator, plan.depth, threads, plan.mean)))
     done = 0
     for mask, labeller in labellers:
         if mask.any():

@@ -71,31 +71,50 @@ class ExactLabeller:
 
 @dataclass(frozen=True)
 class SearchLabeller:
-    """Alpha-beta to a fixed depth over an evaluator, given by its name or as it is: a network, for instance."""
+    """Alpha-beta to a fixed depth over an evaluator, given by its name or as it is: a network, for instance.
+
+    ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
+    and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
+    error, which a bootstrap would carry from stage to stage, and add up.
+    """
 
     rules: Rules
     evaluator: HasRecord | str
     depth: int | None
     threads: int | None = None
+    mean: int = 1
     kind: Kind = "search"
 
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Values after *depth* plies; exact where the game ends within them."""
         evaluator = player_of(self.evaluator) if isinstance(self.evaluator, str) else self.evaluator
-        return search_batch(own, opp, evaluator, self.rules, self.depth or 0, threads=self.threads, progress=progress)
+        depth, total = self.depth or 0, np.zeros(len(own), np.float32)
+        for number, plies in enumerate(range(depth - self.mean + 1, depth + 1)):
+            counter = _share(progress, number * len(own), self.mean)
+            total += search_batch(own, opp, evaluator, self.rules, plies, threads=self.threads, progress=counter)
+        return total / np.float32(self.mean)
+
+
+def _share(progress: Counter, before: int, searches: int) -> Counter:
+    """Count a position as done when all its searches are."""
+    return lambda done: progress((before + done) // searches)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which labeller is for which positions: those with at most ``exact`` empties are solved, the others searched."""
+    """Which labeller is for which positions: those with at most ``exact`` empties are solved, the others searched.
+
+    ``mean``: of so many searches, see `SearchLabeller`.
+    """
 
     exact: int
     evaluator: str | None = None
     depth: int = 0
+    mean: int = 1
 
 
 def labeller_plan(spec: str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,exact=10,weights=FILE]``; anything else raises and says what was expected."""
+    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,weights=FILE]``; anything else raises and says what was expected."""
     if spec == "exact":
         return Plan(exact=64)
     name, options = agents.parse_spec(spec)
@@ -103,15 +122,21 @@ def labeller_plan(spec: str) -> Plan:
         name = f"{name}:weights={options.pop('weights')}"
     player_of(name)
     for key in options:
-        if key not in ("depth", "exact"):
-            raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth, exact or weights")
+        if key not in _RANGES:
+            raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth, mean, exact or weights")
     numbers = {key: _number(spec, key, text) for key, text in options.items()}
-    depth = numbers.get("depth", agents.DEFAULT_DEPTH)
-    return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), name, depth)
+    depth, mean = numbers.get("depth", agents.DEFAULT_DEPTH), numbers.get("mean", 1)
+    if mean > depth:
+        raise LabelError(f"mean={mean} of labeller {shown(spec)}: expected no more than its depth, {depth}")
+    return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), name, depth, mean)
+
+
+#: Least and most of an option of a labeller.
+_RANGES = {"depth": (1, DEEPEST), "mean": (1, 8), "exact": (0, 64)}
 
 
 def _number(spec: str, key: str, text: str) -> int:
-    least, most = (1, DEEPEST) if key == "depth" else (0, 64)
+    least, most = _RANGES[key]
     if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
         raise LabelError(
             f"{key}={shown(text)} of labeller {shown(spec)}: expected a whole number from {least} to {most}"

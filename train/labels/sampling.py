@@ -81,16 +81,20 @@ def sample_block(
     threads: int | None = None,
     player: HasRecord | None = None,
     fewer: bool = False,
+    most: np.ndarray | None = None,
     play: Play | None = None,
     progress: Callable[[int], None] = lambda kept: None,
 ) -> tuple[Boards, Boards]:
     """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far.
 
     If there are not so many with some number of empties, that is an error; with *fewer* it is not, and those that there
-    are come back. *play* plays the games elsewhere than on *threads* of this process.
+    are come back. *most* limits how many are taken, for each number of empties from the options' lowest on.
+    *play* plays the games elsewhere than on *threads* of this process.
     """
     count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
     sampling = _Sampling(options, block, fewer)
+    if most is not None:
+        sampling.quota = np.minimum(sampling.quota, most)
     with ThreadPoolExecutor(count) as pool:
         try:
             games = play or Players(options, player).on_threads(pool)

@@ -140,7 +140,7 @@ def _show(found: Expert, table: dict[str, Any] | None, seconds: float, as_json: 
         shown.add_column("points, %", overflow="fold")
         names = list(next(iter(table["players"].values()))["rungs"])
         for name in names:
-            shown.add_column(name.replace(":", ":\n"), justify="right")
+            shown.add_column(name.replace("-", "-\n").replace(":", ":\n"), justify="right")
         shown.add_column("Elo", justify="right")
         shown.add_column("discs\ngiven away", justify="right")
         shown.add_column("best\nmoves, %", justify="right")
@@ -158,4 +158,4 @@ def _show(found: Expert, table: dict[str, Any] | None, seconds: float, as_json: 
     print(f"policy: {found.policy}")
     game = f"--size {found.rules.size} --variant {found.rules.variant}"
     print(f"use it: reversi match rl:{found.policy} six-factor:depth=2 {game} --games 20")
-    print(f"        reversi match rl-search:{found.policy},depth=2 network:depth=2 {game} --games 20")
+    print(f"        reversi match rl-search:{found.policy},depth=2 six-factor:depth=2 {game} --games 20")

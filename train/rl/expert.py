@@ -369,10 +369,10 @@ def examine(
     truth = regret_positions(RegretOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {"policy alone": PolicyPlayer(net, rules)}
     for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
-        players[f"value, depth={plies},exact={solved}"] = ValuePlayer(net, rules, plies, solved)
+        players[_searching("value", plies, solved)] = ValuePlayer(net, rules, plies, solved)
     for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
         with suppress(ReversiError):  # no weights for the game
-            players[f"network, depth={plies},exact={solved}"] = EvaluatorPlayer(
+            players[_searching("network", plies, solved)] = EvaluatorPlayer(
                 "network", rules, plies, exact=solved, threads=threads
             )
     found, ladder = {}, Ladder(rules, games, seed)
@@ -382,6 +382,12 @@ def examine(
         found[name] = {**ladder.measure(player).as_dict(), "regret": figures.regret, "optimal": figures.optimal}
     told = {"policy": str(path), "size": rules.size, "variant": rules.variant, "games": games}
     return told | {"positions": len(truth), "players": found}
+
+
+def _searching(evaluator: str, plies: int, solved: int) -> str:
+    """What a searching player is called in a table."""
+    words = f"{evaluator}, {plies} {'ply' if plies == 1 else 'plies'}"
+    return f"{words}, solver {solved}" if solved else words
 
 
 def _actions(player: BatchPlayer, truth: RegretPositions) -> NDArray[np.int64]:

@@ -90,6 +90,7 @@ def learn(
     total_policy = total_value = 0.0
     rows, at = torch.empty(0, dtype=torch.int64), 0
     net.train()
+    net.trunk.half_precision = options.precision == "bfloat16"
     for step in range(steps):
         if at + options.batch > len(rows):  # every position once before one comes again
             rows, at = _shuffled(len(memory), options.batch, generator), 0
@@ -100,9 +101,7 @@ def learn(
         for group in optimiser.param_groups:
             group["lr"] = rate_at(options, done)
         data = memory.batch(chosen, symmetry)
-        with torch.autocast("cpu", torch.bfloat16, enabled=options.precision == "bfloat16"):
-            numbers, values = net(data[0], data[1])
-        policy_loss, value_loss = _losses(numbers.float(), values.float(), data)
+        policy_loss, value_loss = _losses(*net(data[0], data[1]), data)
         optimiser.zero_grad(set_to_none=True)
         (policy_loss + options.value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(net.parameters(), LONGEST)
@@ -112,6 +111,7 @@ def learn(
         if (step + 1) % REPORT == 0 or step + 1 == steps:
             progress(step + 1, steps)
     net.eval()
+    net.trunk.half_precision = False
     return Losses(total_policy / steps, memory.squares * math.sqrt(total_value / steps))
 
 

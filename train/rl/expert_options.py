@@ -27,9 +27,9 @@ SELF_EXACT = 12
 PRECISIONS = ("single", "bfloat16")
 #: Presets by board size.
 PRESETS: dict[int, dict[str, Any]] = {
-    4: {"iterations": 6, "positions": 500, "samples": 20_000, "labeller": "exact", "opening_plies": 4},
+    4: {"iterations": 6, "positions": 500, "samples": 30_000, "labeller": "exact", "opening_plies": 4, "blocks": 2},
     6: {},
-    8: {"iterations": 30, "positions": 30_000, "samples": 400_000, "channels": 48, "blocks": 3, "opening_plies": 12},
+    8: {"iterations": 30, "positions": 30_000, "samples": 400_000, "channels": 48, "opening_plies": 12},
 }
 
 
@@ -62,17 +62,17 @@ class ExpertOptions:
     variant: Variant = "normal"
     seed: int = 0
     iterations: int = 12
-    positions: int = 25_000
-    samples: int = 300_000
+    positions: int = 15_000
+    samples: int = 250_000
     labeller: str = "network:depth=4,exact=12"
-    heat: float = 0.5
+    heat: float = 1.0
     temperatures: tuple[float, ...] = (0.25, 0.5, 1.0)
     noise: float = 0.03
     opening_plies: int = 10
     channels: int = 32
-    blocks: int = 2
-    batch: int = 512
-    rate: float = 2e-3
+    blocks: int = 4
+    batch: int = 128
+    rate: float = 4e-3
     precision: str = "auto"
     value_weight: float = 4.0
     games: int = 100

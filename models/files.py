@@ -55,6 +55,11 @@ class Weights:
         """Type and shape of every array for a game."""
         raise NotImplementedError
 
+    @classmethod
+    def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays from those stored."""
+        return {name: tensors[name] for name in cls.shapes(rules)}
+
     def compiled(self) -> Any:
         """The network as the search wants it: something with a ``record``."""
         raise NotImplementedError
@@ -127,6 +132,7 @@ class DeepWeights(Weights):
     """A `models.deep_net.DeepPatternNet`: rows of whole numbers (`models.core.deep_value.ONE` to 1, int8) and heads (float32).
 
     ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers).
+    A training that does not reach the first moves leaves their phases as the last that it reached: a file has that one once.
     """
 
     architecture: ClassVar[str] = "deep patterns"
@@ -140,6 +146,23 @@ class DeepWeights(Weights):
         phases, patterns = phases_of(rules.size), patterns_of(rules.size)
         row = patterns.weights + 2 * COUNTS + EMPTIES
         return {"rows": (np.int8, (phases, row, WIDTH)), "heads": (np.float32, (phases, HEAD))}
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The arrays by name without the phases that repeat the one before, up to the last."""
+        phases = len(self.rows)
+        while phases > 1 and all((array[phases - 1] == array[phases - 2]).all() for array in (self.rows, self.heads)):
+            phases -= 1
+        return {name: array[:phases] for name, array in super().tensors().items()}
+
+    @classmethod
+    def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays from those stored: the last phase is that of the first moves too."""
+        arrays, phases = super().restored(rules, tensors), phases_of(rules.size)
+        stored = min(array.shape[0] if array.ndim else 0 for array in arrays.values())
+        if not 0 < stored < phases:
+            return arrays
+        each = np.minimum(np.arange(phases), stored - 1)
+        return {name: array[each] for name, array in arrays.items()}
 
     def expanded(self) -> np.ndarray:
         """The rows as the search wants them: one for every state of every pattern, then the others."""
@@ -205,8 +228,7 @@ def read_weights(path: Path) -> Any:
         )
     try:
         rules = Rules(header["size"], header["variant"])
-        arrays = {name: tensors[name] for name in kind.shapes(rules)}
-        return kind(rules=rules, record=header["record"], **arrays)  # type: ignore[call-arg]
+        return kind(rules=rules, record=header["record"], **kind.restored(rules, tensors))  # type: ignore[call-arg]
     except KeyError as error:
         raise WeightsError(
             f"weight file {str(path)!r} has no tensor {error}: expected those of {kind.__name__}"

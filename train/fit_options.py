@@ -103,7 +103,7 @@ def preset(size: int, variant: Variant = "normal", network: str = "linear", **ch
     if network == "dense":
         known = {"epochs": 30, "batch": 1 << 10, "decay": 0.001}
     if network == "deep":
-        known = {"epochs": 8, "rate": 0.005, "decay": 1.0, "blur": 1.0, "bend": 12.0}
+        known = {"epochs": 8, "rate": 0.005, "decay": 0.3, "blur": 2.0, "bend": 12.0}
         if size == 4:
             known |= {"epochs": 40, "patience": 15, "decay": 0.1}
     return FitOptions(**{**known, **changes})

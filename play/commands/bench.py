@@ -227,6 +227,52 @@ def labels(
     report(f"Exact labels on {result.get('gpu', result['cpu'])}", result, rows, as_json)
 
 
+@app.command("rl")
+def rl(
+    updates: Annotated[int, typer.Option("--updates", help="Updates of 16,384 steps that are timed.", min=1)] = 2,
+    as_json: Json = False,
+) -> None:
+    """Steps a second of MaskablePPO, as stable-baselines3 reports them, one core for torch.
+
+    On our vector environment, and on DummyVecEnv and SubprocVecEnv of the
+    single one: with the network, the updates and past selves of reversi rl,
+    and with a small network of stable-baselines3's own against random. Some
+    minutes: the wrappers ask a past self about one position at a time.
+    """
+    from play.bench import machine
+    from play.bench import rl as speed
+
+    result: dict[str, Any] = {
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("torch", "stable-baselines3", "sb3-contrib", "numba"),
+    }
+    rows = []
+    for kind, title in (("selfplay", "reversi rl, against past selves"), ("small", "MlpPolicy against random")):
+        found = {
+            vector: measure(f"{title}: {vector}", partial(speed.measured, kind, vector, updates))
+            for vector in speed.VECTORS
+        }
+        rates = {vector: figures["steps_per_second"] for vector, figures in found.items()}
+        ratio = rates["ours"] / max(rates["dummy"], rates["subproc"])
+        games = found["ours"]["step"] - found["ours"]["opponents"]
+        result[kind] = {
+            **{f"{vector}_steps_per_second": rate for vector, rate in rates.items()},
+            "ratio": ratio,
+            "environment_share": games,
+            "opponents_share": found["ours"]["opponents"],
+        }
+        rows += [
+            (f"{title}: our vector environment", f"{rates['ours']:,.0f} steps/s"),
+            ("… DummyVecEnv / SubprocVecEnv", f"{rates['dummy']:,.0f} / {rates['subproc']:,.0f} steps/s"),
+            ("… ours beside the better of them", f"{ratio:.1f} times as fast"),
+            (
+                "… share of the time: environment / opponents' networks",
+                f"{games:.1%} / {found['ours']['opponents']:.1%}",
+            ),
+        ]
+    report("Training with stable-baselines3, 6x6", result, rows, as_json)
+
+
 @app.command("gpu")
 def gpu(
     as_json: Json = False,

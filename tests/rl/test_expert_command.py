@@ -1,0 +1,115 @@
+"""`reversi rl expert`: the folder, what is said, Ctrl-C, and kill -9."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tests.train.kills import run_with_kills, start
+from train.rl.expert import remembered
+from train.rl.files import read_policy
+
+#: A run of seconds.
+TINY = (
+    "--size",
+    4,
+    "--iterations",
+    2,
+    "--positions",
+    60,
+    "--samples",
+    1500,
+    "--channels",
+    8,
+    "--blocks",
+    1,
+    "--games",
+    4,
+)
+HOW = ("--threads", 1, "--exam", 0)
+
+
+@pytest.fixture(autouse=True)
+def same_threads():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
+    out, cache = tmp_path / "run", tmp_path / "cache"
+    (found,) = json_lines("rl", "expert", "--out", out, *TINY, "--threads", 1, "--exam", 4, "--cache", cache)
+    assert found["policy"] == str(out / "policy.safetensors")
+    assert len(found["figures"]) == 2
+    assert "policy alone" in found["exam"]["players"]
+    assert remembered(out).positions == 60
+    assert read_policy(out / "policy.safetensors").rules.size == 4
+    status, told, _ = reversi("rl", "expert", "--out", out, *HOW, "--cache", cache)  # --out alone is enough
+    assert status == 0
+    assert f"rl:{out}/policy.safetensors" in told
+    status, _, err = reversi("rl", "expert", "--out", out, "--seed", 7, *HOW, "--cache", cache)
+    assert status == 2
+    assert "begun with another seed" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--out is missing"),
+        (["--out", "{}", "--size", "5"], "5"),
+        (["--out", "{}", "--labeller", "netwrk:depth=2"], "did you mean 'network'"),
+        (["--out", "{}", "--exam", "3"], "--exam 3: expected an even number"),
+        (["--out", "{}", "--positions", "0"], "positions=0"),
+        (["--out", "{}", "--precision", "half"], "precision='half'"),
+        (["--out", "{}/file", "--size", "4"], "is a file"),
+        (["--out", "{}", "--size", "4", "--labeller", "network:depth=2"], "4x4"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(reversi, arguments, words, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, out, err = reversi("rl", "expert", *(argument.format(tmp_path) for argument in arguments))
+    assert (status, out) == (2, "")
+    assert words in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def command(out, cache):
+    return ["-m", "play", "rl", "expert", "--out", out, *TINY, *HOW, "--cache", cache]
+
+
+@pytest.mark.slow
+def test_a_run_survives_kill_9(tmp_path):
+    cache = tmp_path / "cache"
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    finished = subprocess.run(
+        [sys.executable, *map(str, command("run", cache))], cwd=whole, capture_output=True, text=True, timeout=300
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert run_with_kills(command("run", cache), killed, kills=3, seed=1, longest=0.6) >= 2
+    nets = [read_policy(folder / "run" / "policy.safetensors").net.state_dict() for folder in (whole, killed)]
+    assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
+    for name in ("labels-002.npz", "regret.csv"):
+        assert (whole / "run" / name).read_bytes() == (killed / "run" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    job = start([*command("run", tmp_path / "cache"), "--samples", 100_000_000], tmp_path)
+    try:
+        for _ in range(600):
+            if (tmp_path / "run" / "labels-001.npz").exists() or job.poll() is not None:
+                break
+            try:
+                job.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+        job.send_signal(signal.SIGINT)
+        _, err = job.communicate(timeout=60)
+    finally:
+        job.kill()
+    assert job.returncode == 130
+    assert err.strip() == "stopped; go on with: reversi rl expert --out run"

@@ -152,7 +152,7 @@ def test_a_formula_is_scaled_to_discs():
     assert found == pytest.approx(np.clip(scale * best, -36, 36), rel=1e-4)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("size", "variant", "plies"), [(4, "normal", 11), (6, "reversed", 20), (6, "normal", 31)])
 def test_the_networks_own_search_is_alpha_beta_over_its_value(size, variant, plies, depth):
     """Passes and games that end are among the positions below."""
@@ -437,6 +437,7 @@ def test_the_network_can_be_its_own_expert(tmp_path, cache):
     assert found.figures[-1]["policy_loss"] < 1
 
 
+@pytest.mark.slow
 def test_an_exam_tells_with_search_from_without(finished, cache):
     folder, _ = finished
     found = examine(folder / "policy.safetensors", games=10, exact=8, threads=1, cache=cache)

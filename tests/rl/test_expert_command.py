@@ -38,6 +38,7 @@ def same_threads():
     torch.set_num_threads(before)
 
 
+@pytest.mark.slow
 def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
     out, cache = tmp_path / "run", tmp_path / "cache"
     (found,) = json_lines("rl", "expert", "--out", out, *TINY, "--threads", 1, "--exam", 4, "--cache", cache)

@@ -155,10 +155,10 @@ def test_expected_figures_are_the_mean_over_the_draws(small):
     expected = judge_probabilities(small, weights).overall
     shares = weights[:, :-1] / weights[:, :-1].sum(axis=1, keepdims=True)
     drawn = []
-    for _ in range(400):
+    for _ in range(100):
         actions = [generator.choice(shares.shape[1], p=row) for row in shares]
         drawn.append(judge(small, np.array(actions)).overall.regret)
-    assert np.mean(drawn) == pytest.approx(expected.regret, abs=4 * np.std(drawn) / 20)
+    assert np.mean(drawn) == pytest.approx(expected.regret, abs=4 * np.std(drawn) / 10)
     one_hot = np.eye(small.rules.square_count + 1)[best_actions(small)]
     assert judge_probabilities(small, one_hot).overall.regret == 0
 
@@ -228,13 +228,13 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
         RegretCurve(path, small)
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
+@pytest.mark.parametrize("kind", ["svg", pytest.param("png", marks=pytest.mark.slow)])
 def test_a_curve_is_drawn(small, tmp_path, kind):
     curve = RegretCurve(tmp_path / "regret.csv", small)
     curve.add(0, uniform(small))
     curve.add(10, judge(small, best_actions(small)))
     curve.save_plot(tmp_path / f"plot.{kind}")
-    begins = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
+    begins = {"svg": b"<?xml", "png": b"\x89PNG"}
     assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
 
 
@@ -336,6 +336,7 @@ def training(folder, small, steps, **options):
     return model, callback, model.learn(steps, callback=callback)
 
 
+@pytest.mark.slow
 def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
     model, callback, _ = training(tmp_path, small, 128)
     assert sorted(callback.curve.points) == [0, 64, 128]

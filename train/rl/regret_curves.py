@@ -225,7 +225,7 @@ def curve_figure(
             level = factor * getattr(chance.overall, name)
             axis.axhline(level, color=style.GREY, linewidth=0.8, linestyle="--", label="random play")
             axis.set(xlabel=x_label, ylim=(0, 100 if factor == 100 else None))
-        axes[0].legend()
+        axes[1].legend(loc="lower right")
 
     return Figure("regret-curve", title or "Endgame regret over training, judged by the exact solver.", draw)
 

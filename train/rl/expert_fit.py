@@ -101,7 +101,8 @@ def learn(
         for group in optimiser.param_groups:
             group["lr"] = rate_at(options, done)
         data = memory.batch(chosen, symmetry)
-        policy_loss, value_loss = _losses(*net(data[0], data[1]), data)
+        numbers, values = net(data[0], data[1])
+        policy_loss, value_loss = _losses(numbers, values, data)
         optimiser.zero_grad(set_to_none=True)
         (policy_loss + options.value_weight * value_loss).backward()
         nn.utils.clip_grad_norm_(net.parameters(), LONGEST)

@@ -97,14 +97,14 @@ def _searched(
         assert net is not None
         return network_move_values(net, own, opp, rules, plan.depth, progress=progress)
     children = batch.expand(own, opp, rules)
-    scores, mean = np.zeros(len(children.own), np.float32), getattr(plan, "mean", 1)
-    for number, plies in enumerate(range(plan.depth - mean, plan.depth)):  # the move itself is a ply
-        before, total = number * len(scores), mean * len(scores)
+    scores = np.zeros(len(children.own), np.float32)
+    for number, plies in enumerate(range(plan.depth - plan.mean, plan.depth)):  # the move itself is a ply
+        before, total = number * len(scores), plan.mean * len(scores)
         scores += search_batch(
             *(children.own, children.opp, player_of(str(plan.evaluator)), rules, plies),
             threads=threads,
             progress=lambda done, before=before, total=total: progress(before + done, total),  # type: ignore[misc]
-        ) / np.float32(mean)
+        ) / np.float32(plan.mean)
     over = batch.is_over(children.own, children.opp, rules)
     scores[over] = batch.final_scores(children.own[over], children.opp[over], rules)
     return _by_action(children, -scores, len(own), rules)

@@ -72,9 +72,8 @@ def expert_labels(
     values[exact] = np.where(found == ILLEGAL, NEVER, found)
     rest = ~exact
     if rest.any():
-        values[rest] = _searched(own[rest], opp[rest], rules, plan, net, threads, progress)
-        if plan.evaluator != SELF and isinstance(player_of(str(plan.evaluator)), Evaluator):
-            values[rest] *= _scale(own[exact], opp[exact], values[exact], rules, plan, threads)
+        scale = _scale(own[exact], opp[exact], values[exact], rules, plan, threads)
+        values[rest] = _searched(own[rest], opp[rest], rules, plan, scale, net, threads, progress)
     best = values.max(axis=1)
     policy = np.where(
         exact[:, None], values == best[:, None], np.exp((values - best[:, None]) / heat)
@@ -88,11 +87,12 @@ def _searched(
     opp: Boards,
     rules: Rules,
     plan: Plan,
+    scale: float,
     net: PolicyValueNet | None,
     threads: int | None,
     progress: Counter,
 ) -> Values:
-    """The searched value of every move, in discs if the evaluator's are."""
+    """The searched value of every move in discs; *scale* makes the evaluator's values such, and is not for finished games."""
     if plan.evaluator == SELF:
         assert net is not None
         return network_move_values(net, own, opp, rules, plan.depth, progress=progress)
@@ -104,14 +104,19 @@ def _searched(
             *(children.own, children.opp, player_of(str(plan.evaluator)), rules, plies),
             threads=threads,
             progress=lambda done, before=before, total=total: progress(before + done, total),  # type: ignore[misc]
-        ) / np.float32(plan.mean)
+        ) * np.float32(scale / plan.mean)
     over = batch.is_over(children.own, children.opp, rules)
     scores[over] = batch.final_scores(children.own[over], children.opp[over], rules)
     return _by_action(children, -scores, len(own), rules)
 
 
 def _scale(own: Boards, opp: Boards, exact: Values, rules: Rules, plan: Plan, threads: int | None) -> float:
-    """What makes a formula's values discs: the number that brings them nearest to the exact scores of solved positions."""
+    """What makes a formula's values discs: the number that brings them nearest to the exact scores of solved positions.
+
+    1 for networks, which speak of discs themselves, and where nothing is solved.
+    """
+    if plan.evaluator == SELF or not isinstance(player_of(str(plan.evaluator)), Evaluator):
+        return 1.0
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     rows = np.argsort(-empties, kind="stable")[:CALIBRATION]  # those nearest to the positions that are searched
     if not rows.size:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,14 @@ def with_address(arguments: list[str]) -> list[str]:
     return told
 
 
+class _Nowhere(io.TextIOBase):
+    """Takes text, and that is all."""
+
+    def write(self, text: str) -> int:
+        """Nothing."""
+        return len(text)
+
+
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
     """Who does the work by these options; None: this process, in the command's own way. Nothing is printed meanwhile."""
@@ -68,8 +77,9 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         )
     from train.cluster.on_ray import RayCluster
 
-    with (
-        redirect_stdout(sys.stderr),
-        RayCluster(ray) as cluster,
-    ):  # Ray prints there that a machine was lost, for instance
+    def tell(words: str) -> None:
+        print(f"reversi: {words}", file=sys.stderr)
+
+    # Ray prints pages on standard output when a machine is lost; we say it in a line
+    with redirect_stdout(_Nowhere()), RayCluster(ray, tell) as cluster:
         yield cluster

@@ -161,7 +161,8 @@ def _progress_bar(options: LabelOptions, finished: int) -> Iterator[Callable[[St
         TimeRemainingColumn(),
     )
     console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    shown: dict[str, Any] = {"transient": True, "disable": not console.is_terminal, "redirect_stdout": False}
+    with Progress(*columns, console=console, **shown) as bar:
         tasks = {
             "sampling": bar.add_task("sampling", rate="", visible=False),
             "labelling": bar.add_task("labelling", total=options.count, completed=finished, rate="", visible=False),

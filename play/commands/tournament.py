@@ -303,7 +303,8 @@ def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], No
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    shown: dict[str, Any] = {"transient": True, "disable": not console.is_terminal, "redirect_stdout": False}
+    with Progress(*columns, console=console, **shown) as progress:
         task = progress.add_task(escape(title), total=total)
         yield lambda done, words: progress.update(task, completed=done, description=escape(f"{title} {words}"))
 

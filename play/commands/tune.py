@@ -118,7 +118,8 @@ def _progress(title: str, generations: int, aim: Aim) -> Iterator[Callable[[Gene
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    shown: dict[str, Any] = {"transient": True, "disable": not console.is_terminal, "redirect_stdout": False}
+    with Progress(*columns, console=console, **shown) as progress:
         task = progress.add_task(title, total=generations)
 
         def show(generation: Generation) -> None:

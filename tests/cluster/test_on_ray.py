@@ -42,9 +42,10 @@ def launch(environment, folder, *arguments):
 
 
 def finished(job):
-    """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile."""
+    """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile; and what it told."""
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
+    assert err in ("", "reversi: CPUs of the Ray cluster: 1 now, 2 before\n")  # if there was time to notice
     return json.loads(out)
 
 

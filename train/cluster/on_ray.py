@@ -38,13 +38,15 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 class RayCluster:
     """A cluster by its *address*, HOST:PORT of its head, ``auto`` or ``local``; connected to within its context.
 
-    A connection that this process has already is used, and left as it is.
+    A connection that this process has already is used, and left as it is. *tell* hears of machines that come and go.
     """
 
-    def __init__(self, address: str = AUTO) -> None:
+    def __init__(self, address: str = AUTO, tell: Callable[[str], None] = lambda words: None) -> None:
         self.address = checked_address(address)
+        self._tell = tell
         self._ray = _ray()
         self._ours = False
+        self._known = 0
 
     def __enter__(self) -> RayCluster:
         if not self._ray.is_initialized():
@@ -73,7 +75,13 @@ class RayCluster:
             raise ReversiError(
                 f"{cpus} threads a worker: expected at most {most}, the CPUs of the cluster's largest machine"
             )
-        return RayCrew(self._ray, self.cpus, Kit(make, arguments, parcels(arguments), build()), cpus)
+        return RayCrew(self._ray, self._counted, Kit(make, arguments, parcels(arguments), build()), cpus)
+
+    def _counted(self) -> int:
+        before, self._known = self._known, self.cpus()
+        if before not in (0, self._known):
+            self._tell(f"CPUs of the Ray cluster: {self._known} now, {before} before")
+        return self._known
 
 
 @dataclass(frozen=True)
@@ -227,7 +235,8 @@ def _connect(ray: Any, address: str) -> None:
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ReversiError(
             f"Ray cluster {address} cannot be joined ({_first_line(error)}): expected this machine to be part of it "
-            f"(`ray start --address={address}`), with the same versions of Ray and Python"
+            f"(`ray start --address={address}`), with the same versions of Ray and Python and, if it asks for one, its "
+            f"token (RAY_AUTH_MODE=token, and `ray get-auth-token` on the head)"
         ) from error
 
 

@@ -61,6 +61,8 @@ class Thinker:
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""
         if isinstance(self.agent, SearchAgent):
             self.agent.evaluator.record(rules)
+        elif hasattr(self.agent, "check"):
+            self.agent.check(rules)
 
     def prepare(self, rules: Rules) -> None:
         """Load what the agent needs for that game, and compile what has not been compiled on this machine."""

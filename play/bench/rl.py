@@ -1,7 +1,7 @@
 """Steps a second of stable-baselines3's MaskablePPO on our vector environment, and on its own wrappers of the single one.
 
-Every measurement is a process of its own: a training of a few updates after one to warm up, and what stable-baselines3 itself reports
-as ``time/fps``. Two kinds:
+Every measurement is a process of its own: a training of a few updates after one to warm up, and what stable-baselines3 itself
+reports as ``time/fps``. Two kinds:
 
 * ``small``: stable-baselines3's own ``MlpPolicy`` against ``random``, so that the environment is much of the work;
 * ``selfplay``: the network and the updates of ``reversi rl`` against a pool of six past selves.

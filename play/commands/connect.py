@@ -51,8 +51,9 @@ def connect(
     Example: reversi connect 127.0.0.1 --level 4 --opponent six-factor:level=1
 
     Without --level or --agent a person plays, in this terminal. A game with
-    a friend prints a ticket, which the friend gives to [b]--join[/b]; your own
-    ticket brings you back after a lost connection or Ctrl-C.
+    a friend prints a ticket, which the friend gives to [b]--join[/b], and a link
+    for a browser: so anybody plays your agent. Your own ticket brings you
+    back after a lost connection or Ctrl-C.
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Colour, ReversiError
@@ -75,12 +76,14 @@ def connect(
 
 
 def _created(client: Client, mine: Colour, opponent: str, size: int, variant: str) -> Ticket:
-    from reversi_env import Rules
+    from reversi_env import Colour, Rules
 
     rules = Rules(size, variant)  # type: ignore[arg-type]
     ticket, theirs = client.create(rules, mine, None if opponent == "friend" else opponent)
     if theirs is not None:
-        print(f"your friend joins with: reversi connect {client.url} --join {theirs}", file=sys.stderr, flush=True)
+        print(f"your friend joins with: reversi connect {client.url} --join {theirs}", file=sys.stderr)
+        link = f"{client.url}/#join={theirs.game}.{'white' if mine is Colour.BLACK else 'black'}.{theirs.token}"
+        print(f"or in a browser: {link}", file=sys.stderr, flush=True)
     return ticket
 
 

@@ -16,6 +16,10 @@ EXPECTED = {
         r"player_[01] gets (-1\.0|-?0\.0|1\.0)\nplayer_[01] gets (-1\.0|-?0\.0|1\.0)\n[\s\S]*game over",
     ),
     "vector_loop.py": ([], r"^\d+ games, [\d.]+ million plies/s\s*$"),
+    "train_board_policy.py": (
+        ["4096"],
+        r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\nplay it: ",
+    ),
     "train_maskable_ppo.py": (["4096"], r"10\d\d games against random: score [\d.]+%\s*$"),
 }
 

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,17 @@ class BatchPolicy:
         return (numbers / self.temperature + noise.to(numbers.device)).argmax(1)
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one core inside: for a few positions more threads cost more than they give, and spin while others work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 class _OfPolicy:
     """What both agents share: the policy of a file, or of the package for whatever game is asked for."""
 
@@ -97,7 +110,8 @@ class PolicyAgent(_OfPolicy):
         """The policy's best action, or one drawn from it."""
         net = self.saved(position.rules).net
         actions = position.legal_actions()
-        numbers, _ = net.of_boards(np.array([position.own], np.uint64), np.array([position.opp], np.uint64))
+        with one_thread():
+            numbers, _ = net.of_boards(np.array([position.own], np.uint64), np.array([position.opp], np.uint64))
         of_legal = numbers[0, actions].to("cpu", torch.float64).numpy()
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
@@ -122,11 +136,13 @@ class PolicySearchAgent(_OfPolicy):
 
     def choose(self, position: Position) -> int:
         """The best action."""
-        return self.prepare(position.rules).choose(position)
+        with one_thread():
+            return self.prepare(position.rules).choose(position)
 
     def search(self, position: Position) -> SearchResult:
         """All that the search finds out; values in discs, all squares of the board for a certain win."""
-        return self.prepare(position.rules).search(position)
+        with one_thread():
+            return self.prepare(position.rules).search(position)
 
     def prepare(self, rules: Rules) -> TorchAgent:
         """The searcher for that game."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.distributions import MaskableDistribution
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -190,8 +189,3 @@ def frozen(net: PolicyValueNet) -> PolicyValueNet:
     twin.trunk.half_precision = net.trunk.half_precision
     twin.load_state_dict(net.state_dict())
     return twin.to(next(net.parameters()).device).eval().requires_grad_(False)
-
-
-def one_thread() -> None:
-    """Let torch use one core: its threads spin while they wait, and so small a network gains little from two."""
-    torch.set_num_threads(1)

@@ -1,0 +1,34 @@
+"""MaskablePPO with the board network against an opponent of your choice, without `reversi rl` around it; a minute on one core."""
+
+import sys
+from pathlib import Path
+
+import torch
+from sb3_contrib import MaskablePPO
+
+from reversi_env import Rules
+from train.rl.agent import BatchPolicy
+from train.rl.files import SavedPolicy
+from train.rl.ladder import Ladder, PolicyPlayer
+from train.rl.policies import BoardPolicy, frozen, net_of
+from train.sb3 import ReversiVecEnv
+
+torch.set_num_threads(1)  # so small a network is not worth two
+steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+path = Path(sys.argv[2] if len(sys.argv) > 2 else "greedy-beater.safetensors")
+rules = Rules(6)
+
+env = ReversiVecEnv(
+    128, size=rules.size, colour="random", opponent=["random", "greedy"], observation="dict", opening_plies=4
+)
+model = MaskablePPO(
+    BoardPolicy, env, n_steps=32, batch_size=512, n_epochs=3, learning_rate=1e-3, gamma=1.0, seed=1, device="cpu"
+)
+model.learn(steps)
+
+net = frozen(net_of(model.policy))
+standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(PolicyPlayer(BatchPolicy(net), rules))
+for name, score in standing.scores.items():
+    print(f"{score.games} games against {name}: score {score.points:.1%}")
+path.write_bytes(SavedPolicy(rules, net, {"steps": model.num_timesteps}).to_bytes())
+print(f"play it: reversi play --agent rl:{path} --size {rules.size}")

@@ -1,0 +1,152 @@
+"""The guide in docs/rl.md, followed as it stands but with fewer steps, and what else takes its time."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import REPOSITORY
+from train.rl.files import read_policy
+
+#: What makes a training short.
+SHORT = "--steps 4096 --envs 64 --rollout 16 --evaluate 2048 --snapshot 1024 --games 4 --opponent random --no-regret"
+BIN = Path(sys.executable).parent
+
+
+def environment(tmp_path):
+    return os.environ | {
+        "PATH": f"{BIN}:{os.environ['PATH']}",
+        "PYTHONPATH": str(REPOSITORY),
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
+    }
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """Run a command line of the guide; those that end in & go on until the test ends."""
+    known = {name: value for name, value in environment(tmp_path).items() if value}
+    running = []
+
+    def start(command):
+        process = subprocess.Popen(
+            command, shell=True, cwd=tmp_path, env=known, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        running.append(process)
+        return process
+
+    def run(command):
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=known, text=True, capture_output=True, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        return done.stdout
+
+    run.start = start
+    yield run
+    for process in running:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def guide():
+    text = (REPOSITORY / "docs" / "rl.md").read_text().split("<!-- guide:begin -->")[1].split("<!-- guide:end -->")[0]
+    return [line for line in text.splitlines() if line and not line.startswith("```")]
+
+
+@pytest.mark.slow
+def test_the_guide_leads_to_an_agent_in_the_browser(shell, tmp_path):
+    venv, install, train, *rest = guide()
+    assert venv.startswith("python3 -m venv .venv")
+    extras = re.search(r'"\.\[(.*)\]"', install)[1].split(",")
+    known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) <= set(known)
+    assert train == "reversi rl --out runs/first"
+    out = shell(f"{train} {SHORT}")
+    assert "policy: runs/first/policy.zip" in out
+    there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
+    assert {"policy.zip", "curve.svg", "log.csv", "evaluations.csv", "run.json", "checkpoint.pt"} <= there
+    *measures, serve, connect = rest
+    for command in measures:
+        few = "--positions 2 --empties 2-4" if "regret" in command else "--games 2"
+        assert "6" in shell(re.sub(r" --games \d+", "", command) + f" {few}").splitlines()[0]
+    assert serve == "reversi serve &"
+    server = shell.start(f"exec {serve.removesuffix(' &')} --port 0 --workers 0")
+    url = re.search(r"http://(\S+)", server.stdout.readline())
+    assert "<html" in httpx.get(url[0]).text
+    player = shell.start("exec " + connect.replace("127.0.0.1:8400", url[1]))
+    player.stderr.readline()
+    link = re.search(r"in a browser: (\S+)", player.stderr.readline())[1]
+    assert link.startswith(f"{url[0]}/#join=")
+    assert ".black." in link  # the guide's agent is white
+    game = json.loads(
+        shell(f"reversi connect {url[1]} --join {shlex.quote(link)} --agent random --json").splitlines()[-1]
+    )
+    assert game["role"] == "black"
+    assert game["black"] + game["white"] <= 36
+    out, _ = player.communicate(timeout=60)
+    assert player.returncode == 0
+    assert "score" in out
+
+
+@pytest.mark.slow
+def test_killed_and_interrupted_it_goes_on(shell, tmp_path):
+    command = f"reversi rl --out run --size 4 --channels 4 --blocks 1 {SHORT} --steps 200000"
+    policy = tmp_path / "run" / "policy.zip"
+    steps = []
+    for number in (signal.SIGKILL, signal.SIGINT):
+        process = shell.start(f"exec {command}")
+        before = policy.stat().st_mtime_ns if policy.exists() else 0
+        while not policy.exists() or policy.stat().st_mtime_ns == before or read_policy(policy).record["steps"] < 2048:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.05)
+        os.kill(process.pid, number)
+        _, err = process.communicate(timeout=60)
+        if number == signal.SIGINT:
+            assert process.returncode == 130
+            assert err.strip() == "stopped; go on with: reversi rl --out run"
+        steps.append(read_policy(policy).record["steps"])
+    assert 0 < steps[0] < steps[1] < 200_000
+    done = json.loads(shell(f"reversi rl --out run --steps {steps[1] + 1024} --no-regret --json"))
+    assert done["steps"] >= steps[1] + 1024
+
+
+# --- bad input --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "--out is missing"),
+        (["--size", "5"], "5"),
+        (["--algorithm", "a2c"], "algorithm='a2c': expected one of ppo, dqn"),
+        (["--steps", "0"], "steps=0"),
+        (["--rate", "7"], "rate=7"),
+        (["--opponent", "six-facto"], "six-facto"),
+        (["--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
+        (["--precision", "double"], "precision='double'"),
+        (["--games", "7"], "games=7: expected an even number"),
+    ],
+)
+def test_what_cannot_be_trained_is_said_in_one_line(reversi, tmp_path, arguments, complaint):
+    out = ["--out", tmp_path / "run"] if arguments else []
+    status, stdout, err = reversi("rl", *out, *arguments)
+    assert (status, stdout) == (2, "")
+    assert complaint in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_file_is_no_folder(reversi, policy_file):
+    status, _, err = reversi("rl", "--out", policy_file)
+    assert status == 2
+    assert "expected a folder" in err

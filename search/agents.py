@@ -300,6 +300,17 @@ def make(spec: str, **defaults: object) -> Agent:
     >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
+    factory, options = _read(spec, defaults)
+    return factory(**options)
+
+
+def check(spec: str) -> None:
+    """Raise an `AgentSpecError` if *spec* names no agent or has options that it does not take; nothing is made or loaded."""
+    _read(spec, {})
+
+
+def _read(spec: str, defaults: dict[str, object]) -> tuple[Callable[..., Agent], dict[str, Any]]:
+    """How to make the agent of *spec*, and of which options."""
     if is_external(spec):
         factory, readers, options = _external(spec)
     else:
@@ -310,7 +321,7 @@ def make(spec: str, **defaults: object) -> Agent:
         known.pop("depth", None)
     for key, text in options.items():
         known[key] = _read_option(spec, key, text, readers)
-    return factory(**known)
+    return factory, known
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:

@@ -15,7 +15,8 @@ from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
 from reversi_env.rules import SIZES
-from search.agents import make, parse_spec
+from search.agents import check, make, parse_spec
+from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
     "network": ("Network", "a trained pattern network under alpha-beta; the strongest"),
@@ -27,13 +28,14 @@ _TEXTS = {
     "ten-weight": ("Ten weights", "an evolved table of squares: report 002"),
     "mobility": ("Mobility", "counts moves, nothing else"),
     "discs": ("Disc counter", "counts discs, nothing else"),
+    "rl": ("Self-taught", "learnt by playing against itself, and looks no move ahead"),
     "greedy-invincible": ("Greedy, then perfect", "takes all it can, and plays the last twelve squares perfectly"),
     "greedy": ("Greedy", "takes what is best right now"),
     "random": ("Random", "any legal move"),
 }
 _ALIASES = {"sixteen-weight": "double-alpha"}
 _EVALUATORS = {"double-alpha": "sixteen-weight"}
-_PLAIN = ("greedy-invincible", "greedy", "random")
+_PLAIN = ("rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
 #: Empty squares that a spec may have solved exactly: a second or so.
 MOST_EXACT = 18
@@ -73,12 +75,22 @@ def network_sizes() -> list[int]:
     return [n for n in SIZES if all(any(FOLDER.glob(f"{n}x{n}-{v}-*.safetensors")) for v in ("normal", "reversed"))]
 
 
+@cache
+def policy_sizes() -> list[int]:
+    """The sizes that there is a trained policy for, in both variants."""
+    files = [path.name for path in POLICIES.glob("ppo-*.safetensors")]
+    return [n for n in SIZES if all(any(f"{n}x{n}-{v}-" in name for name in files) for v in ("normal", "reversed"))]
+
+
 def entries() -> list[AgentEntry]:
     """All agents, the strongest first."""
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, network_sizes() if name == "network" else list(SIZES))
-        for name, (title, about) in _TEXTS.items()
+        AgentEntry(name, title, about, name not in _PLAIN, _sizes(name)) for name, (title, about) in _TEXTS.items()
     ]
+
+
+def _sizes(name: str) -> list[int]:
+    return {"network": network_sizes, "rl": policy_sizes}.get(name, lambda: list(SIZES))()
 
 
 def default_evaluator(size: int) -> str:
@@ -105,7 +117,7 @@ def order(spec: str, size: int, options: ServerOptions, *, lenient: bool = False
                 400, "bad_agent", f"option {key[:30]!r} is not on offer: expected {', '.join(sorted(_OPTIONS))}"
             )
     try:
-        make(spec)
+        (check if known == "rl" else make)(spec)  # which would load torch here, where nothing may wait
     except (ReversiError, ValueError) as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
     _check_size(known, size)
@@ -121,9 +133,10 @@ def check_evaluator(name: str, size: int) -> None:
 
 
 def _check_size(name: str, size: int) -> None:
-    if name == "network" and size not in network_sizes():
-        sizes = ", ".join(map(str, network_sizes()))
-        raise Refused(400, "bad_agent", f"no network for {size}x{size}: expected size {sizes}, or another agent")
+    if size not in _sizes(name):
+        sizes = ", ".join(map(str, _sizes(name)))
+        what = "network" if name == "network" else "policy"
+        raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {sizes}, or another agent")
 
 
 def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions, lenient: bool) -> Order:

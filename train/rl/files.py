@@ -6,6 +6,7 @@ only the tensors are read (`torch.load` with ``weights_only``) and put into a ne
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import warnings
@@ -21,9 +22,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from models.files import WeightsError
+from models.files import DIGITS, WeightsError, write_atomically
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from train.rl import FOLDER
 from train.rl.network import Architecture, PolicyValueNet
 
 FORMAT = 1
@@ -33,8 +35,6 @@ DESCRIPTION, METADATA = "reversi.json", "policy"
 TENSORS, PREFIXES = "policy.pth", ("net.", "q_net.net.")
 #: No member of a zip file is larger than this, in bytes, once it is unpacked.
 LARGEST = 1 << 28
-#: The package's own policies.
-FOLDER = Path(__file__).parent / "weights"
 #: How those that are for `rl` without a name were trained; and all that there are.
 DEFAULT, SHIPPED = "ppo", ("ppo", "expert")
 
@@ -61,6 +61,14 @@ class SavedPolicy:
         """The content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
         return save(tensors, metadata={METADATA: json.dumps(self.description(), sort_keys=True)})
+
+    def save_in(self, folder: Path, how: str) -> Path:
+        """Write the file into *folder* under the name that the package's own policies have; where it is."""
+        data = self.to_bytes()
+        digits = hashlib.sha256(data).hexdigest()[:DIGITS]
+        path = folder / f"{how}-{self.rules.size}x{self.rules.size}-{self.rules.variant}-{digits}.safetensors"
+        write_atomically(path, data)
+        return path
 
 
 def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:

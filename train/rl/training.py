@@ -86,8 +86,10 @@ class Training:
         check_folder(folder, options)
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
-        self.seconds = 0.0
-        self._began = time.perf_counter()
+        self.seconds = 0.0  # of the parts before this one
+        self._began = self._saved = time.perf_counter()
+        self._first = 0  # steps that were done before this part
+        self._last: Standing | None = None
 
     def run(self) -> Standing | None:
         """Train to the end; the last standing, None where nothing was left to do."""
@@ -165,7 +167,7 @@ class Training:
         self._tell("evaluating", self.steps)
         net = frozen(net_of(self.model.policy))
         standing = self.ladder.measure(PolicyPlayer(BatchPolicy(net), self.rules))
-        self._last: Standing | None = standing
+        self._last = standing
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
@@ -176,7 +178,6 @@ class Training:
             write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
 
     def _resume(self) -> None:
-        self._last = None
         self._saved = time.perf_counter()
         if (self.folder / CHECKPOINT).exists():
             found = load_checkpoint(self.folder, self.model, self.env, self.pool)
@@ -227,7 +228,7 @@ class Training:
 
     def _tell(self, doing: str, steps: int) -> None:
         spent = max(time.perf_counter() - self._began, 1e-9)
-        rate = (steps - getattr(self, "_first", steps)) / spent
+        rate = max(0, steps - self._first) / spent
         last = self.evaluations[-1] if self.evaluations else None
         self.progress(Progress(steps, self.options.steps, rate, doing, last))
 

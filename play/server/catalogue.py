@@ -85,7 +85,9 @@ def policy_sizes() -> list[int]:
 def entries() -> list[AgentEntry]:
     """All agents, the strongest first."""
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, _sizes(name)) for name, (title, about) in _TEXTS.items()
+        AgentEntry(name, title, about, name not in _PLAIN, _sizes(name))
+        for name, (title, about) in _TEXTS.items()
+        if _sizes(name)
     ]
 
 

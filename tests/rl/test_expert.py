@@ -432,6 +432,23 @@ def test_a_damaged_file_is_named(name, finished, tmp_path, cache):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("size", "variant", "labeller"),
+    [(4, "reversed", "exact"), (6, "reversed", "network:depth=2,exact=8"), (8, "normal", "six-factor:depth=2,exact=7")],
+)
+def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monkeypatch):
+    monkeypatch.setattr("train.rl.expert.REGRET_POSITIONS", 10)
+    options = preset(
+        size, variant, labeller=labeller, iterations=1, positions=200, samples=8000, channels=16, blocks=1, games=4
+    )
+    found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
+    chance = uniform(regret_positions(RegretOptions(size, variant, 10), cache)).overall
+    assert found.figures[0]["new"] == 200
+    assert found.figures[0]["regret"] < chance.regret
+    assert read_policy(found.policy).rules == Rules(size, variant)
+
+
+@pytest.mark.slow
 def test_the_network_can_be_its_own_expert(tmp_path, cache):
     options = dataclasses.replace(TINY, labeller="self:depth=2,exact=5", iterations=2)
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()

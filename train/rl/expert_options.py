@@ -62,8 +62,8 @@ class ExpertOptions:
     variant: Variant = "normal"
     seed: int = 0
     iterations: int = 12
-    positions: int = 15_000
-    samples: int = 250_000
+    positions: int = 25_000
+    samples: int = 300_000
     labeller: str = "network:depth=4,exact=12"
     heat: float = 1.0
     temperatures: tuple[float, ...] = (0.25, 0.5, 1.0)
@@ -71,8 +71,8 @@ class ExpertOptions:
     opening_plies: int = 10
     channels: int = 32
     blocks: int = 4
-    batch: int = 128
-    rate: float = 4e-3
+    batch: int = 512
+    rate: float = 2e-3
     precision: str = "auto"
     value_weight: float = 4.0
     games: int = 100

@@ -174,6 +174,13 @@ def test_the_networks_own_search_is_alpha_beta_over_its_value(size, variant, pli
     assert ends > 0 or plies == 20
 
 
+def test_no_positions_have_no_labels():
+    none = np.zeros(0, np.uint64)
+    labels = expert_labels(none, none, Rules(4), Plan(64), 0.5, threads=1)
+    assert len(labels) == 0
+    assert labels.policy.shape == (0, 16)
+
+
 def test_values_of_finished_games_are_scores():
     rules = Rules(6, "reversed")
     own, opp = np.array([rules.playable], np.uint64), np.array([0], np.uint64)
@@ -446,6 +453,19 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
     assert found.figures[0]["new"] == 200
     assert found.figures[0]["regret"] < chance.regret
     assert read_policy(found.policy).rules == Rules(size, variant)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tmp_path, cache, monkeypatch):
+    monkeypatch.setattr("train.rl.expert.can_draw", lambda: False)
+    options = dataclasses.replace(
+        TINY, iterations=4, positions=50_000, samples=64, opening_plies=0, temperatures=(0.0,), noise=0.0, rate=1e-8
+    )
+    found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
+    assert found.figures[0]["new"] > 0
+    assert found.figures[-1]["new"] == 0  # a network that hardly changes plays the same games
+    assert not list(tmp_path.glob("*.svg"))
+    assert (tmp_path / "log.csv").exists()
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ from train.rl.expert_options import SELF, ExpertOptions
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
-from train.rl.regret_curves import Judgement, RegretCurve, judge
+from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
 from train.rl.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
 from train.runs import provenance
 
@@ -270,7 +270,9 @@ class ExpertIteration:
         write_atomically(self.folder / LOG, text.getvalue().encode())
 
     def _draw(self, figures: list[dict[str, Any]], curve: RegretCurve) -> None:
-        """Both plots."""
+        """Both plots, where there is matplotlib."""
+        if not can_draw():
+            return
         game = f"{self.options.size}x{self.options.size} {self.options.variant}"
         curve.save_plot(self.folder / REGRET_PLOT, x_label="rounds")
         write_atomically(self.folder / PLOT, style.drawn(_learning(figures, game)))

@@ -16,7 +16,7 @@ import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
 from train.errors import TrainError
-from train.rl.regret_curves import Judgement, RegretCurve, judge
+from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
 from train.rl.regret_positions import RegretPositions
 
 CURVE, PLOT = "regret.csv", "regret.svg"
@@ -71,7 +71,8 @@ class RegretCallback(BaseCallback):
     def _on_training_end(self) -> None:
         assert self.curve is not None
         self.measure()  # once more if this step is measured already: there was an update since
-        self.curve.save_plot(self.folder / PLOT)
+        if can_draw():
+            self.curve.save_plot(self.folder / PLOT)
 
     def measure(self) -> Judgement:
         """Judge the policy as it is now, and note it."""

@@ -12,6 +12,7 @@ torch; a policy in training is judged by `train.rl.regret_callback`.
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -194,6 +195,11 @@ class RegretCurve:
         if others:
             raise TrainError(f"{str(self.path)!r} is of other positions: expected the same, or another file")
         return {step: Judgement(tuple(parts)) for step, parts in found.items()}
+
+
+def can_draw() -> bool:
+    """Whether there is a library to draw with: a training goes on without, and leaves its figures in files."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def bands(empties: Sequence[int], count: int = BANDS) -> list[tuple[int, int]]:

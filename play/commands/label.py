@@ -37,6 +37,10 @@ def label(
     ] = "4,10,20",
     seed: Seed = 0,
     shard_rows: Annotated[int, typer.Option("--shard-rows", help="Positions a file.")] = 100_000,
+    block_rows: Annotated[
+        int,
+        typer.Option("--block-rows", help="Positions kept apart together, at 40 bytes; each block plays all games."),
+    ] = 1 << 23,
     threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
     device: Annotated[
         str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
@@ -74,6 +78,7 @@ def label(
         empties=_range(empties),
         seed=seed,
         shard_rows=shard_rows,
+        block_rows=block_rows,
         labeller=_with_depth(labeller, depth),
         player=player,
         play_depth=play_depth,

@@ -19,7 +19,7 @@ from train.cluster.on_ray import RayCluster, checked_address
 from train.cluster.pool import Workers
 from train.core.sampling import below
 from train.labels import LabelOptions, generate
-from train.labels.spreading import part_of
+from train.labels.spreading import part_of, piece_rows, share
 from train.tuning import LabelError, WinRate, space_of
 from train.tuning.spreading import packed, spread
 from train.tuning.spreading import unpacked as unpacked_candidate
@@ -110,6 +110,15 @@ def test_labels_of_two_processes_are_the_same_to_the_byte(tmp_path):
     generate(SMALL, tmp_path / "whole")
     generate(SMALL, tmp_path / "two", executor=Processes(2))
     assert files(tmp_path / "two") == files(tmp_path / "whole")
+
+
+def test_jobs_are_smaller_where_positions_are_harder_or_few():
+    def rows(high, labeller="exact"):
+        return piece_rows(LabelOptions(empties=(8, high), labeller=labeller))
+
+    assert [rows(8), rows(12), rows(14), rows(30)] == [5000, 5000, 1033, 100]
+    assert rows(30, "six-factor:depth=2,exact=10") == 5000
+    assert [share(amount, 4, 100, 5000) for amount in (10, 32_000, 10**9)] == [100, 1000, 5000]
 
 
 def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():

@@ -1,8 +1,9 @@
 """What spreading labels over workers gains and costs, on this machine: ``python -m train.cluster.measure``, a JSON object.
 
 For threads of one process, worker processes and Ray workers, one and several of them: games played and positions solved a second
-by the jobs of `reversi label`, and the processor time that this process, which hands the jobs out, needs for each; then what it
-does besides: keeping new positions, writing shards. `docs/scaling.md` has the arithmetic that follows.
+by the jobs of `reversi label`, and a second of the workers' processor time, which other programs' share of the machine does not
+change much; the processor time that this process, which hands the jobs out, needs for each; then what it does besides: keeping new
+positions, writing shards. `docs/scaling.md` has the arithmetic that follows.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import logging
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -35,8 +36,8 @@ def main() -> None:
         prog="python -m train.cluster.measure", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--empties", type=int, default=12, help="empty squares of the positions, 8x8 (default 12)")
-    parser.add_argument("--pieces", type=int, default=8, help=f"jobs of {PIECE_ROWS} positions each")
-    parser.add_argument("--games", type=int, default=6, help=f"jobs of {GAMES} games each")
+    parser.add_argument("--pieces", type=int, default=4, help=f"jobs of {PIECE_ROWS} positions each")
+    parser.add_argument("--games", type=int, default=4, help=f"jobs of {GAMES} games each")
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     chosen = parser.parse_args()
     rows = chosen.pieces * PIECE_ROWS
@@ -58,9 +59,19 @@ def main() -> None:
         found[name] = {}
         for workers in chosen.workers:
             print(f"{name}, {workers} ...", file=sys.stderr)
-            with executor(workers) as hired, hired.crew(LabelWorker, options, label_positions, "cpu", 1) as crew:
+            with executor(workers) as hired, hired.crew(TimedWorker, options, label_positions, "cpu", 1) as crew:
                 found[name][workers] = _measured(crew, workers, games, pieces)
     print(json.dumps(found, indent=1))
+
+
+class TimedWorker(LabelWorker):
+    """Gives the seconds of processor time that a job took, instead of its result."""
+
+    def __call__(self, job: Games | Piece) -> Any:
+        """Do a job."""
+        busy = process_time()
+        super().__call__(job)
+        return process_time() - busy
 
 
 @contextmanager
@@ -93,18 +104,16 @@ def _measured(crew: Crew, workers: int, games: list[Games], pieces: list[Piece])
             list(crew.results(iter(jobs)))
     found = {}
     for name, jobs, size in (("games", games, GAMES), ("labels", pieces, PIECE_ROWS)):
-        busy = process_time()
-        found[f"{name}_per_second"] = _rate(len(jobs) * size, partial(_all, crew, jobs))
+        busy, began = process_time(), perf_counter()
+        seconds = sum(crew.results(iter(jobs)))
+        found[f"{name}_per_second"] = len(jobs) * size / (perf_counter() - began)
+        found[f"{name}_per_cpu_second"] = len(jobs) * size / seconds
         found[f"{name}_driver_ms_per_job"] = 1000 * (process_time() - busy) / len(jobs)
     empty = [Piece(number, pieces[0].own[:0], pieces[0].opp[:0]) for number in range(1000)]
     busy = process_time()
-    found["empty_jobs_per_second"] = _rate(len(empty), partial(_all, crew, empty))
+    found["empty_jobs_per_second"] = _rate(len(empty), lambda: list(crew.results(iter(empty))))
     found["empty_driver_ms_per_job"] = 1000 * (process_time() - busy) / len(empty)
     return found
-
-
-def _all(crew: Crew, jobs: Sequence[Games | Piece]) -> list[Any]:
-    return list(crew.results(iter(jobs)))
 
 
 def _alone(options: LabelOptions, own: np.ndarray, opp: np.ndarray) -> dict[str, float]:
@@ -145,4 +154,6 @@ def _bytes(options: LabelOptions, games: Games, piece: Piece) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    main()
+    from train.cluster import measure  # by its name, which workers know
+
+    measure.main()

@@ -17,7 +17,7 @@ from train.labels.data import Labels
 from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
 from train.labels.options import LabelError, LabelOptions
 from train.labels.sampling import Boards, block_rows, cut_shard, sample_block, sample_positions
-from train.labels.spreading import GamesAhead, LabelWorker, label_pieces
+from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
 
 
@@ -70,7 +70,7 @@ def generate(
                 if missing := [shard for shard in shards if shard not in done]:
                     own, opp = _sample(options, block, threads, crew if executor else None, progress)
                     parts = [_rows_in_block(options, shard) for shard in missing]
-                    scores = label_pieces(crew, own, opp, parts, executor is None, count.add)
+                    scores = label_pieces(crew, own, opp, parts, piece_rows(options) if executor else None, count.add)
                     for shard, score in zip(missing, scores, strict=True):
                         labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
                         manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))

@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 
 from train.cluster import Crew, in_order
 from train.labels.data import Labels
-from train.labels.labellers import Counter, Scores
+from train.labels.labellers import Counter, Scores, labeller_plan
 from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, Players, block_rows
 
 #: Most positions that are labelled as one job, and most games that are played as one: a second or so of work for one core, since
 #: handing out a job costs a millisecond; fewer where there would be too few jobs for everybody.
-PIECE_ROWS, GAMES = 2000, 2048
+PIECE_ROWS, GAMES = 5000, 3072
 LEAST_ROWS, LEAST_GAMES = 100, 128
+#: Up to so many empties; with each one more, a position takes so many times as long to solve.
+EASY, HARDER = 12, 2.2
 #: Jobs for each worker, at least: the last ones to end leave the others waiting.
 SHARES = 8
 
@@ -79,6 +81,12 @@ class LabelWorker:
         self._players.play(job.first, job.wanted.copy(), own, opp, key)  # Ray's arrays are read-only
         places = np.flatnonzero((key != 0) & (part_of(key, self._options.blocks) == job.block))
         return places.astype(np.uint32), own.flat[places], opp.flat[places], key.flat[places]
+
+
+def piece_rows(options: LabelOptions) -> int:
+    """Most positions of a job, so that it does not take minutes: nobody hears of it meanwhile, and a loss costs all of it."""
+    solved = min(options.empties[1], labeller_plan(options.labeller).exact)
+    return max(LEAST_ROWS, int(PIECE_ROWS / HARDER ** max(0, solved - EASY)))
 
 
 def share(amount: int, workers: int, least: int, most: int) -> int:
@@ -141,13 +149,13 @@ class GamesAhead:
 
 
 def label_pieces(
-    crew: Crew, own: Boards, opp: Boards, parts: list[range], whole: bool, done: Callable[[int], None]
+    crew: Crew, own: Boards, opp: Boards, parts: list[range], most: int | None, done: Callable[[int], None]
 ) -> Iterator[Scores]:
-    """The scores of each of the *parts* of a block, in their order. A job is a piece of a part, or all of it with *whole*.
+    """The scores of each of the *parts* of a block, in their order. A job has at most so many rows of a part; None: all.
 
     *done* hears how many rows each piece had, as they come.
     """
-    most = len(own) if whole else share(sum(map(len, parts)), crew.size, LEAST_ROWS, PIECE_ROWS)
+    most = len(own) if most is None else share(sum(map(len, parts)), crew.size, min(LEAST_ROWS, most), most)
     cuts = [[part[start : start + most] for start in range(0, len(part), most)] for part in parts]
     pieces = [slice(cut.start, cut.stop) for part in cuts for cut in part]
     jobs = (Piece(number, own[rows], opp[rows]) for number, rows in enumerate(pieces))

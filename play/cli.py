@@ -31,6 +31,7 @@ from play.commands import (
     perft,
     play,
     rl,
+    rl_exam,
     serve,
     solve,
     tournament,
@@ -81,6 +82,7 @@ app.command("label", rich_help_panel=LEARN, cls=ClusterCommand)(label.label)
 app.command("train", rich_help_panel=LEARN)(train.train)
 app.command("tune", rich_help_panel=LEARN, cls=ClusterCommand)(tune.tune)
 rl.app.command("expert")(expert.expert)
+rl.app.command("exam")(rl_exam.exam)
 app.add_typer(rl.app, name="rl", rich_help_panel=LEARN)
 app.command("tournament", rich_help_panel=MEASURE, cls=ClusterCommand)(tournament.tournament)
 app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)

@@ -150,3 +150,18 @@ def test_a_file_is_no_folder(reversi, policy_file):
     status, _, err = reversi("rl", "--out", policy_file)
     assert status == 2
     assert "expected a folder" in err
+
+
+# --- with and without search ------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_exam_shows_a_policy_with_and_without_search(reversi, policy_file, tmp_path):
+    status, out, _ = reversi("rl", "exam", policy_file, "--games", 8, "--cache", tmp_path, "--json")
+    assert status == 0
+    players = json.loads(out)["players"]
+    assert {"policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 10"} <= set(players)
+    assert players["value, 2 plies, solver 10"]["regret"] < players["policy alone"]["regret"]
+    status, _, err = reversi("rl", "exam", policy_file, "--games", 7)
+    assert status == 2
+    assert "--games 7: expected an even number" in err

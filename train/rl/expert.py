@@ -95,7 +95,7 @@ class ExpertIteration:
         self._check_folder()
 
     def _check_folder(self) -> None:
-        path, here = self.folder / RUN, {**self.options.as_dict(), **self._labeller()}
+        path, here = self.folder / RUN, {**self.options.as_dict(), **self._labeller}
         if not path.exists():
             write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
             return
@@ -106,6 +106,7 @@ class ExpertIteration:
                 f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
             )
 
+    @cached_property
     def _labeller(self) -> dict[str, str]:
         """Which weights label: a name such as network may mean others one day."""
         evaluator = self.options.plan.evaluator
@@ -247,7 +248,7 @@ class ExpertIteration:
         record = {
             "training": "expert iteration",
             "options": self.options.as_dict(),
-            **self._labeller(),
+            **self._labeller,
             "threads": self.threads,
             "figures": figures,
             **provenance(self.command),

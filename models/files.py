@@ -158,10 +158,10 @@ class DeepWeights(Weights):
     def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The arrays from those stored: the last phase is that of the first moves too."""
         arrays, phases = super().restored(rules, tensors), phases_of(rules.size)
-        stored = min(array.shape[0] if array.ndim else 0 for array in arrays.values())
-        if not 0 < stored < phases:
-            return arrays
-        each = np.minimum(np.arange(phases), stored - 1)
+        stored = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
+        if len(stored) > 1 or not 0 < min(stored) < phases:
+            return arrays  # all are there, or they are not as they should be
+        each = np.minimum(np.arange(phases), min(stored) - 1)
         return {name: array[each] for name, array in arrays.items()}
 
     def expanded(self) -> np.ndarray:

@@ -57,9 +57,9 @@ class BootstrapOptions:
       0.004 takes 17 s on 6x6.
     * ``seed``: of the games and of the fits.
     * ``network``: ``linear``, ``deep`` or ``dense`` (`models.networks`).
-    * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages then take their
-      positions from the same games, which is much faster. Without one, games are played by a heuristic at first, and then by the
-      network as far as it is.
+    * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages whose games are played
+      alike then take their positions from the same games, which is much faster. Without one, games are played by a
+      heuristic at first, and then by the network as far as it is.
     * ``exact``: empty squares up to which positions are solved, by default as many as a GPU can.
     * ``stages``: other stages than those of the size.
     """
@@ -214,17 +214,18 @@ class Bootstrap:
             seed=self.seed + 1000 * number,
             shard_rows=stage.count,
             block_rows=stage.count,
-            labeller="exact" if not stage.depth else f"network:depth={stage.depth},mean={stage.mean},weights={previous}",
+            labeller=_labeller(stage, previous),
             player=self.options.player or (f"network:weights={previous}" if number else FIRST_PLAYER),
             **stage.games,
         )
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
         """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
-        if self.options.player is None:
+        if stage not in self._sharing():
             tell = self._teller(number, stage, "sampling", stage.count)
             return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
-        used = [sum(_each(earlier, empties) for earlier in self.stages[:number]) for empties in range(stage.high + 1)]
+        before = [earlier for earlier in self._sharing() if earlier in self.stages[:number]]
+        used = [sum(_each(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
         own, opp = self._games(number, stage, options)
         empties = self.rules.square_count - np.bitwise_count(own | opp)
         rows = [
@@ -233,12 +234,17 @@ class Bootstrap:
         chosen = np.concatenate(rows)
         return own[chosen], opp[chosen]
 
+    def _sharing(self) -> list[Stage]:
+        """The stages that take their positions from the same games: none if every stage has another player."""
+        return [stage for stage in self.stages if self.options.player and stage.games == self.stages[0].games]
+
     def _games(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
         """The positions of all games, played once and kept."""
         path = self.folder / GAMES_FILE
         if not path.exists():
-            low, high = min(s.low for s in self.stages), max(s.high for s in self.stages)
-            most = np.array([sum(_each(s, empties) for s in self.stages) for empties in range(low, high + 1)])
+            sharing = self._sharing()
+            low, high = min(s.low for s in sharing), max(s.high for s in sharing)
+            most = np.array([sum(_each(s, empties) for s in sharing) for empties in range(low, high + 1)])
             count = int(most.max()) * len(most)
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
             tell = self._teller(number, stage, "sampling", int(most.sum()))
@@ -330,6 +336,10 @@ class Bootstrap:
 
     def _teller(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
         return lambda done: self.progress(Progress(number, len(self.stages), stage.name, doing, done, total))
+
+
+def _labeller(stage: Stage, weights: Path) -> str:
+    return f"network:depth={stage.depth},mean={stage.mean},weights={weights}" if stage.depth else "exact"
 
 
 def _each(stage: Stage, empties: int) -> int:

@@ -36,9 +36,7 @@ State = dict[str, np.ndarray]
 
 
 class Data(NamedTuple):
-    """Trees as an engine wants them: the features of every node (a tensor on a GPU, else an array), and its
-    entry in `fitting.NODE`.
-    """
+    """Trees as an engine wants them: the features of every node (if on a GPU, a tensor), and its entry in `fitting.NODE`."""
 
     features: Any
     nodes: np.ndarray
@@ -77,18 +75,16 @@ def prepared(
     net: Trainable, trees: Trees, node_weights: np.ndarray, device: torch.device, threads: int | None = None
 ) -> Data:
     """Trees with their features, computed on the device."""
-    if device.type == "cpu" and isinstance(net, PatternFeatures):
-        features = net.rows_of(trees.own, trees.opp, threads or os.cpu_count() or 1)
-    else:
-        features = _features(net, trees, device)
     nodes = np.zeros(trees.nodes, fitting.NODE)
     nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
     nodes["empties"], nodes["finished"] = trees.empties, trees.finished
-    return Data(features, nodes, trees.first)
+    return Data(_features(net, trees, device, threads), nodes, trees.first)
 
 
-def _features(net: Trainable, trees: Trees, device: torch.device) -> Tensor:
+def _features(net: Trainable, trees: Trees, device: torch.device, threads: int | None) -> np.ndarray | Tensor:
     """The features of all nodes, computed on the device and left there."""
+    if device.type == "cpu" and isinstance(net, PatternFeatures):
+        return net.rows_of(trees.own, trees.opp, threads or os.cpu_count() or 1)
     own, opp = board_tensor(trees.own), board_tensor(trees.opp)
     whole = torch.int32 if isinstance(net, PatternFeatures) else torch.int64  # numbers of rows, or boards
     features = torch.empty((trees.nodes, net.feature_count), dtype=whole, device=device)

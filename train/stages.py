@@ -11,9 +11,12 @@ from train.fit_options import FitOptions, preset
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
 #: will be asked about; the others are what a search meets on the way.
 GAMES: dict[str, Any] = {"heat": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
-#: With a network that is good already to play them, games with smaller errors, and shorter random beginnings: on tournament
-#: positions as good a teacher (errors of 6.31 6.38 6.62 discs at 10 12 14 empties, to 6.34 6.44 6.66 with GAMES; 1.2 million labels each).
+#: With a network that is good already to play them, games with smaller errors and shorter random beginnings: on tournament
+#: positions with 10 12 14 empties, 1.2 million labels of such games taught to errors of 6.31 6.38 6.62 discs, of GAMES to
+#: 6.34 6.44 6.66.
 GAMES_DEEP: dict[str, Any] = {"heat": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
+#: The first moves: there are so few positions that random games find most of them, and a search may meet any.
+GAMES_OPENING: dict[str, Any] = {"noise": (0.1, 0.5, 1.0), "prefixes": (1, 4)}
 #: The 4x4 board has so few positions that only random games find them.
 GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
 
@@ -45,7 +48,9 @@ class Stage:
 
 #: Empty squares up to which positions are solved, by board size: as far as a GPU can. And the most that are learnt from.
 EXACT = {8: 14, 6: 13}
-LAST, LAST_DEEP = {8: 50, 6: 25}, {8: 47, 6: 26}
+LAST, LAST_DEEP = {8: 50, 6: 25}, {8: 47, 6: 25}
+#: A deep network's stages beyond: thousands of positions for every three empties on, less where there are not so many.
+OPENING = {8: (600, 300, 5, 0.3), 6: (5, 0.3)}
 
 
 def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int | None = None) -> tuple[Stage, ...]:
@@ -61,7 +66,7 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
         return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
     exact, last = exact or EXACT[size], LAST[size]
     if network == "deep":
-        return _deep_stages(stage, exact, LAST_DEEP[size])
+        return _deep_stages(stage, exact, LAST_DEEP[size], OPENING[size])
     if network == "dense":
         whole = few = joint = preset(size, network=network)
     else:
@@ -75,15 +80,17 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
     )
 
 
-def _deep_stages(stage: Callable[..., Stage], exact: int, last: int) -> tuple[Stage, ...]:
+def _deep_stages(stage: Callable[..., Stage], exact: int, last: int, opening: tuple[float, ...]) -> tuple[Stage, ...]:
     """A deep network learns from as many positions as it can get: millions at every number of empties.
 
     A stage is as long as its shallower search is deep, so that both end in what is learnt already.
     """
-    whole, few = preset(8, network="deep"), preset(8, network="deep", epochs=6)
-    games = dict(GAMES_DEEP)
+    solved = {"fit": preset(8, network="deep"), "games": dict(GAMES_DEEP)}
+    searched = {"mean": 2, "fit": preset(8, network="deep", epochs=6), "games": dict(GAMES_DEEP)}
+    first = {**searched, "games": dict(GAMES_OPENING)}
     return (
-        stage(1, exact - 5, 3000, fit=whole, games=games),
-        stage(exact - 4, exact, 12_500, fit=whole, games=games),
-        *(stage(low, min(low + 2, last), 2000, 4, mean=2, fit=few, games=games) for low in range(exact + 1, last, 3)),
+        stage(1, exact - 5, 3000, **solved),
+        stage(exact - 4, exact, 12_500, **solved),
+        *(stage(low, min(low + 2, last), 2000, 4, **searched) for low in range(exact + 1, last, 3)),
+        *(stage(last + 3 * k + 1, last + 3 * k + 3, count, 4, **first) for k, count in enumerate(opening)),
     )

@@ -10,8 +10,9 @@ import pytest
 import safetensors.numpy
 import torch
 
+from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
-from models.files import DenseWeights, PatternWeights, WeightsError, read_header, read_weights
+from models.files import DeepWeights, DenseWeights, PatternWeights, WeightsError, read_header, read_weights
 from models.network import FOLDER
 from reversi_env import ReversiError, Rules
 from tests.models.twins import random_weights
@@ -50,6 +51,33 @@ def test_a_dense_network_comes_back_as_it_was(tmp_path):
     assert found.record == {"epochs": 3}
     for name, array in weights.tensors().items():
         assert np.array_equal(getattr(found, name), array)
+
+
+def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
+    """Where the last phases are alike, one is stored; all come back."""
+    net = DeepPatternNet(4, seed=3)
+    weights = net.weights(Rules(4), {"epochs": 3})
+    for array in (weights.rows, weights.heads):
+        array[0] += 1  # phases that differ …
+        array[2:] = array[1]  # … and some that do not
+    assert [len(array) for array in weights.tensors().values()] == [2, 2]
+    found = read_weights(weights.save_in(tmp_path))
+    assert isinstance(found, DeepWeights)
+    assert np.array_equal(found.rows, weights.rows)
+    assert np.array_equal(found.heads, weights.heads)
+
+
+def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
+    weights = DeepPatternNet(4).weights(Rules(4))
+    weights.heads[1] += 1
+    path = weights.save_in(tmp_path)
+    tensors = {name: array[: 2 - (name == "heads")] for name, array in weights.tensors().items()}
+    other = tmp_path / "other.safetensors"
+    header = read_header(path.read_bytes())
+    del header["tensors"]
+    other.write_bytes(safetensors.numpy.save(tensors, metadata={"network": json.dumps(header)}))
+    with pytest.raises(WeightsError, match="heads of float32 and shape"):
+        read_weights(other)
 
 
 def test_the_name_says_the_game_and_the_hash(saved):

@@ -48,6 +48,19 @@ def made(tmp_path_factory):
 # --- what is in it --------------------------------------------------------------------------------
 
 
+def test_a_label_may_be_the_mean_of_two_depths():
+    """Odd and even depths err to opposite sides."""
+    options = LabelOptions(size=6, count=40, empties=(14, 15), labeller="six-factor:depth=3,mean=2,exact=0")
+    own, opp = sample_positions(options, 0)
+    told = []
+    labels = label_positions(own, opp, options, threads=2, progress=told.append)
+    values = [search_batch(own, opp, "six-factor", options.rules, depth) for depth in (2, 3)]
+    assert np.array_equal(labels.score, (values[0] + values[1]) / np.float32(2))
+    assert (labels.depth == 3).all()
+    assert told == sorted(told)
+    assert told[-1] == 40
+
+
 @pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
 def test_exact_labels_are_those_of_the_solver(rules, tmp_path):
     options = LabelOptions(size=rules.size, variant=rules.variant, count=60, empties=(5, 9), shard_rows=25)

@@ -91,6 +91,6 @@ def _deep_stages(stage: Callable[..., Stage], exact: int, last: int, opening: tu
     return (
         stage(1, exact - 5, 3000, **solved),
         stage(exact - 4, exact, 12_500, **solved),
-        *(stage(low, min(low + 2, last), 2000, 4, **searched) for low in range(exact + 1, last, 3)),
+        *(stage(low, min(low + 2, last), 2000, 4, **searched) for low in range(exact + 1, last + 1, 3)),
         *(stage(last + 3 * k + 1, last + 3 * k + 3, count, 4, **first) for k, count in enumerate(opening)),
     )

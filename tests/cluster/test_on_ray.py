@@ -100,7 +100,7 @@ def lines(path):
 
 def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):
     folder, command = tmp_path / "out", ("label", tmp_path / "out", *LABEL)
-    for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 3), (signal.SIGINT, 130, 15)):
+    for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 2), (signal.SIGINT, 130, 6)):
         job = launch(two_nodes.environment, tmp_path, *command, "--ray", two_nodes.address)
         running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
         job.send_signal(ending)

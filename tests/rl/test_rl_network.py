@@ -6,8 +6,8 @@ from models.boards import board_tensor
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv
 from train.errors import TrainError
-from train.rl.agent import BatchPolicy
-from train.rl.environment import views
+from train.rl.agent import BatchPolicy, PolicyAgent
+from train.rl.files import SavedPolicy
 from train.rl.network import (
     ILLEGAL,
     Architecture,
@@ -16,6 +16,8 @@ from train.rl.network import (
     boards_to_discs,
     legal_mask,
     masked,
+    symmetric_numbers,
+    views,
 )
 from train.rl.opponents import discs_to_boards
 
@@ -93,6 +95,24 @@ def test_networks_that_cannot_be(wrong):
         Architecture(**wrong)
     with pytest.raises(TrainError, match="size=5"):
         PolicyValueNet(5)
+
+
+def test_the_mean_over_symmetries_is_symmetric(tiny_net, positions):
+    rules = Rules(6)
+    own, opp = positions(6)
+    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), 6), masks_of(own, opp, rules)
+    with torch.no_grad():
+        numbers = symmetric_numbers(tiny_net(6), discs, masks)
+        for view in torch.from_numpy(views(rules)):
+            turned = discs.flatten(2)[:, :, view[:-1]].view(discs.shape)
+            again = symmetric_numbers(tiny_net(6), turned, masks[:, view])
+            assert torch.allclose(again, numbers[:, view], atol=1e-4)
+    best = BatchPolicy(tiny_net(6), symmetric=True).of_boards(own, opp)
+    assert np.array_equal(best, numbers.argmax(1).numpy())
+    agent = PolicyAgent("unused")
+    agent.saved = lambda rules: SavedPolicy(rules, tiny_net(6), {})
+    for i in range(0, own.size, 9):
+        assert agent.choose(Position(rules, int(own[i]), int(opp[i]))) == best[i]
 
 
 def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions):

@@ -17,23 +17,34 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from models.boards import board_tensor
 from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator
-from reversi_env import Position, Rules
+from reversi_env import Position, Rules, batch
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
-from train.rl.network import PolicyValueNet, ValueOfBoards, masked
+from train.rl.network import (
+    PolicyValueNet,
+    ValueOfBoards,
+    boards_to_discs,
+    legal_mask,
+    masked,
+    symmetric_numbers,
+)
 
 
 class BatchPolicy:
     """Moves of a network for many positions at once: the best ones, or drawn from the policy at a *temperature*.
 
+    If *symmetric*, it looks at every position under all eight symmetries: stronger, and eight times the work.
     An opponent for the vector environment (a callable from discs and masks to actions) and a player for batches of boards. Its
     generator is torch's own kind, seeded with *seed*, and part of what a checkpoint keeps.
     """
 
-    def __init__(self, net: PolicyValueNet, temperature: float = 0.0, seed: int = 0) -> None:
-        self.net, self.temperature = net, temperature
+    def __init__(
+        self, net: PolicyValueNet, temperature: float = 0.0, seed: int = 0, *, symmetric: bool = False
+    ) -> None:
+        self.net, self.temperature, self.symmetric = net, temperature, symmetric
         self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -41,18 +52,16 @@ class BatchPolicy:
         device = next(self.net.parameters()).device
         board, mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in (discs, masks))
         with torch.inference_mode():
-            numbers, _ = self.net(board, mask)
-            return self._chosen(masked(numbers, mask)).cpu().numpy()
+            return self._chosen(self._numbers(board, mask)).cpu().numpy()
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
         """Legal actions for positions given as two arrays of boards, uint64."""
-        from reversi_env import batch
-        from train.rl.network import board_tensor, legal_mask
+        legal = board_tensor(batch.legal_moves(own, opp, Rules(self.net.size)))
+        discs = boards_to_discs(board_tensor(own), board_tensor(opp), self.net.size)
+        return self(discs.numpy(), legal_mask(legal, self.net.size).numpy())
 
-        numbers, _ = self.net.of_boards(own, opp)
-        legal = batch.legal_moves(own, opp, Rules(self.net.size))
-        mask = legal_mask(board_tensor(legal), self.net.size).to(numbers.device)
-        return self._chosen(masked(numbers, mask)).cpu().numpy()
+    def _numbers(self, discs: Tensor, mask: Tensor) -> Tensor:
+        return symmetric_numbers(self.net, discs, mask) if self.symmetric else masked(self.net(discs, mask)[0], mask)
 
     def _chosen(self, numbers: Tensor) -> Tensor:
         if self.temperature == 0:
@@ -99,7 +108,7 @@ class _OfPolicy:
 
 
 class PolicyAgent(_OfPolicy):
-    """Plays a trained policy without looking ahead."""
+    """Plays a trained policy without looking ahead, by its mean opinion over the eight symmetries of the board."""
 
     def __init__(self, weights: str | None = None, *, temperature: float = 0.0, seed: int = 0) -> None:
         super().__init__(weights)
@@ -110,8 +119,11 @@ class PolicyAgent(_OfPolicy):
         """The policy's best action, or one drawn from it."""
         net = self.saved(position.rules).net
         actions = position.legal_actions()
-        with one_thread():
-            numbers, _ = net.of_boards(np.array([position.own], np.uint64), np.array([position.opp], np.uint64))
+        own, opp = (torch.tensor([_signed(board)]) for board in (position.own, position.opp))
+        mask = torch.zeros(1, position.rules.square_count + 1, dtype=torch.int8)
+        mask[0, actions] = 1
+        with one_thread(), torch.inference_mode():
+            numbers = symmetric_numbers(net, boards_to_discs(own, opp, net.size), mask)
         of_legal = numbers[0, actions].to("cpu", torch.float64).numpy()
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
@@ -152,6 +164,11 @@ class PolicySearchAgent(_OfPolicy):
             evaluator = TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
             self._searchers[key] = TorchAgent(evaluator, self._depth, exact=self._exact, seed=self._seed)
         return self._searchers[key]
+
+
+def _signed(board: int) -> int:
+    """The board as int64 has its bits."""
+    return board - (1 << 64) if board >> 63 else board
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import Rules
+from train.rl.network import views
 from train.rl.opponents import SelfPlayPool
 from train.sb3 import ReversiVecEnv
 
@@ -111,10 +111,3 @@ class TrainingEnv(ReversiVecEnv):
         flat = boards.reshape(len(boards), 2, -1)
         turned = np.take_along_axis(flat, chosen[:, None, :-1], axis=2).reshape(boards.shape)
         return {"observation": turned, "action_mask": np.take_along_axis(observations["action_mask"], chosen, axis=1)}
-
-
-def views(rules: Rules) -> np.ndarray:
-    """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
-    board = np.arange(rules.square_count).reshape(rules.size, rules.size)
-    turned = [np.rot90(side, quarter) for side in (board, board.T) for quarter in range(4)]
-    return np.array([[*one.reshape(-1), rules.pass_action] for one in turned])

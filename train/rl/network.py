@@ -167,6 +167,26 @@ def masked(numbers: Tensor, mask: Tensor) -> Tensor:
     return numbers.masked_fill(mask == 0, ILLEGAL)
 
 
+def symmetric_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor) -> Tensor:
+    """The numbers of the legal actions, for policies log probabilities, in the mean over the eight symmetries of the board.
+
+    Eight opinions about one position, whose errors are different: some fifty Elo for a policy that has seen all symmetries.
+    """
+    total = torch.zeros(mask.shape, device=discs.device)
+    for view in torch.from_numpy(views(Rules(net.size))).to(discs.device):
+        turned_mask = mask[:, view]
+        numbers = masked(net(discs.flatten(2)[:, :, view[:-1]].view(discs.shape), turned_mask)[0], turned_mask)
+        total[:, view] += torch.log_softmax(numbers, 1) if net.architecture.kind == "policy" else numbers
+    return masked(total / 8, mask)
+
+
+def views(rules: Rules) -> np.ndarray:
+    """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
+    board = np.arange(rules.square_count).reshape(rules.size, rules.size)
+    turned = [np.rot90(side, quarter) for side in (board, board.T) for quarter in range(4)]
+    return np.array([[*one.reshape(-1), rules.pass_action] for one in turned])
+
+
 def boards_to_discs(own: Tensor, opp: Tensor, size: int) -> Tensor:
     """``(n, 2, size, size)`` of 0 and 1, int8, from int64 tensors of boards."""
     return torch.stack([_inner(own, size), _inner(opp, size)], dim=1)

@@ -166,7 +166,7 @@ class Training:
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
         net = frozen(net_of(self.model.policy))
-        standing = self.ladder.measure(PolicyPlayer(BatchPolicy(net), self.rules))
+        standing = self.ladder.measure(PolicyPlayer(BatchPolicy(net, symmetric=True), self.rules))
         self._last = standing
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
@@ -333,7 +333,7 @@ def _falling(rate: float, left: float) -> float:
 
 
 def _moves(model: Any, discs: Any, masks: Any) -> Any:
-    return BatchPolicy(frozen(net_of(model.policy)))(discs, masks)
+    return BatchPolicy(frozen(net_of(model.policy)), symmetric=True)(discs, masks)
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""The policies that come with the package."""
+
+import hashlib
+
+import pytest
+
+from play.server import catalogue
+from play.server.messages import Refused
+from play.server.options import ServerOptions
+from play.server.worker import Searcher
+from reversi_env import Position, Rules
+from search import agents
+from train.rl import FOLDER
+from train.rl.agent import BatchPolicy
+from train.rl.files import SHIPPED, read_policy, shipped
+from train.rl.ladder import Ladder, PolicyPlayer
+
+FILES = sorted(FOLDER.glob("*.safetensors"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_is_what_its_name_says(path):
+    how, board, variant, digits = path.stem.split("-")
+    assert how in SHIPPED
+    assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(digits)
+    assert path.stat().st_size < 2_000_000
+    saved = read_policy(path)
+    assert (f"{saved.rules.size}x{saved.rules.size}", saved.rules.variant) == (board, variant)
+    assert saved.record  # how it was made
+
+
+def test_both_games_have_a_policy_on_6x6():
+    assert {path.name.rsplit("-", 1)[0] for path in FILES} >= {"ppo-6x6-normal", "ppo-6x6-reversed"}
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_they_were_trained_by_the_command_in_their_record(variant):
+    record = read_policy(shipped(Rules(6, variant))).record
+    assert record["training"] == "ppo"
+    assert record["command"].startswith("reversi rl")
+    assert record["options"]["variant"] == variant
+    assert record["steps"] >= record["options"]["steps"]
+    assert record["standing"]["rungs"]["random"]["points"] > 0.85
+
+
+def test_the_normal_one_beats_what_was_promised():
+    rules = Rules(6)
+    ladder = Ladder(rules, 400, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
+    scores = ladder.measure(PolicyPlayer(BatchPolicy(read_policy(shipped(rules)).net, symmetric=True), rules)).scores
+    assert scores["random"].points > 0.92
+    assert scores["greedy"].points > 0.85
+    assert scores["cell-utility:depth=2"].points - 2 * scores["cell-utility:depth=2"].deviation > 0.5
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_they_play_by_name_and_on_the_server(variant):
+    start = Position.initial(Rules(6, variant))
+    assert agents.make("rl").choose(start) in start.legal_actions()
+    order = catalogue.order("rl:seed=3", 6, ServerOptions())
+    assert not order.searches
+    job = order.message() | {"kind": "move", "number": 1, "seed": 3, "table": 1, "turn": "black"}
+    boards = {"size": 6, "variant": variant, "own": start.own, "opp": start.opp}
+    answer = Searcher().answer(job | boards)
+    assert answer["move"] in [start.rules.name_of(action) for action in start.legal_actions()]
+
+
+@pytest.mark.parametrize("spec", ["rl:/etc/passwd", "rl:weights=x", "rl:temperature=1", "rl:seed=x", "rl-search"])
+def test_strangers_name_no_files(spec):
+    with pytest.raises(Refused):
+        catalogue.order(spec, 6, ServerOptions())
+
+
+def test_no_policy_for_8x8():
+    with pytest.raises(Refused, match="no policy for 8x8: expected size 6"):
+        catalogue.order("rl", 8, ServerOptions())

@@ -131,28 +131,10 @@ def _show(found: Expert, table: dict[str, Any] | None, seconds: float, as_json: 
     if as_json:
         print_json({"policy": str(found.policy), "figures": found.figures, "exam": table, "seconds": seconds})
         return
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
     if table is not None:
-        shown = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        shown.add_column("points, %", overflow="fold")
-        names = list(next(iter(table["players"].values()))["rungs"])
-        for name in names:
-            shown.add_column(name.replace("-", "-\n").replace(":", ":\n"), justify="right")
-        shown.add_column("Elo", justify="right")
-        shown.add_column("discs\ngiven away", justify="right")
-        shown.add_column("best\nmoves, %", justify="right")
-        for player, entry in table["players"].items():
-            points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
-            shown.add_row(
-                player, *points, f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"
-            )
-        Console().print(shown)
-        print(
-            f"{table['games']} games against each baseline; discs and best moves in {table['positions']} solved endgames"
-        )
+        from play.commands.rl_exam import show_exam
+
+        show_exam(table)
     last = found.figures[-1]
     print(f"{len(found.figures)} rounds, {last['positions']:,} positions, {seconds:.1f} s")
     print(f"policy: {found.policy}")

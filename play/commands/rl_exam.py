@@ -10,6 +10,9 @@ import typer
 
 from play.commands.options import Json, Seed, print_json
 
+#: Columns that the table needs.
+WIDTH = 96
+
 
 def exam(
     policy: Annotated[
@@ -54,24 +57,25 @@ def exam(
     if as_json:
         print_json(table)
     else:
-        _show(table)
+        show_exam(table)
 
 
-def _show(table: dict[str, Any]) -> None:
+def show_exam(table: dict[str, Any]) -> None:
+    """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    shown.add_column("points, %", overflow="fold")
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    shown.add_column("points, %", no_wrap=True)
     names = list(next(iter(table["players"].values()))["rungs"])
     headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
-    for heading in (*headings, "Elo", "discs\ngiven away", "best\nmoves, %"):
-        shown.add_column(heading, justify="right")
+    for heading in (*headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"):
+        shown.add_column(heading, justify="right", no_wrap=True)
     for player, entry in table["players"].items():
         points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
         rest = (f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}")
         shown.add_row(player, *points, *rest)
-    Console().print(shown)
+    Console(width=max(Console().width, WIDTH)).print(shown)
     where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")

@@ -18,13 +18,13 @@ from search.solver import solve_all_moves
 from train.batch_games import RandomPlayer, paired_openings, play_games, score_of
 from train.errors import TrainError
 from train.labels.labellers import Plan
-from train.rl.agent import PolicyAgent
+from train.rl.agent import BatchPolicy
 from train.rl.expert import ExpertIteration, examine
 from train.rl.expert_fit import Memory, learn, optimiser_of, rate_at
 from train.rl.expert_games import Collector, PolicyPlayer, ValuePlayer, new_positions, policy_numbers
 from train.rl.expert_labels import NEVER, ExpertLabels, expert_labels, network_move_values, network_values
 from train.rl.expert_options import SELF, ExpertOptions, preset
-from train.rl.files import SavedPolicy, read_policy
+from train.rl.files import read_policy
 from train.rl.network import PolicyValueNet, ValueOfBoards
 from train.rl.regret_curves import uniform
 from train.rl.regret_positions import RegretOptions, action_table, regret_positions
@@ -253,15 +253,11 @@ def test_fewer_positions_than_a_batch_are_enough():
 # --- games ----------------------------------------------------------------------------------------
 
 
-def test_the_policy_as_a_player_is_the_agent(tmp_path):
+def test_the_policy_as_a_player_is_that_of_the_agents():
     rules, net = Rules(6), small_net(6)
-    path = tmp_path / "net.safetensors"
-    path.write_bytes(SavedPolicy(rules, net, {}).to_bytes())
-    agent = PolicyAgent(str(path))
     own, opp = some_positions(rules, 30, 12)
     squares = PolicyPlayer(net, rules).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
-    expected = [rules.square_of(agent.choose(Position(rules, int(a), int(b)))) for a, b in zip(own, opp, strict=True)]
-    assert squares.tolist() == expected
+    assert action_table(rules)[squares].tolist() == BatchPolicy(net).of_boards(own, opp).tolist()
 
 
 def test_moves_are_drawn_as_the_temperature_says():
@@ -481,6 +477,12 @@ def test_an_exam_tells_with_search_from_without(finished, cache):
     folder, _ = finished
     found = examine(folder / "policy.safetensors", games=10, exact=8, threads=1, cache=cache)
     players = found["players"]
-    assert list(players) == ["policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 8"]
+    assert list(players) == [
+        "policy alone",
+        "policy, 8 symmetries",
+        "value, 1 ply",
+        "value, 2 plies",
+        "value, 2 plies, solver 8",
+    ]
     assert players["value, 2 plies, solver 8"]["regret"] < players["policy alone"]["regret"]
     assert set(players["policy alone"]["rungs"]) >= {"random", "greedy"}

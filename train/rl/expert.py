@@ -35,12 +35,14 @@ from train.errors import TrainError
 from train.experiments import style
 from train.labels.players import weights_sha256
 from train.labels.storage import only_writer
+from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
 from train.rl.expert_labels import ExpertLabels, expert_labels
 from train.rl.expert_options import SELF, ExpertOptions
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
+from train.rl.ladder import PolicyPlayer as BatchPolicyPlayer
 from train.rl.network import PolicyValueNet
 from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
 from train.rl.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
@@ -370,7 +372,10 @@ def examine(
     saved = read_policy(path)
     net, rules = saved.net, saved.rules
     truth = regret_positions(RegretOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
-    players: dict[str, BatchPlayer] = {"policy alone": PolicyPlayer(net, rules)}
+    players: dict[str, BatchPlayer] = {
+        "policy alone": PolicyPlayer(net, rules),
+        "policy, 8 symmetries": BatchPolicyPlayer(BatchPolicy(net, symmetric=True), rules),  # as the agent `rl` plays
+    }
     for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
         players[_searching("value", plies, solved)] = ValuePlayer(net, rules, plies, solved)
     for plies, solved in ((1, 0), (depth, 0), (depth, exact)):

@@ -1,4 +1,7 @@
-"""MaskablePPO with the board network against an opponent of your choice, without `reversi rl` around it; a minute on one core."""
+"""MaskablePPO with the board network against an opponent of your choice, without `reversi rl` around it; a minute on one core.
+
+Arguments: steps, and a file for the policy if it is to be kept.
+"""
 
 import sys
 from pathlib import Path
@@ -15,7 +18,6 @@ from train.sb3 import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
-path = Path(sys.argv[2] if len(sys.argv) > 2 else "greedy-beater.safetensors")
 rules = Rules(6)
 
 env = ReversiVecEnv(
@@ -30,5 +32,7 @@ net = frozen(net_of(model.policy))
 standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(PolicyPlayer(BatchPolicy(net), rules))
 for name, score in standing.scores.items():
     print(f"{score.games} games against {name}: score {score.points:.1%}")
-path.write_bytes(SavedPolicy(rules, net, {"steps": model.num_timesteps}).to_bytes())
-print(f"play it: reversi play --agent rl:{path} --size {rules.size}")
+if len(sys.argv) > 2:  # a file for the agent
+    path = Path(sys.argv[2])
+    path.write_bytes(SavedPolicy(rules, net, {"steps": model.num_timesteps}).to_bytes())
+    print(f"play it: reversi play --agent rl:{path} --size {rules.size}")

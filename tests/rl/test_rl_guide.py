@@ -165,3 +165,27 @@ def test_an_exam_shows_a_policy_with_and_without_search(reversi, policy_file, tm
     status, _, err = reversi("rl", "exam", policy_file, "--games", 7)
     assert status == 2
     assert "--games 7: expected an even number" in err
+
+
+def test_the_bench_compares_with_both_wrappers(reversi, monkeypatch):
+    from play.bench import rl as speed
+
+    figures = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}
+    shares = {"step": 0.2, "opponents": 0.15}
+    monkeypatch.setattr(
+        speed, "measured", lambda kind, vector, updates: {"steps_per_second": figures[vector], **shares}
+    )
+    status, out, _ = reversi("bench", "rl", "--json")
+    assert status == 0
+    found = json.loads(out)["selfplay"]
+    assert found["ratio"] == 3.0
+    assert found["environment_share"] == pytest.approx(0.05)
+    status, out, _ = reversi("bench", "rl")
+    assert "3.0 times as fast" in out
+
+
+@pytest.mark.slow
+def test_the_bench_measures(shell):
+    found = json.loads(shell(f"{sys.executable} -m play.bench.rl small ours 1").splitlines()[-1])
+    assert found["steps_per_second"] > 100
+    assert 0 < found["step"] < 0.5

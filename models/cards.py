@@ -40,7 +40,8 @@ def card(path: Path) -> str:
     stages = weights.record.get("figures", [])
     if stages:
         lines += ["", "| stage | positions | labels | epochs | error of held-out positions |", "|---|---|---|---|---|"]
-        lines += [_stage_row(stage) for stage in stages]
+        means = [stage.get("mean", 1) for stage in weights.record.get("options", {}).get("stages", [])]
+        lines += [_stage_row(*stage) for stage in zip(stages, means or [1] * len(stages), strict=False)]
     return "\n".join(lines) + "\n"
 
 
@@ -104,9 +105,14 @@ def _by_empties(errors: Mapping[int, float]) -> str:
     return ", ".join(f"{empties}: {errors[empties]:.2f}" for empties in SHOWN if empties in errors)
 
 
-def _stage_row(stage: Mapping[str, Any]) -> str:
+def _stage_row(stage: Mapping[str, Any], mean: int) -> str:
     kind, low, high, *_ = str(stage["stage"]).split("-")
-    labels = "exact" if kind == "exact" else f"search to {kind.removeprefix('depth')} plies"
+    labels = "exact"
+    if kind != "exact":
+        depth = int(kind.removeprefix("depth"))
+        labels = (
+            f"search to {depth} plies" if mean == 1 else f"mean of searches to {depth - mean + 1} and {depth} plies"
+        )
     error = f"{stage['validation_error']:.2f}"
     return f"| {low} to {high} empties | {stage['positions']:,} | {labels} | {stage['epochs']} | {error} |"
 

@@ -243,10 +243,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         data = Path(path).read_bytes()
     except OSError as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read: {error.strerror}") from None
-    named = _HASH_IN_NAME.search(Path(path).name)
-    digits = hashlib.sha256(data).hexdigest()[:DIGITS]
-    if named and named[1] != digits:
-        raise WeightsError(f"weight file {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
+    check_name(Path(path), data, "weight file")
     try:
         tensors, header = load(data), read_header(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
@@ -259,6 +256,14 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if header.get("tensors", _hash_of(tensors)) != _hash_of(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors
+
+
+def check_name(path: Path, data: bytes, what: str) -> None:
+    """Refuse a file whose name has another hash than its content."""
+    named = _HASH_IN_NAME.search(path.name)
+    digits = hashlib.sha256(data).hexdigest()[:DIGITS]
+    if named and named[1] != digits:
+        raise WeightsError(f"{what} {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
 
 
 def read_header(data: bytes) -> dict[str, Any]:

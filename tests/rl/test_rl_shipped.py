@@ -4,6 +4,7 @@ import hashlib
 
 import pytest
 
+from models.files import WeightsError
 from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
@@ -73,3 +74,12 @@ def test_strangers_name_no_files(spec):
 def test_no_policy_for_8x8():
     with pytest.raises(Refused, match="no policy for 8x8: expected size 6"):
         catalogue.order("rl", 8, ServerOptions())
+
+
+def test_a_flipped_byte_is_found(tmp_path):
+    data = bytearray(FILES[0].read_bytes())
+    data[-1] ^= 1
+    copy = tmp_path / FILES[0].name
+    copy.write_bytes(data)
+    with pytest.raises(WeightsError, match=f"policy .*{FILES[0].name}.* is damaged: its hash is"):
+        read_policy(copy)

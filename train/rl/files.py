@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from models.files import DIGITS, WeightsError, write_atomically
+from models.files import DIGITS, WeightsError, check_name, write_atomically
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from train.rl import FOLDER
@@ -97,6 +97,7 @@ def read_policy(path: Path | str) -> SavedPolicy:
         data = path.read_bytes()
     except OSError as error:
         raise WeightsError(f"policy {str(path)!r} cannot be read: {error.strerror}") from None
+    check_name(path, data, "policy")
     try:
         description, tensors = _from_zip(data) if zipfile.is_zipfile(BytesIO(data)) else _from_safetensors(data)
         return _assembled(description, tensors)

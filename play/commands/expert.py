@@ -55,9 +55,9 @@ def expert(
     not given are those that did well for the game.
 
     Run the same command again to go on after Ctrl-C, or after a crash; --out
-    alone is enough. The folder has policy.safetensors for the agents rl and rl-search, log.csv,
-    learning.svg, and regret.svg: how many discs it gives away in solved
-    endgames, round by round.
+    alone is enough. The folder has policy.safetensors for the agents rl and
+    rl-search, log.csv, learning.svg, and regret.svg: how many discs it gives
+    away in solved endgames, round by round.
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError

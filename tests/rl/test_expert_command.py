@@ -81,6 +81,7 @@ def command(out, cache):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_survives_kill_9(tmp_path):
     cache = tmp_path / "cache"
     whole, killed = tmp_path / "whole", tmp_path / "killed"

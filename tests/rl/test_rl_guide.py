@@ -100,6 +100,7 @@ def test_the_guide_leads_to_an_agent_in_the_browser(shell, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_and_interrupted_it_goes_on(shell, tmp_path):
     command = f"reversi rl --out run --size 4 --channels 4 --blocks 1 {SHORT} --steps 200000"
     policy = tmp_path / "run" / "policy.zip"

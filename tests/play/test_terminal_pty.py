@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -60,8 +61,8 @@ class Terminal:
     def raw(self):
         return self._shown
 
-    def _more(self):
-        if not select.select([self.controller], [], [], PATIENCE)[0]:
+    def _more(self, patience=PATIENCE):
+        if not select.select([self.controller], [], [], patience)[0]:
             return False
         try:
             data = os.read(self.controller, 65536)
@@ -76,6 +77,17 @@ class Terminal:
 
     def line(self, text, expect=r"\n(?:black|white|new, undo, save or quit)(?: \(paused.*\))?> "):
         return self.type(f"{text}\n", expect)
+
+    def end_by_ctrl_c(self):
+        """Press it until the program has ended: CPython's readline misses one that comes between its prompt and its waiting."""
+        for _ in range(10):
+            os.write(self.controller, b"\x03")
+            while self._more(patience=5):
+                pass
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
+                break
+        return self.end()
 
     def end(self):
         while self._more():
@@ -148,8 +160,7 @@ def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
     shown = game.type("\x03", r"black> ")
     assert re.search(r"white \(six-factor:time=3600\) plays [a-h][1-8]", shown)
     assert "f5" in game.line("moves")
-    os.write(game.controller, b"\x03")
-    assert game.end() == 130
+    assert game.end_by_ctrl_c() == 130
     assert "The game is kept" in game.text
     assert "Traceback" not in game.text
 

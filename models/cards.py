@@ -40,8 +40,8 @@ def card(path: Path) -> str:
     stages = weights.record.get("figures", [])
     if stages:
         lines += ["", "| stage | positions | labels | epochs | error of held-out positions |", "|---|---|---|---|---|"]
-        means = [stage.get("mean", 1) for stage in weights.record.get("options", {}).get("stages", [])]
-        lines += [_stage_row(*stage) for stage in zip(stages, means or [1] * len(stages), strict=False)]
+        options = {stage["stage"]: how for stage, how in zip(stages, _stage_options(weights.record), strict=False)}
+        lines += [_stage_row(stage, options.get(stage["stage"], {})) for stage in stages]
     return "\n".join(lines) + "\n"
 
 
@@ -105,8 +105,14 @@ def _by_empties(errors: Mapping[int, float]) -> str:
     return ", ".join(f"{empties}: {errors[empties]:.2f}" for empties in SHOWN if empties in errors)
 
 
-def _stage_row(stage: Mapping[str, Any], mean: int) -> str:
+def _stage_options(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The options of every stage of a bootstrap (`train.stages.Stage`)."""
+    return list(record.get("options", {}).get("stages") or [])
+
+
+def _stage_row(stage: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     kind, low, high, *_ = str(stage["stage"]).split("-")
+    mean = options.get("mean", 1)
     labels = "exact"
     if kind != "exact":
         depth = int(kind.removeprefix("depth"))

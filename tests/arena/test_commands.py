@@ -13,6 +13,7 @@ import pytest
 
 from play.commands.interruptible import INTERRUPTED
 from reversi_env import ReversiError, Rules
+from tests.cluster.workers import Worker
 from tests.conftest import REPOSITORY
 from tests.search.test_external import FAKE, gone, wait_until
 from tests.train.kills import run_with_kills
@@ -192,19 +193,6 @@ def children_of(pid):
 
 
 # --- workers ----------------------------------------------------------------------------------------
-
-
-class Worker:
-    """Does what a job says."""
-
-    def __call__(self, job):
-        if job == "refuse":
-            raise ReversiError("I will not")
-        if job == "fail":
-            raise ZeroDivisionError
-        if job == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        return (job, os.getpid())
 
 
 def test_jobs_are_done_here_without_workers():

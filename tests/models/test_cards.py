@@ -24,6 +24,7 @@ def test_a_card_says_what_the_record_says(tmp_path):
     record = {
         "command": "reversi train --size 4 | tee log",
         "commit": "abc",
+        "options": {"stages": [{"mean": 1}, {"mean": 2}]},  # of a third stage nothing is known
         "figures": [
             {
                 "stage": "exact-1-9",
@@ -39,6 +40,7 @@ def test_a_card_says_what_the_record_says(tmp_path):
                 "validation_error": 3,
                 "error_by_empties": {"12": 1.5},
             },
+            {"stage": "depth6-13-14", "positions": 100, "epochs": 1, "validation_error": 4},
         ],
     }
     path = cards.annotate(random_weights(4).save_in(tmp_path), **record)
@@ -46,10 +48,11 @@ def test_a_card_says_what_the_record_says(tmp_path):
     assert "### 4×4 normal" in text
     assert path.name in text
     assert "`reversi train --size 4 \\| tee log`" in text
-    assert "| positions | 2,500 |" in text
+    assert "| positions | 2,600 |" in text
     assert "8: 2.00, 12: 1.50" in text
     assert "| 1 to 9 empties | 2,000 | exact | 3 | 1.23 |" in text
-    assert "| 10 to 12 empties | 500 | search to 4 plies | 2 | 3.00 |" in text
+    assert "| 10 to 12 empties | 500 | mean of searches to 3 and 4 plies | 2 | 3.00 |" in text
+    assert "| 13 to 14 empties | 100 | search to 6 plies | 1 | 4.00 |" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
 

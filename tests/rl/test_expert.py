@@ -33,15 +33,6 @@ from train.rl.regret_positions import RegretOptions, action_table, regret_positi
 TINY = preset(4, iterations=3, positions=60, samples=2000, batch=64, channels=8, blocks=1, games=4)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The same sums in the same order, and no quarrel over the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def small_net(size, seed=0):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

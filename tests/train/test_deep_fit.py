@@ -11,13 +11,15 @@ from models.dense_net import DenseNet
 from models.files import read_weights
 from models.networks import NETWORKS, network_of
 from reversi_env import ReversiError, Rules
+from search import evaluators
+from search.batch import search_batch
 from tests.train.test_fit import StoppedError, exact_labels, same, values_of, weights_of
 from train.bootstrap import Bootstrap, BootstrapOptions
 from train.deep_engine import DeepCpuEngine
 from train.engines import TorchEngine, node_weights_of, prepared
 from train.fit import fit, preset
 from train.fit_options import FitOptions
-from train.stages import Stage, stages_of
+from train.stages import GAMES_OPENING, Stage, stages_of
 from train.trees import single_nodes
 
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
@@ -140,6 +142,21 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     by_empties = net.by_empties()
     assert all((by_empties[e] == by_empties[8 + e % 2]).all() for e in range(10, 65))
     assert not (by_empties[8] == by_empties[9]).all()
+
+
+def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
+    """As those of the first moves do; its labels are means of two depths over the weights before."""
+    stages = (Stage(1, 5, 300, fit=FEW), Stage(11, 12, 60, 2, mean=2, fit=FEW, games=dict(GAMES_OPENING)))
+    options = BootstrapOptions(size=6, network="deep", player="six-factor", stages=stages)
+    steps = []
+    Bootstrap(tmp_path, options, progress=steps.append).run()
+    assert {step.stage for step in steps if step.doing == "sampling"} == {0, 1}
+    with np.load(tmp_path / "stage-01-labels.npz") as saved:
+        own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
+    assert not exact.any()
+    network = evaluators.get(f"network:weights={tmp_path / 'stage-00.safetensors'}")
+    values = [search_batch(own, opp, network, Rules(6), depth) for depth in (1, 2)]
+    assert np.array_equal(score, (values[0] + values[1]) / np.float32(2))
 
 
 @pytest.mark.parametrize(

@@ -161,12 +161,13 @@ def killer(at):
 
 @pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.slow)])
 def test_an_interrupted_training_ends_with_the_same_policy(tmp_path, small_training, monkeypatch, algorithm):
-    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
+    """However often the one or the other was saved, which the clock decides."""
     monkeypatch.setattr("train.rl.training.DQN_WARMUP", 256)
     monkeypatch.setattr("train.rl.training.curve_svg", lambda *_: b"")
     options = small_training(algorithm=algorithm)
     whole = Training(tmp_path / "whole", options, regret=False)
     whole.run()
+    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
     with pytest.raises(Killed):
         Training(tmp_path / "parts", options, regret=False, progress=killer(1200)).run()
     (tmp_path / "parts" / "pool" / "00099.safetensors").write_bytes(b"of a self that no checkpoint knows")

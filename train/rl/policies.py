@@ -6,6 +6,7 @@ network's inputs.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -184,8 +185,9 @@ def net_of(policy: nn.Module) -> PolicyValueNet:
 
 
 def frozen(net: PolicyValueNet) -> PolicyValueNet:
-    """A copy that learns no more, on the same device."""
-    twin = PolicyValueNet(net.size, net.architecture)
-    twin.trunk.half_precision = net.trunk.half_precision
-    twin.load_state_dict(net.state_dict())
-    return twin.to(next(net.parameters()).device).eval().requires_grad_(False)
+    """A copy that learns no more, on the same device.
+
+    A new network would draw its first weights from torch's generator, which the training draws its moves from: that would depend
+    on how often the policy was saved meanwhile.
+    """
+    return deepcopy(net).eval().requires_grad_(False)

@@ -23,7 +23,7 @@ class CompiledPatternNet:
     """A linear pattern network for the search of one game.
 
     *weights* are ``(phases, all states + counts)`` and *constants* one for each number of empties, both in `UNITS`
-    (int16): `PatternNet.expanded` and `PatternNet.constants`, quantised.
+    (int16): `PatternWeights.expanded` and its constants.
     """
 
     def __init__(self, rules: Rules, weights: np.ndarray, constants: np.ndarray) -> None:

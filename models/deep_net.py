@@ -97,7 +97,7 @@ class DeepPatternNet(PatternFeatures):
     def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> DeepWeights:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
         rows = np.rint(self.rows().cpu().numpy().clip(-LARGEST, LARGEST) * ONE).astype(np.int8)
-        return DeepWeights(rules, rows, self.heads.detach().cpu().numpy().copy(), record or {})
+        return DeepWeights(rules, rows, self.heads.detach().cpu().numpy().copy(), record=record or {})
 
     def load_weights(self, saved: Weights) -> None:
         """Take the parameters of a weight file."""

@@ -45,6 +45,7 @@ class Weights:
 
     architecture: ClassVar[str]
     rules: Rules
+    record: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
     def tensors(self) -> dict[str, np.ndarray]:
         """The arrays by name, as they are stored."""
@@ -82,7 +83,7 @@ class Weights:
             "size": self.rules.size,
             "variant": self.rules.variant,
             "tensors": _hash_of(tensors),
-            "record": getattr(self, "record", {}),
+            "record": self.record,
         }
         return save(tensors, metadata={"network": json.dumps(header, sort_keys=True)})
 
@@ -105,7 +106,6 @@ class PatternWeights(Weights):
     architecture: ClassVar[str] = "linear patterns"
     weights: np.ndarray
     constants: np.ndarray
-    record: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
@@ -118,9 +118,7 @@ class PatternWeights(Weights):
 
     def expanded(self) -> np.ndarray:
         """The weights as the search wants them: one for every state of every pattern, then the counts."""
-        patterns = patterns_of(self.rules.size)
-        split = patterns.weights
-        return np.concatenate([self.weights[:, :split][:, patterns.tied], self.weights[:, split:]], axis=1)
+        return _untied(self.weights, self.rules.size)
 
     def compiled(self) -> CompiledPatternNet:
         """The network as the search wants it."""
@@ -138,7 +136,6 @@ class DeepWeights(Weights):
     architecture: ClassVar[str] = "deep patterns"
     rows: np.ndarray
     heads: np.ndarray
-    record: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
@@ -166,9 +163,7 @@ class DeepWeights(Weights):
 
     def expanded(self) -> np.ndarray:
         """The rows as the search wants them: one for every state of every pattern, then the others."""
-        patterns = patterns_of(self.rules.size)
-        split = patterns.weights
-        return np.concatenate([self.rows[:, :split][:, patterns.tied], self.rows[:, split:]], axis=1)
+        return _untied(self.rows, self.rules.size)
 
     def compiled(self) -> CompiledDeepNet:
         """The network as the search wants it."""
@@ -184,7 +179,6 @@ class DenseWeights(Weights):
     first_bias: np.ndarray
     second: np.ndarray
     second_bias: np.ndarray
-    record: dict[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def shapes(rules: Rules) -> dict[str, tuple[type, tuple[int, ...]]]:
@@ -195,6 +189,12 @@ class DenseWeights(Weights):
     def compiled(self) -> CompiledDenseNet:
         """The network as the search wants it."""
         return CompiledDenseNet(self.rules, self.first, self.first_bias, self.second, self.second_bias)
+
+
+def _untied(tied: np.ndarray, size: int) -> np.ndarray:
+    """Rows of every phase, those of patterns first, with one for every state of a pattern where states shared one."""
+    patterns = patterns_of(size)
+    return np.concatenate([tied[:, : patterns.weights][:, patterns.tied], tied[:, patterns.weights :]], axis=1)
 
 
 _ARCHITECTURES: dict[str, type[Weights]] = {
@@ -228,7 +228,7 @@ def read_weights(path: Path) -> Any:
         )
     try:
         rules = Rules(header["size"], header["variant"])
-        return kind(rules=rules, record=header["record"], **kind.restored(rules, tensors))  # type: ignore[call-arg]
+        return kind(rules=rules, record=header["record"], **kind.restored(rules, tensors))
     except KeyError as error:
         raise WeightsError(
             f"weight file {str(path)!r} has no tensor {error}: expected those of {kind.__name__}"
@@ -253,6 +253,9 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     missing = {"architecture", "size", "variant", "record"} - set(header)
     if missing:
         raise WeightsError(f"weight file {str(path)!r} does not say its {min(missing)}: expected a header that does")
+    if not isinstance(header["record"], dict):
+        kind = type(header["record"]).__name__
+        raise WeightsError(f"weight file {str(path)!r} has a record of {kind}: expected an object")
     if header.get("tensors", _hash_of(tensors)) != _hash_of(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors

@@ -53,7 +53,7 @@ class NetworkEvaluator:
 
     def probcut(self, rules: Rules) -> list[dict[str, float]] | None:
         """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
-        return getattr(self.weights(rules), "record", {}).get("probcut")
+        return self.weights(rules).record.get("probcut")
 
     def fingerprint(self, rules: Rules) -> str:
         """What tells these weights from others."""

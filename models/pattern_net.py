@@ -52,12 +52,6 @@ class PatternNet(PatternFeatures):
         """The constants."""
         return self.constant.weight.data
 
-    def expanded(self) -> np.ndarray:
-        """The weights as the search wants them: ``(phases, all states + 2 * COUNTS)``, in discs."""
-        weights = self.phase_weights().cpu().numpy()
-        split = self.patterns.weights
-        return np.concatenate([weights[:, :split][:, self.patterns.tied], weights[:, split:]], axis=1)
-
     def constants(self) -> np.ndarray:
         """The constant for each number of empty squares, in discs."""
         return self.constant.weight.detach().cpu().numpy()[:, 0]
@@ -65,7 +59,7 @@ class PatternNet(PatternFeatures):
     def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> PatternWeights:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
         rounded = quantised(self.phase_weights().cpu().numpy())
-        return PatternWeights(rules, rounded, quantised(self.constants()), record or {})
+        return PatternWeights(rules, rounded, quantised(self.constants()), record=record or {})
 
     def load_weights(self, saved: Weights) -> None:
         """Take the parameters of a weight file."""

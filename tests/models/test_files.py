@@ -158,6 +158,7 @@ def test_safetensors_of_somebody_else_are_refused(tmp_path):
         ({"size": "many"}, "size"),
         ({"size": 6}, "expected int16 of"),
         ({"tensors": "0123"}, "is damaged"),
+        ({"record": ["none"]}, "has a record of list: expected an object"),
     ],
 )
 def test_wrong_headers_are_named(saved, changes, message):

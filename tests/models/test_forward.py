@@ -7,7 +7,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from models.boards import board_tensor, legal_moves
-from models.compiled import CompiledPatternNet, quantised
+from models.compiled import quantised
 from models.core import pattern_sum
 from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_sum import TERNARY, emit_packed_bits, has_pext, packing_steps
@@ -15,7 +15,6 @@ from models.core.pattern_value import COUNTS, UNITS
 from models.core.patterns import patterns_of
 from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
-from models.files import PatternWeights
 from models.pattern_net import PatternNet
 from reversi_env import Position, Rules, batch
 from reversi_env.core import bitboard
@@ -69,7 +68,7 @@ def test_torch_and_search_differ_by_no_more_than_the_quantisation(size):
     own, opp = some_boards(size, 300)
     with torch.no_grad():
         trained = net(board_tensor(own), board_tensor(opp)).numpy()
-    compiled = CompiledPatternNet(rules, quantised(net.expanded()), quantised(net.constants()))
+    compiled = net.weights(rules).compiled()
     found = static_values(compiled.record(rules), own, opp)
     bound = (len(patterns_of(size).instances) + 3) * 0.5 / UNITS + ROUNDING
     limit = rules.square_count - 0.5
@@ -89,14 +88,11 @@ def test_quantised_weights_are_the_nearest_that_fit():
     assert quantised(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
 
 
-def test_expanding_in_torch_and_in_the_file_is_the_same():
-    net = PatternNet(4)
-    with torch.no_grad():
-        net.table.weight.copy_(torch.randn_like(net.table.weight))
-    weights = quantised(net.phase_weights().numpy())
-    stored = PatternWeights(rules=Rules(4), weights=weights, constants=quantised(net.constants()))
-    assert np.array_equal(stored.expanded(), quantised(net.expanded()))
-    assert stored.expanded().shape[1] == patterns_of(4).states + 2 * COUNTS
+def test_every_state_gets_the_weight_that_it_shares():
+    weights, patterns = random_weights(4), patterns_of(4)
+    found = weights.expanded()
+    assert np.array_equal(found[:, : patterns.states], weights.weights[:, patterns.tied])
+    assert np.array_equal(found[:, patterns.states :], weights.weights[:, -2 * COUNTS :])
 
 
 @every_size

@@ -72,16 +72,15 @@ def test_wider_integers_hold_the_same_records(dtype):
 # --- positions on the way ----------------------------------------------------------------------
 
 
-def position_with(start, moves, empties):
-    """(own, opp) of the side that can move when so many squares are empty; None if the game ends before or there."""
-    position = start
+def boards_by_empties(start, moves):
+    """(own, opp) of the side that can move, by the number of empty squares; none where the game is over."""
+    position, found = start, {}
     for move in (*moves, None):
-        if position.empties == empties and not position.must_pass():
-            return None if position.is_over() else (position.own, position.opp)
-        if move is None:
-            return None
-        position = position.play(move)
-    return None
+        if not position.must_pass() and not position.is_over():
+            found.setdefault(position.empties, (position.own, position.opp))
+        if move is not None:
+            position = position.play(move)
+    return found
 
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=str)
@@ -92,9 +91,10 @@ def test_positions_with_so_many_empty_squares_are_those_of_plain_play(rules, ope
     rows = [squares_of(start, moves) for moves in games]
     squares = np.array([[*row, *[NO_MOVE] * (64 - len(row))] for row in rows], np.int8)
     boards = [np.uint64(board) for board in (start.own, start.opp, start.rules.playable)]
+    on_the_way = [boards_by_empties(start, moves) for moves in games]
     for empties in range(start.empties + 1):
         found = zip(*(column.tolist() for column in positions_with(squares, *boards, empties)), strict=True)
-        expected = [position_with(start, moves, empties) for moves in games]
+        expected = [boards.get(empties) for boards in on_the_way]
         assert [(own, opp) if reached else None for own, opp, reached in found] == expected
 
 

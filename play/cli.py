@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any
+from typing import Annotated
 
 import typer
 
@@ -40,27 +38,34 @@ from play.commands import (
 )
 from play.commands.clusters import ClusterCommand
 from play.commands.interruptible import no_interrupt_lost
+from play.commands.usage import Application, UsageError, complaint
 
-
-class _BuiltOnce(typer.Typer):
-    """An application whose command, with all its subcommands, is built once a process: it takes a tenth of a second."""
-
-    @cached_property
-    def _command(self) -> Callable[..., Any]:
-        return typer.main.get_command(self)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._command(*args, **kwargs)
-
-
-app = _BuiltOnce(
+app = Application(
     name="reversi",
-    help="A laboratory for Reversi and Reversed Reversi: play, measure and learn.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"reversi {version('reversi-lab')}")
+        raise typer.Exit
+
+
+@app.callback()
+def reversi(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_tell_version, is_eager=True)
+    ] = False,
+) -> None:
+    """A laboratory for Reversi and Reversed Reversi: play, measure and learn."""
+
+
 #: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
 BROKEN_PIPE = 141
 #: The groups of the help, in its order.
@@ -72,8 +77,7 @@ app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
 app.command("serve", rich_help_panel=PLAY)(serve.serve)
 app.command("connect", rich_help_panel=PLAY)(connect.connect)
 app.command("match", rich_help_panel=PLAY)(match.match)
-# an empty corner begins a board with "-", which must not be taken for an option
-app.command("analyse", rich_help_panel=LOOK, context_settings={"ignore_unknown_options": True})(analyse.analyse)
+app.command("analyse", rich_help_panel=LOOK, cls=analyse.AnalyseCommand)(analyse.analyse)
 app.command("solve", rich_help_panel=LOOK)(solve.solve)
 app.command("evaluate", rich_help_panel=LOOK)(evaluate.evaluate)
 app.command("perft", rich_help_panel=LOOK)(perft.perft)
@@ -92,29 +96,24 @@ app.add_typer(experiment.app, name="experiment", rich_help_panel=MEASURE)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 
-#: An option or argument that is wrong: click's error, which typer keeps in a place of its own.
-UsageError: Any = typer.BadParameter.__base__
-
-
-def _tell_usage(error: Any) -> None:
-    """One line, as for any other error; a command without its arguments has shown its help already."""
-    if type(error).__name__ == "NoArgsIsHelpError":
-        return
-    command = error.ctx.command_path if error.ctx else "reversi"
-    print(f"{command}: {' '.join(error.format_message().split())} (see {command} --help)", file=sys.stderr)
-
-
 def main() -> None:
     """Run the command line; the console script comes here by way of `play.__main__`."""
     try:
         with no_interrupt_lost():
             sys.exit(app(prog_name="reversi", standalone_mode=False))
     except UsageError as error:
-        _tell_usage(error)
+        if (line := complaint(error)) is not None:
+            print(line, file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:  # whoever reads our output has seen enough, as in `reversi … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BROKEN_PIPE)
+    except MemoryError as error:
+        print(
+            f"reversi: not enough memory for that: expected less at once ({error or 'nothing more is known'})",
+            file=sys.stderr,
+        )
+        sys.exit(1)
     except (ValueError, OSError) as error:
         if not _is_told(error):
             raise

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from play.commands.options import Json, VariantName, VariantOption, print_json
-from play.commands.specs import complete_spec
+from play.commands.specs import AgentOption
+from play.commands.usage import Command
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -21,18 +23,32 @@ BOARD_HELP = (
 )
 
 
+#: A board whose first square is empty, which looks like an option.
+_EMPTY_CORNER = re.compile(r"-[-._XxOo*0BbWw●○\s]{5,}")
+
+
+class AnalyseCommand(Command):
+    """A command that knows a board with an empty first corner from an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line."""
+        return super().parse_args(ctx, ["." + text[1:] if _EMPTY_CORNER.fullmatch(text) else text for text in args])
+
+
 def analyse(
     board: Annotated[str, typer.Argument(help=BOARD_HELP)],
     side: Annotated[
         str | None, typer.Argument(help="Side to move on a board: X (black, the default) or O (white).")
     ] = None,
-    agent: Annotated[
-        str, typer.Option("--agent", "-a", help="Evaluator to search with.", autocompletion=complete_spec)
-    ] = "six-factor",
+    agent: AgentOption = None,
     time: Annotated[float | None, typer.Option("--time", help="Seconds to think; 1 if no limit is given.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1, max=60)] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes to visit.", min=1)] = None,
     multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
+    game: Annotated[
+        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
+    ] = None,
     after: Annotated[
         int | None, typer.Option("--after", help="Of a game: the position after so many moves.", min=0)
     ] = None,
@@ -55,9 +71,10 @@ def analyse(
     """
     from play.commands.inputs import typed_position
     from play.commands.interruptible import INTERRUPTED
+    from play.thinker import default_agent
 
-    position = typed_position(board, side, variant.value, size, after)
-    player = _searcher(agent, time, depth, threads)
+    position = typed_position(board, side, variant.value, size, after, game)
+    player = _searcher(agent or default_agent(position.rules), {"time": time, "depth": depth, "nodes": nodes}, threads)
     found, interrupted = _search(player, position, multi_pv)
     if interrupted:
         print("reversi: interrupted, this is the best so far", file=sys.stderr)
@@ -69,15 +86,15 @@ def analyse(
         raise typer.Exit(INTERRUPTED)
 
 
-def _searcher(agent: str, time: float | None, depth: int | None, threads: int) -> SearchAgent:
+def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
     """The agent under the limits given: its own come first, and one second is what is left if there are none."""
     from reversi_env import ReversiError
     from search.agents import SearchAgent, make, parse_spec
 
     _, options = parse_spec(agent)
-    if time is None and depth is None and not options.keys() & {"time", "depth", "nodes", "level"}:
-        time = 1.0
-    player = make(agent, time=time, depth=depth, threads=threads)
+    if all(limit is None for limit in limits.values()) and not options.keys() & {*limits, "level"}:
+        limits["time"] = 1.0
+    player = make(agent, **limits, threads=threads)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
     return player

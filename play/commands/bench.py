@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from play.commands.options import Json, print_json
+from play.commands.usage import Application
 
-app = typer.Typer(help="Measure the speed of the parts on this machine.", no_args_is_help=True)
+app = Application(help="Measure the speed of the parts on this machine.", no_args_is_help=True)
 
 
 @app.callback()

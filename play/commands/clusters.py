@@ -10,7 +10,8 @@ from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+
+from play.commands.usage import Command
 
 if TYPE_CHECKING:
     from train.cluster import Executor
@@ -24,13 +25,14 @@ RayAddress = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", help="Processes to spread over, instead of threads of one.", min=1)
+    int | None,
+    typer.Option("--workers", "-w", help="Processes to spread over, instead of threads of one.", min=1, max=1024),
 ]
 #: What follows --ray and is meant for it; anything else is the next argument.
 _ADDRESS = re.compile(r"auto|local|\S*://\S*|\S+:\d+")
 
 
-class ClusterCommand(TyperCommand):
+class ClusterCommand(Command):
     """A command with an option ``--ray`` whose value may be left out, which typer does not know."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

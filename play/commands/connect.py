@@ -36,7 +36,7 @@ def connect(
         str | None, typer.Option("--agent", "-a", help="The agent that plays here; [b]six-factor[/b] with --level.")
     ] = None,
     opponent: Annotated[
-        str, typer.Option("--opponent", "-o", help="An agent of the server, or [b]friend[/b] to wait for somebody.")
+        str, typer.Option("--opponent", help="An agent of the server, or [b]friend[/b] to wait for somebody.")
     ] = "six-factor:level=1",
     join: Annotated[
         str | None, typer.Option("--join", "-j", help="Ticket or invitation link of a game to join or come back to.")

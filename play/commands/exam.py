@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def exam(
-    weights: Annotated[
-        str | None, typer.Option("--weights", "-w", help="Weight file instead of the package's.")
-    ] = None,
+    weights: Annotated[str | None, typer.Option("--weights", help="Weight file instead of the package's.")] = None,
     wthor: Annotated[
         str | None, typer.Option("--wthor", help="Folder with WTHOR files; default: $REVERSI_DATA.")
     ] = None,
@@ -28,7 +26,9 @@ def exam(
     variant: VariantName = VariantOption.normal,
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", help="For solving; default: all cores.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="For solving; default: all cores.", min=1)
+    ] = None,
     annotate: Annotated[
         Path | None, typer.Option("--annotate", help="Folder for a copy of the weights with the results in its record.")
     ] = None,

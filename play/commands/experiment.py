@@ -13,18 +13,19 @@ import typer
 
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_plot, made_folder, print_json
+from play.commands.usage import Application
 
 if TYPE_CHECKING:
     from train.experiments.document import Section
     from train.experiments.progress import Progress
 
-app = typer.Typer(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
+app = Application(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
 
 #: Cells of at most so many characters are figures, and stay on one line.
 LONGEST_FIGURE = 20
 
 Plot = Annotated[Path | None, typer.Option("--plot", help="Write the figure: FILE.svg, .png or .pdf.")]
-Evaluator = Annotated[str, typer.Option("--evaluator", "-a", help="Evaluator at the leaves.")]
+Evaluator = Annotated[str, typer.Option("--evaluator", help="Evaluator at the leaves.")]
 
 
 @app.callback()
@@ -163,7 +164,7 @@ def report_003(
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
     games: Annotated[int, typer.Option("--games", "-g", help="Games for each ply and colour.")] = 100,
-    deepest: Annotated[int, typer.Option("--deepest", "-d", help="Most plies searched.")] = 6,
+    deepest: Annotated[int, typer.Option("--deepest", help="Most plies searched.")] = 6,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
@@ -194,7 +195,7 @@ def report_004(
 def tuning(
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    positions: Annotated[int, typer.Option("--positions", help="Exact scores.", min=10)] = 4000,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="Exact scores.", min=10)] = 4000,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Empty squares, as in 8-12.")] = "8-12",
     generations: Annotated[int, typer.Option("--generations", help="Rounds of a tuning.", min=1)] = 40,
     population: Annotated[int, typer.Option("--population", help="Candidates a round.", min=4)] = 16,

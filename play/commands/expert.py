@@ -25,7 +25,7 @@ def expert(
     ] = None,
     labeller: Annotated[
         str | None,
-        typer.Option("--labeller", "-l", help="network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."),
+        typer.Option("--labeller", help="network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."),
     ] = None,
     iterations: Annotated[int | None, typer.Option("--iterations", "-i", help="Rounds.")] = None,
     positions: Annotated[int | None, typer.Option("--positions", "-p", help="New positions a round.")] = None,

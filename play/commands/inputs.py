@@ -91,19 +91,26 @@ class BadLines:
 
 
 def typed_position(
-    board: str, side: str | None, variant: str, size: int | None = None, after: int | None = None
+    board: str,
+    side: str | None,
+    variant: str,
+    size: int | None = None,
+    after: int | None = None,
+    number: int | None = None,
 ) -> Position:
     """The position of a board with the side to move (by default black), of moves such as ``f5d6c3``, or of a file with a game.
 
-    *after*: how many moves of the game are made, passes counted; by default all. *size* is that of the start where the
-    text does not tell.
+    *number*: which game of a file with several, from 1; without it the first, which is said. *after*: how many moves of the
+    game are made, passes counted; by default all. *size* is that of the start where the text does not tell.
     """
     from reversi_env.errors import ReversiError, shown
 
     if _GAME.match(board) or board.lower().endswith(_GAME_FILES) or isfile(board):  # noqa: PTH113 - a Path is upset by a text too long for a name
         if side is not None:
             raise ReversiError(f"side {shown(side)} with the moves of a game: expected no side, the moves tell it")
-        position = _position_of_game(board, variant, size, after)
+        position = _position_of_game(board, variant, size, after, number)
+    elif number is not None:
+        raise ReversiError(f"--game {number} with a board: expected a file with games")
     elif after is not None:
         raise ReversiError(f"--after {after} with a board: expected the moves of a game, or a file with one")
     else:
@@ -115,14 +122,21 @@ def typed_position(
     return position
 
 
-def _position_of_game(text: str, variant: str, size: int | None, after: int | None) -> Position:
+def _position_of_game(text: str, variant: str, size: int | None, after: int | None, number: int | None) -> Position:
     """The rules are those that the options tell, but a GGF file has its own."""
     from play.game import Game
     from play.terminal.storage import load
     from reversi_env import ReversiError, Rules
 
     rules = Rules(8 if size is None else size, variant)  # type: ignore[arg-type]
-    game = Game.from_transcript(text, rules) if _GAME.match(text) else load(text, 1, Game(rules))
+    if not _GAME.match(text):
+        game, count = load(text, number or 1, Game(rules))
+        if number is None and count > 1:
+            print(f"reversi: the first of {count} games in {text}; --game N takes another", file=sys.stderr)
+    elif number is None:
+        game = Game.from_transcript(text, rules)
+    else:
+        raise ReversiError(f"--game {number} with the moves of a game: expected a file with games")
     if after is not None and after > len(game.moves):
         raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
     return game.position if after is None else game.positions[after]

@@ -22,11 +22,11 @@ Number = TypeVar("Number", int, float)
 
 def label(
     out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the data set; made if it is not there.")],
-    count: Annotated[int, typer.Option("--count", "-c", help="Positions in all.")],
+    count: Annotated[int, typer.Option("--count", help="Positions in all.")],
     empties: Annotated[str, typer.Option("--empties", "-e", help="Empty squares, as in 12 or 10-14.")] = "10-14",
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    labeller: Annotated[str, typer.Option("--labeller", "-l", help="exact, or an evaluator to search with.")] = "exact",
+    labeller: Annotated[str, typer.Option("--labeller", help="exact, or an evaluator to search with.")] = "exact",
     depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.")] = None,
     player: Annotated[str, typer.Option("--player", help="Evaluator that plays the games.")] = "six-factor",
     play_depth: Annotated[int, typer.Option("--play-depth", help="Plies that it searches for a move.")] = 2,

@@ -35,11 +35,14 @@ def match(
     games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    openings: Annotated[int, typer.Option("--openings", "-k", help="Random plies before each game.", min=0)] = 6,
+    plies: Annotated[
+        int, typer.Option("--plies", "--openings", "-k", help="Random plies before each game.", min=0, max=60)
+    ] = 6,
     time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for searching agents.")] = None,
     depth: Annotated[
         int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1)
     ] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, for searching agents.", min=1)] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -52,8 +55,8 @@ def match(
     ten-weight, sixteen-weight, position-stability, mobility, discs; rl and
     rl-search:FILE are policies of [b]reversi rl[/b]. Options follow a colon, as in
     [b]six-factor:depth=6,seed=1[/b]: depth, time, nodes, level, exact, threads, table,
-    seed, weights, probcut, temperature (docs/arena.md has a table); --time and
-    --depth hold for searching agents that leave them open.
+    seed, weights, probcut, temperature (docs/arena.md has a table); --time,
+    --depth and --nodes hold for searching agents that leave them open.
 
     Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
@@ -66,11 +69,11 @@ def match(
     from search import agents
 
     checked_seconds(time)
-    limits = {"time": time, "depth": depth}
+    limits = {"time": time, "depth": depth, "nodes": nodes}
     players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
     try:
-        result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, openings, seed)
+        result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, plies, seed)
     finally:
         for player in players:
             agents.close(player)

@@ -11,8 +11,9 @@ from play.commands.experiment import Plot, show
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption
 from play.commands.specs import complete_spec
+from play.commands.usage import Application
 
-app = typer.Typer(
+app = Application(
     help="Measure evaluators and players: errors over whole trees, depth of search, regret.", no_args_is_help=True
 )
 
@@ -32,7 +33,7 @@ def structural(
     names: Names = None,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    positions: Annotated[int, typer.Option("--positions", help="Trees.", min=2)] = 300,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="Trees.", min=2)] = 300,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Empty squares at the roots, as in 8-10.")] = "8-10",
     plies: Annotated[int, typer.Option("--plies", help="Plies below a root.", min=1, max=3)] = 2,
     as_is: Annotated[bool, typer.Option("--as-is", help="Do not scale formulas to fit best.")] = False,
@@ -58,7 +59,7 @@ def depth(
     names: Names = None,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    positions: Annotated[int, typer.Option("--positions", help="Positions searched.", min=2)] = 12,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="Positions searched.", min=2)] = 12,
     seconds: Annotated[float, typer.Option("--seconds", help="For each of them.", min=0.01)] = 0.1,
     to_depth: Annotated[int, typer.Option("--depth", "-d", help="Plies that nodes are counted to.", min=1)] = 8,
     baseline: Annotated[str, typer.Option("--baseline", "-b", help="Evaluator played against.")] = "cell-utility",

@@ -48,15 +48,18 @@ def play(
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
     colour: Annotated[SideOption, typer.Option("--colour", "-c", help="Your side.")] = SideOption.black,
-    watch: Annotated[bool, typer.Option("--watch", "-w", help="Watch two agents play.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Watch two agents play.")] = False,
     opponent: OpponentOption = None,
     pause: Annotated[
         float, typer.Option("--pause", help="Seconds to wait after a move in --watch.", min=0, max=60)
     ] = 0.0,
     adviser: AdviserOption = None,
-    evaluation: Annotated[bool, typer.Option("--eval", "-e", help="Show the evaluation bar from the start.")] = False,
+    evaluation: Annotated[bool, typer.Option("--eval", help="Show the evaluation bar from the start.")] = False,
     load: Annotated[
         Path | None, typer.Option("--load", metavar="FILE", help="Go on with a game from a GGF file or transcript.")
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", "-r", help="Go on with the game that you left last.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "--no-colour", help="No colours, nothing but ASCII.")] = False,
@@ -89,7 +92,11 @@ def play(
     if load is not None:
         from play.terminal import storage
 
-        game = storage.load(str(load), 1, game)
+        game, count = storage.load(str(load), number or 1, game)
+        if number is None and count > 1:
+            screen.show(f"The first of {count} games in {load}; --game N takes another.", "faint")
+    elif number is not None:
+        raise ReversiError(f"--game {number} without --load: expected a file with games")
     raise typer.Exit(Session(game, settings, screen, path).run())
 
 

@@ -14,6 +14,7 @@ import typer
 
 from play.commands.options import Json, VariantOption, made_folder, print_json
 from play.commands.specs import complete_spec
+from play.commands.usage import Application
 
 if TYPE_CHECKING:
     from train.rl.options import RlOptions
@@ -27,7 +28,7 @@ OPTIONS = frozenset(
         *("channels", "blocks", "baseline_share", "snapshot", "pool", "plies", "evaluate", "games"),
     }
 )
-app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+app = Application(invoke_without_command=True, rich_markup_mode="rich")
 
 
 @app.callback()
@@ -38,12 +39,12 @@ def rl(
     variant: Annotated[
         VariantOption | None, typer.Option("--variant", "-v", help="Most discs win, or fewest do.")
     ] = None,
-    algorithm: Annotated[str | None, typer.Option("--algorithm", "-a", help="ppo (MaskablePPO) or dqn.")] = None,
+    algorithm: Annotated[str | None, typer.Option("--algorithm", help="ppo (MaskablePPO) or dqn.")] = None,
     steps: Annotated[int | None, typer.Option("--steps", "-s", help="Moves of the agent, in all games.")] = None,
     envs: Annotated[int | None, typer.Option("--envs", help="Games in step.")] = None,
     rollout: Annotated[int | None, typer.Option("--rollout", help="Moves in each between two updates.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="Positions a gradient.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", "-e", help="Times every position is seen.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Times every position is seen.")] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Adam's rate; it falls to a tenth.")] = None,
     entropy: Annotated[float | None, typer.Option("--entropy", help="Weight of the entropy bonus.")] = None,
     trace: Annotated[float | None, typer.Option("--trace", help="Lambda of the advantage estimates.")] = None,

@@ -15,14 +15,16 @@ def serve(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; [b]0.0.0.0[/b] lets other machines in.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", "-p", help="Port; 0 takes any free one.", min=0, max=65535)] = 8400,
+    port: Annotated[int, typer.Option("--port", help="Port; 0 takes any free one.", min=0, max=65535)] = 8400,
     database: Annotated[
         str | None,
         typer.Option("--database", help="SQLite file with the games; by default one in your data folder."),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", help="Processes that search; by default one a core, 0 for a thread.", min=0, max=256),
+        typer.Option(
+            "--workers", "-w", help="Processes that search; by default one a core, 0 for a thread.", min=0, max=256
+        ),
     ] = None,
     longest_think: Annotated[
         float, typer.Option("--longest-think", help="Seconds that an agent may have for a move.", min=0.05, max=600)

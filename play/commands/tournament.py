@@ -46,7 +46,8 @@ Time = Annotated[float | None, typer.Option("--time", help="Seconds a move, for 
 Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1)]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)]
 WorkerCount = Annotated[
-    int | None, typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1)
+    int | None,
+    typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1, max=1024),
 ]
 
 
@@ -72,7 +73,9 @@ def tournament(
     ] = "random",
     plies: Annotated[
         int | None,
-        typer.Option("--plies", "-k", help="Length of the openings; by default 6 on 8x8, and of a file all.", min=0),
+        typer.Option(
+            "--plies", "-k", help="Length of the openings; by default 6 on 8x8, and of a file all.", min=0, max=60
+        ),
     ] = None,
     balance: Annotated[float, typer.Option("--balance", help="Discs from a draw that are balanced.", min=0)] = 2.0,
     time: Time = None,
@@ -167,7 +170,9 @@ def winrate(
     games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
-    plies: Annotated[int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0)] = None,
+    plies: Annotated[
+        int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0, max=60)
+    ] = None,
     time: Time = None,
     depth: Depth = None,
     nodes: Nodes = None,

@@ -42,7 +42,7 @@ def train(
     ] = None,
     exact: Annotated[int | None, typer.Option("--exact", help="Empties that the bootstrap solves; GPU: 14.")] = None,
     scale: Annotated[float | None, typer.Option("--scale", help="Share of the bootstrap's positions.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", "-e", help="Times every position is seen.")] = None,
+    epochs: Annotated[int | None, typer.Option("--epochs", help="Times every position is seen.")] = None,
     batch: Annotated[int | None, typer.Option("--batch", help="Positions a step.")] = None,
     rate: Annotated[float | None, typer.Option("--rate", help="Adam's step at the beginning, in discs.")] = None,
     decay: Annotated[float | None, typer.Option("--decay", help="Weight decay.")] = None,

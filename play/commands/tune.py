@@ -41,8 +41,8 @@ def tune(
     optimiser: Annotated[
         Method, typer.Option("--optimiser", help="Genetic algorithm, CMA-ES, or one after the other.")
     ] = Method.both,
-    generations: Annotated[int, typer.Option("--generations", "-g", help="Rounds.", min=1)] = 60,
-    population: Annotated[int, typer.Option("--population", "-p", help="Candidates a round.", min=4)] = 24,
+    generations: Annotated[int, typer.Option("--generations", help="Rounds.", min=1)] = 60,
+    population: Annotated[int, typer.Option("--population", help="Candidates a round.", min=4)] = 24,
     vary: Annotated[
         list[str] | None, typer.Option("--vary", help="A weight that varies; may be repeated. Default: the report's.")
     ] = None,
@@ -54,12 +54,14 @@ def tune(
     panel: Annotated[
         list[str] | None, typer.Option("--panel", help="An opponent: random or an evaluator; may be repeated.")
     ] = None,
-    games: Annotated[int, typer.Option("--games", help="Games of a candidate against each opponent.", min=2)] = 1000,
+    games: Annotated[
+        int, typer.Option("--games", "-g", help="Games of a candidate against each opponent.", min=2)
+    ] = 1000,
     depth: Annotated[int, typer.Option("--depth", "-d", help="Plies searched for a move.", min=1, max=6)] = 1,
     exact: Annotated[
         int, typer.Option("--exact", help="Last squares that a candidate plays perfectly.", min=0, max=14)
     ] = 0,
-    positions: Annotated[int, typer.Option("--positions", help="Exact scores, for --aim error.", min=10)] = 4000,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="Exact scores, for --aim error.", min=10)] = 4000,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Their empty squares, as in 8-12.")] = "8-12",
     threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
     workers: Workers = None,

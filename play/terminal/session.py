@@ -284,11 +284,13 @@ class Session:
             raise ReversiError("load without a file: expected load FILE, or load FILE N")
         numbered = len(words) > 1 and words[-1].isascii() and words[-1].isdigit()
         name = " ".join(words[:-1] if numbered else words)
-        game = storage.load(name, int(words[-1]) if numbered else 1, self.game)
+        number = int(words[-1]) if numbered else 1
+        game, count = storage.load(name, number, self.game)
         for agent in filter(None, self.settings.agents.values()):
             self._thinker(agent).check(game.rules)
         self.game = game
-        self.screen.show(f"loaded {len(game.moves)} moves from {name}")
+        which = f"game {number} of {count} in " if count > 1 else ""
+        self.screen.show(f"loaded {len(game.moves)} move{'s' if len(game.moves) != 1 else ''} from {which}{name}")
         self._after_moves()
 
     def _new(self, side: str | None = None, *_: str) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
+_GAME_BEGINS = re.compile(r"\(\s*;")
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
 MOST_KEPT = 20
@@ -123,8 +125,8 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
     return path
 
 
-def load(name: str, number: int, like: Game) -> Game:
-    """Game *number*, from 1, of a GGF file; or a transcript, which is played by the rules of *like*."""
+def load(name: str, number: int, like: Game) -> tuple[Game, int]:
+    """Game *number*, from 1, of a GGF file, and how many it has; or a transcript, which is played by the rules of *like*."""
     path = Path(name).expanduser()
     try:
         if path.is_file() and path.stat().st_size > _LARGEST_FILE:
@@ -132,11 +134,13 @@ def load(name: str, number: int, like: Game) -> Game:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise ReversiError(f"file {shown(str(path))} cannot be read: {_reason(error)}") from None
-    if not _LOOKS_LIKE_GGF.match(text):
-        return Game.from_transcript(text, like.start)
-    for count, record in enumerate(read_ggf(text.splitlines()), 1):
-        if count == number:
-            return Game.from_record(record)
+    if _LOOKS_LIKE_GGF.match(text):
+        count = len(_GAME_BEGINS.findall(text))
+        record = next(islice(read_ggf(text.splitlines()), number - 1, None), None) if 1 <= number <= count else None
+        if record is not None:
+            return Game.from_record(record), count
+    elif number == (count := 1):
+        return Game.from_transcript(text, like.start), 1
     raise ReversiError(f"game {number} of file {shown(str(path))}: expected a number from 1 to {count}")
 
 

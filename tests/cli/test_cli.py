@@ -110,7 +110,7 @@ def test_match_prints_a_table(reversi):
         (("match", "greedy:seed=x", "random"), "seed='x' of agent 'greedy:seed=x': expected a whole number"),
         (("match", "greedy:seed=-1", "random"), "expected a whole number, 0 or more"),
         (("match", "greedy", "random", "--games", "3"), "3 games: expected an even number"),
-        (("match", "greedy", "random", "--size", "4", "--openings", "40"), "no opening of 40 random plies"),
+        (("match", "greedy", "random", "--size", "4", "--plies", "40"), "no opening of 40 random plies"),
     ],
 )
 def test_bad_input_is_one_clear_line(reversi, arguments, message):
@@ -123,7 +123,6 @@ def test_bad_input_is_one_clear_line(reversi, arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("play", "--level", 9), "reversi play: Invalid value for '--level'"),
         (("match", "greedy"), "reversi match: Missing argument 'B'. (see reversi match --help)"),
         (("perft", "--deep", 3), "reversi perft: No such option: --deep"),
         (("mtach",), "reversi: No such command 'mtach'"),

@@ -320,6 +320,18 @@ def test_analyse_takes_the_moves_of_a_game(reversi, tmp_path, size, variant, mov
             assert out.startswith(f"{game.positions[-1 if after is None else after]}\n")
 
 
+def test_analyse_takes_one_of_the_games_in_a_file_and_says_which(reversi, tmp_path):
+    file = tmp_path / "two.ggf"
+    file.write_text("(;GM[Othello]TY[4]B[b1];)\n(;GM[Othello]TY[4]B[b1]W[a1]B[a2];)\n")
+    _, out, err = reversi("analyse", file, "--depth", 1)
+    assert "white to move (X 4, O 1)" in out
+    assert err == f"reversi: the first of 2 games in {file}; --game N takes another\n"
+    _, out, err = reversi("analyse", file, "--depth", 1, "--game", 2)
+    assert "white to move (X 5, O 2)" in out
+    assert err == ""
+    assert "game 3 of file" in reversi("analyse", file, "--game", 3)[2]
+
+
 def test_analyse_refuses_a_depth_that_no_game_has(reversi):
     code, out, err = reversi("analyse", "start", "--depth", 1000)
     assert (code, out) == (2, "")
@@ -342,6 +354,13 @@ def test_analyse_of_a_finished_game(json_lines, reversi):
 
 
 # --- match ----------------------------------------------------------------------------------------
+
+
+def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
+    """As the spec does it: a search of so few nodes that the result is another one without the limit."""
+    arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")
+    results = [json_lines(*arguments, *rest)[0] for rest in (("greedy:seed=1", "--nodes", 20), ("greedy:seed=1",))]
+    assert results[0]["discs_per_game"] != results[1]["discs_per_game"]
 
 
 def test_match_between_searching_agents(json_lines):
@@ -389,6 +408,8 @@ def test_match_between_searching_agents(json_lines):
         (("analyse", "f5d6", "--after", "3"), "--after 3 in a game of 2 moves"),
         (("analyse", "start", "--after", "3"), "--after 3 with a board"),
         (("analyse", "4", "--size", "6"), "--size 6 with a game on 4x4: expected the same"),
+        (("analyse", "f5d6", "--game", "1"), "--game 1 with the moves of a game: expected a file with games"),
+        (("analyse", "start", "--game", "1"), "--game 1 with a board: expected a file with games"),
         (("analyse", "missing.ggf"), "file 'missing.ggf' cannot be read"),
         (("analyse", "start", "green"), "side 'green': expected X (black) or O (white)"),
         (("analyse", "start", "X", "--time", "-1"), "time=-1.0: expected seconds above 0"),

@@ -208,7 +208,9 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     (state / "many.ggf").write_text("\n".join(game.to_ggf() for game in games))
     shown = play("load many.ggf 2", "moves", "load many.ggf 3", arguments=("--load", "many.ggf"))
     assert "6x6, most discs win" in shown
-    assert "loaded 1 moves from many.ggf" in shown
+    assert "loaded 1 move from game 2 of 2 in many.ggf" in shown
+    assert "The first of 2 games in many.ggf; --game N takes another." in shown
+    assert "4x4, fewest discs win" in play(arguments=("--load", "many.ggf", "--game", 2))
     assert "game 3 of file 'many.ggf': expected a number from 1 to 2" in shown
 
 

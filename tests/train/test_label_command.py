@@ -145,7 +145,18 @@ def test_how_the_games_are_played(reversi, tmp_path):
 
 
 def test_a_table_for_people(reversi, tmp_path):
-    arguments = ("label", tmp_path / "out", "--count", 31, "-e", "10-12", "-l", "six-factor:exact=10", "--depth", 2)
+    arguments = (
+        "label",
+        tmp_path / "out",
+        "--count",
+        31,
+        "-e",
+        "10-12",
+        "--labeller",
+        "six-factor:exact=10",
+        "--depth",
+        2,
+    )
     code, out, _ = reversi(*arguments)
     assert code == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]

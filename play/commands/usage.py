@@ -1,0 +1,100 @@
+"""The application and its commands: typer's, with numbers that stay within reason and errors that name what was typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+#: The largest whole number that an option takes: no game, position or node count comes near, and kernels' integers hold it.
+LARGEST_NUMBER = 10**15
+#: Characters of a value that are shown in an error.
+MOST_SHOWN = 60
+#: An option or argument that is wrong: click's error, which typer keeps in a place of its own.
+UsageError: Any = typer.BadParameter.__base__
+
+if TYPE_CHECKING:
+    _Base = TyperCommand
+else:
+    _Base = object
+
+
+class _Checked(_Base):
+    """What commands and groups of commands have in common."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the command line; refuse numbers that no kernel can hold."""
+        try:
+            rest = super().parse_args(ctx, args)
+        except UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+        for parameter in self.params:
+            value = ctx.params.get(parameter.name)
+            for number in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(number, int) and abs(number) > LARGEST_NUMBER:
+                    wrong = f"{parameter.opts[0]} {_cut(number)}: expected a number up to {LARGEST_NUMBER}"
+                    raise UsageError(wrong, ctx)
+        return rest
+
+
+class Command(_Checked, TyperCommand):
+    """A command."""
+
+
+class _Group(_Checked, TyperGroup):
+    """A command with commands of its own."""
+
+
+class Application(typer.Typer):
+    """Commands of these kinds; the whole tree is built once a process, which takes a tenth of a second."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(cls=_Group, **options)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
+        """Decorate a function that is a command."""
+        return super().command(name, **{"cls": Command, **options})
+
+    @cached_property
+    def _command(self) -> Callable[..., Any]:
+        return typer.main.get_command(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the command line."""
+        return self._command(*args, **kwargs)
+
+
+def complaint(error: Any) -> str | None:
+    """A usage error in one line; None for a command without its arguments, which has shown its help already."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return None
+    command = error.ctx.command_path if error.ctx else "reversi"
+    return f"{command}: {_wrong_value(error) or ' '.join(error.format_message().split())} (see {command} --help)"
+
+
+def _wrong_value(error: Any) -> str | None:
+    """What was given and what was expected, if it was a number or a choice that pydantic refused for typer."""
+    refusals = getattr(error.__cause__, "errors", None)
+    parameter = getattr(error, "param", None)
+    if refusals is None or parameter is None:
+        return None
+    [refusal, *_] = refusals()
+    limits = refusal.get("ctx", {})
+    number = "a whole number" if refusal["type"].startswith("int") else "a number"
+    words = {
+        "greater_than_equal": lambda: f"expected {limits['ge']:g} or more",
+        "less_than_equal": lambda: f"expected {limits['le']:g} or less",
+        "value_error": lambda: (
+            str(limits["error"]).partition(" is not ")[2].strip(".").replace("one of", "expected one of")
+        ),
+    }.get(refusal["type"], lambda: f"expected {number}")
+    return f"{parameter.opts[0]} {_cut(refusal['input'])}: {words()}"
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"

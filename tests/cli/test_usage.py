@@ -1,0 +1,81 @@
+"""Options mean the same everywhere, and what is typed wrong is named with what was expected."""
+
+import pytest
+import typer
+
+from play import cli
+from play.commands.usage import LARGEST_NUMBER
+
+#: Options that may be cut to a letter wherever they are.
+SHORT = {
+    *("--agent", "--colour", "--depth", "--empties", "--games", "--level", "--out", "--positions", "--size"),
+    *("--threads", "--variant", "--workers"),
+}
+
+
+def all_options(command, path="reversi"):
+    """(command, names of the option) for every option of the command and those below it."""
+    for parameter in command.params:
+        names = [name for name in parameter.opts if name.startswith("-")]
+        if names:
+            yield path, names
+    for name, below in getattr(command, "commands", {}).items():
+        yield from all_options(below, f"{path} {name}")
+
+
+def test_a_letter_means_the_same_option_in_every_command():
+    meanings = {}
+    for path, names in all_options(typer.main.get_command(cli.app)):
+        for letter in (name for name in names if not name.startswith("--")):
+            meanings.setdefault(letter, {}).setdefault(names[0], []).append(path)
+    assert meanings["-g"].keys() == {"--games"}
+    assert {letter: uses for letter, uses in meanings.items() if len(uses) > 1} == {}
+
+
+def test_an_option_that_has_a_letter_has_it_in_every_command():
+    bare = [
+        (path, names)
+        for path, names in all_options(typer.main.get_command(cli.app))
+        if names[0] in SHORT and len(names) == 1 and path != "reversi bench server"
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("match", "greedy", "random", "-g", "-2"), "reversi match: --games -2: expected 2 or more (see"),
+        (("match", "greedy", "random", "--games", "x"), "reversi match: --games x: expected a whole number (see"),
+        (("match", "a", "b", "-v", "foo"), "reversi match: --variant foo: expected one of 'normal', 'reversed' (see"),
+        (("play", "--level", "9"), "reversi play: --level 9: expected 4 or less (see"),
+        (("gtp", "--time", "soon"), "reversi gtp: --time soon: expected a number (see"),
+        (("exam", "-e", "3", "-e", "x"), "reversi exam: --empties x: expected a whole number (see"),
+        (("perft", "--depth", "9" * 20), f"--depth {'9' * 20}: expected a number up to {LARGEST_NUMBER} (see"),
+        (("perft", "--depth", "9" * 5000), "9…: expected a whole number (see"),
+        (("rl", "--out", "x", "--steps", "9" * 20), f"reversi rl: --steps {'9' * 20}: expected a number up to"),
+        (("perft", "--depth"), "reversi perft: Option '--depth' requires an argument. (see reversi perft --help)"),
+        (("analyse", "start", "--tme", "3"), "reversi analyse: No such option: --tme"),
+        (("tournament", "a", "b", "-w", 10**6), "reversi tournament: --workers 1000000: expected 1024 or less"),
+    ],
+)
+def test_what_is_wrong_is_named(reversi, arguments, complaint):
+    code, out, err = reversi(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert complaint in err
+    assert len(err) < 250
+
+
+def test_the_version(reversi):
+    code, out, _ = reversi("--version")
+    assert code == 0
+    assert out.startswith("reversi 0.")
+
+
+def test_too_much_for_the_memory_is_one_line(reversi, monkeypatch):
+    def too_large(work):
+        raise MemoryError("Unable to allocate 7.11 PiB")
+
+    monkeypatch.setattr("play.commands.interruptible.abandonable", too_large)
+    code, out, err = reversi("perft", "--size", 4, "--depth", 1)
+    assert (code, out) == (1, "")
+    assert err == "reversi: not enough memory for that: expected less at once (Unable to allocate 7.11 PiB)\n"

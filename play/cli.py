@@ -68,6 +68,8 @@ def reversi(
 
 #: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
 BROKEN_PIPE = 141
+#: Errors of the system that are about a file or folder named by the user; others are failures.
+WRONG_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 #: The groups of the help, in its order.
 PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
 
@@ -114,17 +116,21 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(1)
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        reason = f"{error.filename!r}: {error.strerror.lower()}" if error.filename and error.strerror else error
+        print(f"reversi: {reason}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, WRONG_PLACES) else 1)
+    except ValueError as error:
         if not _is_told(error):
             raise
         print(f"reversi: {error}", file=sys.stderr)
         sys.exit(2)
 
 
-def _is_told(error: Exception) -> bool:
+def _is_told(error: ValueError) -> bool:
     """Whether the error is about the input, and its message all that a user needs; the rules are loaded by then, or not needed."""
     errors = sys.modules.get("reversi_env.errors")
-    return isinstance(error, OSError) or (errors is not None and isinstance(error, errors.ReversiError))
+    return errors is not None and isinstance(error, errors.ReversiError)
 
 
 if __name__ == "__main__":

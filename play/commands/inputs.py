@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: How the moves of a game begin; no board does, which has no numbers. And how files with games are called.
 _GAME = re.compile(r"\s*(?:1\.\s*)?[a-hA-H][1-8]")
 _GAME_FILES = (".ggf", ".txt")
+#: What no board has in it.
+_NO_BOARD = re.compile(r"[^-._XxOo*0BbWw●○\s?]")
 
 
 def read_lines(file: str) -> Iterator[str]:
@@ -36,7 +38,7 @@ def read_lines(file: str) -> Iterator[str]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ReversiError(
-            f"file {shown(file)} cannot be read, {reason}: expected OBF positions, or - for standard input"
+            f"file {shown(file, 300)} cannot be read, {reason}: expected OBF positions, or - for standard input"
         ) from None
 
 
@@ -46,9 +48,11 @@ def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiEr
     from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem, read_obf_line
 
+    found = False
     for number, line in enumerate(read_lines(file), start=1):
         if not line.strip() or line.lstrip().startswith(("%", "#")):
             continue
+        found = True
         try:
             problem = read_obf_line(line)
             position = problem.position
@@ -59,6 +63,8 @@ def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiEr
             )
         except ReversiError as error:
             yield number, error
+    if not found:
+        print(f"reversi: no positions in {'standard input' if file == '-' else file}", file=sys.stderr)
 
 
 class BadLines:
@@ -152,5 +158,10 @@ def _position_of_board(board: str, side: str, variant: str, size: int | None) ->
     if board in ("start", "4", "6", "8"):
         rules = Rules((size or 8) if board == "start" else int(board), variant)  # type: ignore[arg-type]
         return Position.from_colours(rules, *rules.start_boards, sides[side.lower()])
+    if len(board) not in (16, 36, 64) and _NO_BOARD.search(board):
+        raise ReversiError(
+            f"{shown(board, 300)} is neither a board nor moves, and no such file is there: expected X, O and - for every "
+            "square, moves such as f5d6c3, or a file with a game"
+        )
     plain = Position.from_text(board, sides[side.lower()])
     return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)  # type: ignore[arg-type]

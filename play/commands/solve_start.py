@@ -63,7 +63,7 @@ class _Job:
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
         self.began = perf_counter()
         if checkpoint is not None and not checkpoint.resolve().parent.is_dir():
-            raise ReversiError(f"checkpoint {shown(str(checkpoint))}: expected a file in a folder that exists")
+            raise ReversiError(f"checkpoint {shown(str(checkpoint), 300)}: expected a file in a folder that exists")
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
 
@@ -153,13 +153,13 @@ class _Job:
         except Exception as error:  # what a damaged file makes the libraries say helps nobody
             reason = f" ({error.strerror.lower()})" if isinstance(error, OSError) and error.strerror else ""
             raise ReversiError(
-                f"checkpoint {shown(str(path))} cannot be read{reason}: expected a whole one of reversi solve --start"
+                f"checkpoint {shown(str(path), 300)} cannot be read{reason}: expected a whole one of reversi solve --start"
             ) from None
         if game != (CHECKPOINT_FORMAT, self.rules.size, self.rules.variant):
-            raise ReversiError(f"checkpoint {shown(str(path))} is of {game}: expected {self.rules}")
+            raise ReversiError(f"checkpoint {shown(str(path), 300)} is of {game}: expected {self.rules}")
         if words.shape != self.table.words().shape or words.dtype != np.uint64:
             raise ReversiError(
-                f"checkpoint {shown(str(path))} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table"
+                f"checkpoint {shown(str(path), 300)} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table"
             )
         self.table.words()[:] = words
         self.table.generation = known["generation"]

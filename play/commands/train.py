@@ -174,10 +174,13 @@ def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], 
 
 
 def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], meter: Meter) -> Trained:
+    from reversi_env.errors import ReversiError, shown
     from train.fit import preset
     from train.labels import read_manifest
     from train.runs import train_on_labels
 
+    if Path(labels).is_file():
+        raise ReversiError(f"LABELS {shown(labels, 300)} is a file: expected a folder that `reversi label` made")
     manifest = read_manifest(Path(labels)).options
     network = changes.get("network", "linear")
     options = preset(manifest.size, manifest.variant, **changes)

@@ -16,6 +16,7 @@ from play.game import Game
 from reversi_env import ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
+from reversi_env.notation.context import within
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
 _GAME_BEGINS = re.compile(r"\(\s*;")
@@ -82,12 +83,14 @@ def unfinished_game() -> tuple[Unfinished, Path]:
     """The game that was left last, and its file."""
     paths = kept_files()
     if not paths:
-        raise ReversiError(f"no unfinished game to go on with: expected one in {shown(str(state_folder()))}")
+        raise ReversiError(f"no unfinished game to go on with: expected one in {shown(str(state_folder()), 300)}")
     try:
         kept = Unfinished(**_checked(json.loads(paths[0].read_text(encoding="utf-8"))))
         kept.game()
     except ValueError as error:  # JSON and GGF errors are ValueErrors
-        raise ReversiError(f"file {shown(str(paths[0]))} is no game in progress, and may be deleted: {error}") from None
+        raise ReversiError(
+            f"file {shown(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
+        ) from None
     return kept, paths[0]
 
 
@@ -116,12 +119,12 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
     """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
     path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
     if path.exists() and not replace:
-        raise ReversiError(f"file {shown(str(path))} exists: expected another name, or save! to replace it")
+        raise ReversiError(f"file {shown(str(path), 300)} exists: expected another name, or save! to replace it")
     text = game.to_transcript() if path.suffix == ".txt" else game.to_ggf()
     try:
         write_whole(path, text + "\n")
     except OSError as error:
-        raise ReversiError(f"file {shown(str(path))} cannot be written: {_reason(error)}") from None
+        raise ReversiError(f"file {shown(str(path), 300)} cannot be written: {_reason(error)}") from None
     return path
 
 
@@ -130,18 +133,22 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
     path = Path(name).expanduser()
     try:
         if path.is_file() and path.stat().st_size > _LARGEST_FILE:
-            raise ReversiError(f"file {shown(str(path))} is larger than {_LARGEST_FILE} bytes: expected a game")
+            raise ReversiError(f"file {shown(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise ReversiError(f"file {shown(str(path))} cannot be read: {_reason(error)}") from None
-    if _LOOKS_LIKE_GGF.match(text):
-        count = len(_GAME_BEGINS.findall(text))
-        record = next(islice(read_ggf(text.splitlines()), number - 1, None), None) if 1 <= number <= count else None
-        if record is not None:
-            return Game.from_record(record), count
-    elif number == (count := 1):
-        return Game.from_transcript(text, like.start), 1
-    raise ReversiError(f"game {number} of file {shown(str(path))}: expected a number from 1 to {count}")
+        raise ReversiError(f"file {shown(str(path), 300)} cannot be read: {_reason(error)}") from None
+    if not text.strip():
+        raise ReversiError(f"file {shown(str(path), 300)} is empty: expected a game, GGF or moves")
+    count = 1
+    with within(f"file {shown(str(path), 300)}"):
+        if _LOOKS_LIKE_GGF.match(text):
+            count = len(_GAME_BEGINS.findall(text))
+            record = next(islice(read_ggf(text.splitlines()), number - 1, None), None) if 1 <= number <= count else None
+            if record is not None:
+                return Game.from_record(record), count
+        elif number == 1:
+            return Game.from_transcript(text, like.start), 1
+    raise ReversiError(f"game {number} of file {shown(str(path), 300)}: expected a number from 1 to {count}")
 
 
 def _reason(error: OSError) -> str:

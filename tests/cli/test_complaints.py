@@ -29,6 +29,10 @@ from train.experiments.document import Section, Table
         (("tournament", "greedy", "random", "--time", "nan"), "--time nan: expected seconds above 0"),
         (("tournament", "greedy", "random", "--limit", 0), "--limit 0: expected seconds above 0"),
         (("tournament", "greedy", "random", "--errors", 2), "--errors 2 without --sprt: expected both, or neither"),
+        (("train", "FILE", "--out", "x"), "LABELS '{file}' is a file: expected a folder that `reversi label` made"),
+        (("analyse", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),
+        (("play", "--load", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),
+        (("analyse", "gone.gff"), "'gone.gff' is neither a board nor moves, and no such file is there: expected"),
         (("evaluate", "-", "--agent", "foo"), "evaluator 'foo' is unknown: expected one of cell-utility, discs,"),
         (("evaluate", "-", "--agent", "gtp:foo"), "evaluator 'gtp' is unknown: expected one of cell-utility"),
     ],
@@ -39,6 +43,38 @@ def test_nothing_begins_that_cannot_end(reversi, tmp_path, arguments, complaint)
     code, out, err = reversi(*(str(argument).replace("FILE", str(file)) for argument in arguments))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert complaint.format(file=file) in err
+
+
+@pytest.mark.parametrize("contents", ["hello", "(;GM[Go];)", "\x00\x01"])
+def test_a_file_that_holds_no_game_is_named(reversi, tmp_path, contents):
+    file = tmp_path / "game"
+    file.write_text(contents)
+    code, out, err = reversi("analyse", file)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"reversi: file '{file}': ")
+
+
+@pytest.mark.parametrize("arguments", [("solve",), ("evaluate", "--agent", "discs")])
+def test_a_file_without_positions_is_not_passed_over_in_silence(reversi, tmp_path, arguments):
+    file = tmp_path / "positions"
+    file.write_text("% nothing\n\n")
+    assert reversi(*arguments, file) == (0, "", f"reversi: no positions in {file}\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (PermissionError(13, "Permission denied", "x.csv"), 2, "reversi: 'x.csv': permission denied\n"),
+        (OSError(28, "No space left on device", "x.csv"), 1, "reversi: 'x.csv': no space left on device\n"),
+        (OSError("something else"), 1, "reversi: something else\n"),
+    ],
+)
+def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, line):
+    def refused(work):
+        raise error
+
+    monkeypatch.setattr("play.commands.interruptible.abandonable", refused)
+    assert reversi("perft", "--size", 4, "--depth", 1) == (status, "", line)
 
 
 def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):

@@ -109,7 +109,7 @@ class Draw(NamedTuple):
 
 def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[Draw]:
     """The steps of an epoch, a choice of the seed and the epoch's number."""
-    generator = torch.Generator(device=device).manual_seed(options.seed * 1_000_003 + epoch)
+    generator = torch.Generator(device=device).manual_seed((options.seed * 1_000_003 + epoch) % (1 << 63))
     order = torch.randperm(count, generator=generator, device=device)
     blur = options.blur_of(epoch)
     shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * blur

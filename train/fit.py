@@ -124,9 +124,8 @@ class _Fit:
         self.counts = (int((~held_out).sum()), int(held_out.sum()))
         if not self.counts[0]:
             raise TrainError(f"all {len(trees)} positions are held out for validation: expected more positions")
-        weights = np.where(
-            hidden, np.float32(0), node_weights_of(trees, options)
-        )  # nor are they learnt from as successors
+        # nor are those held out learnt from as successors
+        weights = np.where(hidden, np.float32(0), node_weights_of(trees, options))
         training, self.validation = trees.select(~held_out), trees.select(held_out if held_out.any() else ~held_out)
         nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
         self.nodes = training.nodes
@@ -184,13 +183,8 @@ def _engine(
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
     """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
     digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
-    for array in (
-        trees.own,
-        trees.opp,
-        trees.score,
-        trees.first,
-        *(p.detach().cpu().numpy() for p in net.parameters()),
-    ):
+    parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
+    for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 

@@ -11,7 +11,7 @@ from models.pattern_net import PatternNet
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
 from search.solver import solve_batch
-from train.engines import CpuEngine, TorchEngine, node_weights_of, prepared
+from train.engines import CpuEngine, TorchEngine, draws, node_weights_of, prepared
 from train.fit import FitOptions, fit, held_out_rows, preset
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 from train.trees import grow, single_nodes
@@ -192,6 +192,15 @@ def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
     assert errors.mean() == pytest.approx(report.validation_error, abs=0.01)
     by_empties = {e: errors[hidden.empties == e].mean() for e in np.unique(hidden.empties)}
     assert report.error_by_empties == pytest.approx(by_empties, abs=0.01)
+
+
+def test_every_seed_that_options_take_gives_batches():
+    """The largest one times a thousand epochs does not fit into the 64 bits that torch takes."""
+    largest = FitOptions(seed=2**53)
+    first, again, other = (
+        [draw.trees.tolist() for draw in draws(largest, 600, epoch, torch.device("cpu"))] for epoch in (1, 1, 2)
+    )
+    assert first == again != other
 
 
 def test_phases_without_data_stay_as_they_are(labels):

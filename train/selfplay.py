@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 
 from reversi_env import ReversiError, Rules
@@ -50,7 +51,7 @@ def sample(logits: torch.Tensor, masks: torch.Tensor, temperature: float, genera
 
 
 class PolicyPlayer:
-    """Plays by the logits that *network* gives for float16 (GPU) or float32 planes, (N, S*S+1), the last one the pass's."""
+    """Plays by the logits, (N, S*S+1), that *network* gives for planes of its own precision; the last one is the pass's."""
 
     def __init__(self, network: Callable[[torch.Tensor], torch.Tensor], temperature: float = 0.0) -> None:
         self.network, self.temperature = network, _checked_temperature(temperature)
@@ -162,7 +163,9 @@ def play_games(
     envs = TorchVectorEnv(
         games, device=device, size=rules.size, variant=rules.variant, start=rules.start, opening_plies=opening_plies
     )
-    envs.reset(seed=[seed + game // 2 for game in range(games)])
+    # neighbouring numbers would give two matches with neighbouring seeds nearly the same openings
+    openings = np.random.SeedSequence(seed).generate_state(games // 2, np.uint64)
+    envs.reset(seed=np.repeat(openings, 2).tolist())
     return _Match(envs, players, seed, keep_positions).play()
 
 

@@ -100,6 +100,14 @@ def test_positions_are_those_passed_through():
     assert openings[::2] == openings[1::2]
 
 
+def test_neighbouring_seeds_have_openings_of_their_own():
+    first, second = (
+        play_games("random", "random", 200, Rules(6), seed=seed, device="cpu", keep_positions=True) for seed in (1, 2)
+    )
+    openings = [{tuple(boards) for boards in match.positions[:200].tolist()} for match in (first, second)]
+    assert len(openings[0] & openings[1]) < len(openings[0]) / 4
+
+
 def test_temperature():
     generator = torch.Generator().manual_seed(1)
     logits = torch.tensor([[1.0, 2.0, 3.0, 9.0]]).repeat(20_000, 1)

@@ -221,10 +221,10 @@ class Bootstrap:
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
         """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
-        if stage not in self._sharing():
+        if not self._shares(stage):
             tell = self._teller(number, stage, "sampling", stage.count)
             return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
-        before = [earlier for earlier in self._sharing() if earlier in self.stages[:number]]
+        before = [earlier for earlier in self.stages[:number] if self._shares(earlier)]
         used = [sum(_each(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
         own, opp = self._games(number, stage, options)
         empties = self.rules.square_count - np.bitwise_count(own | opp)
@@ -234,15 +234,15 @@ class Bootstrap:
         chosen = np.concatenate(rows)
         return own[chosen], opp[chosen]
 
-    def _sharing(self) -> list[Stage]:
-        """The stages that take their positions from the same games: none if every stage has another player."""
-        return [stage for stage in self.stages if self.options.player and stage.games == self.stages[0].games]
+    def _shares(self, stage: Stage) -> bool:
+        """Whether a stage takes its positions from the same games as the first: none does if every stage has another player."""
+        return self.options.player is not None and stage.games == self.stages[0].games
 
     def _games(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
         """The positions of all games, played once and kept."""
         path = self.folder / GAMES_FILE
         if not path.exists():
-            sharing = self._sharing()
+            sharing = [stage for stage in self.stages if self._shares(stage)]
             low, high = min(s.low for s in sharing), max(s.high for s in sharing)
             most = np.array([sum(_each(s, empties) for s in sharing) for empties in range(low, high + 1)])
             count = int(most.max()) * len(most)

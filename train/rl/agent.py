@@ -119,7 +119,7 @@ class PolicyAgent(_OfPolicy):
         """The policy's best action, or one drawn from it."""
         net = self.saved(position.rules).net
         actions = position.legal_actions()
-        own, opp = (torch.tensor([_signed(board)]) for board in (position.own, position.opp))
+        own, opp = (board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp))
         mask = torch.zeros(1, position.rules.square_count + 1, dtype=torch.int8)
         mask[0, actions] = 1
         with one_thread(), torch.inference_mode():
@@ -164,11 +164,6 @@ class PolicySearchAgent(_OfPolicy):
             evaluator = TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
             self._searchers[key] = TorchAgent(evaluator, self._depth, exact=self._exact, seed=self._seed)
         return self._searchers[key]
-
-
-def _signed(board: int) -> int:
-    """The board as int64 has its bits."""
-    return board - (1 << 64) if board >> 63 else board
 
 
 def _stamp(path: Path) -> tuple[int, int]:

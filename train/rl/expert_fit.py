@@ -14,7 +14,7 @@ from models.boards import board_tensor
 from reversi_env import Rules, batch
 from train.rl.expert_labels import ExpertLabels
 from train.rl.expert_options import ExpertOptions
-from train.rl.network import PolicyValueNet, boards_to_discs, legal_mask, masked
+from train.rl.network import PolicyValueNet, boards_to_discs, legal_mask, masked, views
 
 #: Decoupled weight decay, and the longest gradient that is followed as it is.
 DECAY, LONGEST = 1e-4, 1.0
@@ -41,7 +41,7 @@ class Memory:
         self.legal = board_tensor(batch.legal_moves(own, opp, rules))
         self.policy = torch.from_numpy(np.concatenate([part.policy for part in parts]))
         self.value = torch.from_numpy(np.concatenate([part.value for part in parts]) / np.float32(self.squares))
-        self.symmetries = _symmetries(rules.size)
+        self.symmetries = torch.from_numpy(views(rules)[:, :-1].copy())
 
     def __len__(self) -> int:
         return len(self.own)
@@ -57,13 +57,6 @@ class Memory:
         mask = torch.cat([legal.gather(1, order), no_pass.to(legal.dtype)], dim=1)
         policy = torch.cat([self.policy[rows].gather(1, order), no_pass], dim=1)
         return discs, mask, policy, self.value[rows]
-
-
-def _symmetries(size: int) -> Tensor:
-    """``(8, squares)``: which square's content comes to lie on each square."""
-    board = np.arange(size * size).reshape(size, size)
-    images = [np.rot90(side, turns) for side in (board, board.T) for turns in range(4)]
-    return torch.from_numpy(np.stack([image.reshape(-1) for image in images]).copy())
 
 
 def optimiser_of(net: PolicyValueNet, options: ExpertOptions) -> torch.optim.AdamW:

@@ -10,7 +10,7 @@ from reversi_env import Rules
 from reversi_env.envs import OpponentPool
 from search import agents
 from search.evaluators import exists
-from train.batch_games import BatchPlayer, EvaluatorPlayer, RandomPlayer
+from train.batch_games import DEEPEST, BatchPlayer, EvaluatorPlayer, RandomPlayer
 from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
 
@@ -26,10 +26,11 @@ def batch_player(spec: str, rules: Rules) -> BatchPlayer | None:
         return EvaluatorPlayer("discs", rules, 1, threads=1)
     name, options = agents.parse_spec(spec)
     agents.make(spec)  # complains about what is wrong
-    if not exists(name) or set(options) - {"depth", "weights"} or not 1 <= int(options.get("depth", 4)) <= 12:
+    depth = int(options.get("depth", agents.DEFAULT_DEPTH))
+    if not exists(name) or set(options) - {"depth", "weights"} or not 1 <= depth <= DEEPEST:
         return None
     evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
-    return EvaluatorPlayer(evaluator, rules, int(options.get("depth", 4)), threads=1)
+    return EvaluatorPlayer(evaluator, rules, depth, threads=1)
 
 
 class BatchBaseline:

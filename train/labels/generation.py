@@ -16,7 +16,7 @@ from train.labels import parquet, storage
 from train.labels.data import Labels
 from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
 from train.labels.options import LabelError, LabelOptions
-from train.labels.sampling import Boards, block_rows, cut_shard, sample_block, sample_positions
+from train.labels.sampling import Boards, block_rows, cut_shard, rows_in_block, sample_block, sample_positions
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
 
@@ -69,7 +69,7 @@ def generate(
                 shards = range(first, min(first + options.shards_per_block, options.shards))
                 if missing := [shard for shard in shards if shard not in done]:
                     own, opp = _sample(options, block, threads, crew if executor else None, progress)
-                    parts = [_rows_in_block(options, shard) for shard in missing]
+                    parts = [rows_in_block(options, shard) for shard in missing]
                     scores = label_pieces(crew, own, opp, parts, piece_rows(options) if executor else None, count.add)
                     for shard, score in zip(missing, scores, strict=True):
                         labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
@@ -155,11 +155,6 @@ class _Count:
         """A piece of so many is done."""
         self._done += rows
         self.within(0)
-
-
-def _rows_in_block(options: LabelOptions, shard: int) -> range:
-    begin, rows = block_rows(options, shard // options.shards_per_block).start, options.rows(shard)
-    return range(rows.start - begin, rows.stop - begin)
 
 
 def _sample(

@@ -11,7 +11,7 @@ from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 
-#: Learning notes, section 9: pure-random boards are worth having, but no more than a fifth of all.
+#: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2
 MOST_ROWS = 1 << 40
 #: Most values that noise, heat or prefixes may have.

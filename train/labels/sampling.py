@@ -58,9 +58,14 @@ def sample_positions(
 
 def cut_shard(options: LabelOptions, shard: int, own: Boards, opp: Boards) -> tuple[Boards, Boards]:
     """The shard's own rows of its block."""
-    rows, begin = options.rows(shard), block_rows(options, shard // options.shards_per_block).start
-    piece = slice(rows.start - begin, rows.stop - begin)
-    return own[piece].copy(), opp[piece].copy()
+    rows = rows_in_block(options, shard)
+    return own[rows.start : rows.stop].copy(), opp[rows.start : rows.stop].copy()
+
+
+def rows_in_block(options: LabelOptions, shard: int) -> range:
+    """The row numbers, within its block, of a shard."""
+    begin, rows = block_rows(options, shard // options.shards_per_block).start, options.rows(shard)
+    return range(rows.start - begin, rows.stop - begin)
 
 
 def block_rows(options: LabelOptions, block: int) -> range:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 from xml.sax.saxutils import escape
 
+from models.files import write_atomically
 from reversi_env import ReversiError
 
 WIDTH, HEIGHT = 760, 440
@@ -93,7 +94,7 @@ class LineChart:
             raise ReversiError(f"plot {str(path)!r}: expected a name that ends in .svg or .png")
         canvas = kinds[path.suffix.lower()]()
         self._draw(canvas)
-        path.write_bytes(canvas.content())
+        write_atomically(path, canvas.content())
 
     def _draw(self, canvas: _Canvas) -> None:
         top = max(max(values) for values in self.series.values())

@@ -17,6 +17,7 @@ from search import agents, evaluators
 from search.solver import solve_batch
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
+from train.exam import least_squares_scale
 from train.fit_options import FitOptions
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
@@ -76,7 +77,7 @@ def run(
         progress(Progress(len(options.all_stages), len(options.all_stages), "playing", doing, done, total))
 
     tell("comparing static values", 0, 1)
-    errors = static_errors([network, *opponents])
+    errors = static_errors([network, *opponents], threads)
     matches = []
     for opponent in opponents:
 
@@ -89,7 +90,7 @@ def run(
     return DemoResult(weights, errors, tuple(matches))
 
 
-def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
+def static_errors(names: list[str], threads: int | None = None) -> dict[str, dict[int, float]]:
     """Mean absolute error in discs of each evaluator's static value against exact scores, by number of empties.
 
     The heuristics are rescaled to fit these very scores as well as they can; the network is taken as it is.
@@ -99,14 +100,14 @@ def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
     options = LabelOptions(
         size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, shard_rows=count, play_depth=1
     )
-    own, opp = sample_block(options, 0)
-    scores = solve_batch(own, opp, RULES).astype(np.float64)
+    own, opp = sample_block(options, 0, threads=threads)
+    scores = solve_batch(own, opp, RULES, threads=threads).astype(np.float64)
     empties = RULES.square_count - np.bitwise_count(own | opp)
     found = {}
     for name in names:
         values = evaluators.get(name).static_values(own, opp, RULES)
         if not name.startswith("network"):
-            values = values * (values @ scores) / max(values @ values, 1e-9)
+            values = values * least_squares_scale(values, scores)
         wrong = np.abs(values - scores)
         found[name.partition(":")[0]] = {e: float(wrong[empties == e].mean()) for e in range(low, high + 1)}
     return found

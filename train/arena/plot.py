@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from xml.sax.saxutils import escape
 
 from train.arena.standings import Standing, Standings
@@ -43,8 +43,7 @@ def ratings_svg(table: Standings, title: str) -> bytes:
     return "\n".join([*elements, "</svg>", ""]).encode()
 
 
-def _row(player: Standing, across: object, y: float) -> Iterator[str]:
-    assert callable(across)
+def _row(player: Standing, across: Callable[[float], float], y: float) -> Iterator[str]:
     low, middle, high = (across(elo) for elo in (player.rating.low, player.rating.elo, player.rating.high))
     name = player.name if len(player.name) <= LONGEST_NAME else f"{player.name[: LONGEST_NAME - 1]}…"
     yield _text(LEFT - 12, y, name, "end")

@@ -149,7 +149,8 @@ class RayCrew:
             ) from None
         except errors.RayError as error:
             raise ReversiError(
-                f"a job was lost with its worker {RETRIES + 1} times ({type(error).__name__}: {_first_line(error)})"
+                f"a job was lost with its worker {RETRIES + 1} times ({type(error).__name__}: {_first_line(error)}): "
+                f"expected a job that workers survive"
             ) from None
 
 

@@ -104,7 +104,7 @@ class Workers(Generic[Job, Result]):
         if lost == RETRIES:
             raise ReversiError(
                 f"{process.name} ended with status {process.exitcode} in the middle of a job, "
-                f"as did {lost} others at the same one"
+                f"as did {lost} others at the same one: expected a job that workers survive"
             )
         with _interrupts_held(start=True):
             fresh = self._start(process.name)
@@ -139,9 +139,8 @@ def _interrupts_held(*, start: bool) -> Iterator[None]:
 def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
     """What a worker process does: jobs, until the other end is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(
-        signal, "pthread_sigmask"
-    ):  # what came until now is ignored too; programs that we start get a usual mask
+    if hasattr(signal, "pthread_sigmask"):
+        # what came until now is ignored too; programs that we start get a usual mask
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     worker: Callable[[Any], Any] | None = None

@@ -61,7 +61,7 @@ def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg"
         from matplotlib.figure import Figure
     except ImportError:
         raise TrainError(
-            "figures need the library matplotlib: install it with `pip install 'reversi-lab[plots]'`"
+            "figures need the library matplotlib, which is not installed: expected `pip install 'reversi-lab[plots]'`"
         ) from None
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(WIDTH, height))

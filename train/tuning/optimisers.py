@@ -37,7 +37,9 @@ class Optimiser(Protocol):
 
 
 def _missing(library: str) -> TrainError:
-    return TrainError(f"tuning needs the library {library}: install it with `pip install 'reversi-lab[tune]'`")
+    return TrainError(
+        f"tuning needs the library {library}, which is not installed: expected `pip install 'reversi-lab[tune]'`"
+    )
 
 
 class Genetic:

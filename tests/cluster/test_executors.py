@@ -138,7 +138,7 @@ def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
     ],
 )
 def test_candidates_judged_one_by_one_get_the_same_losses(objective):
-    space = space_of("ten-weight")
+    space = space_of("six-factor")  # as on the panel: another formula would be another search to compile
     candidates = [space.evaluator(point) for point in np.random.default_rng(1).uniform(-1, 1, (3, space.size))]
     with spread(objective, Processes(0)) as judged:
         for plain, spread_out in ((objective, judged), (objective.checked(), judged.checked())):

@@ -105,7 +105,7 @@ def successors(position, agent):
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_two_player_games_are_the_same_everywhere(size, variant, start):
-    check_two_player_games(size, variant, start, count=24, steps=90)
+    check_two_player_games(size, variant, start, count=12, steps=90)
 
 
 @pytest.mark.slow
@@ -171,7 +171,7 @@ def check_aec_game(recorded, i, seed, options):
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_games_against_opponents_are_the_same_everywhere(size, variant, opponent):
     for colour, start in (("black", "standard"), ("alternate", "opening"), ("random", "endgame")):
-        check_games_against(OPPONENTS[opponent], size, variant, colour, start, count=5, steps=40)
+        check_games_against(OPPONENTS[opponent], size, variant, colour, start, count=3, steps=40)
 
 
 @pytest.mark.slow

@@ -25,6 +25,12 @@ try:
     TorchVectorEnv(2, device="cuda")
 except ValueError as error:
     print(type(error).__name__, error)
+import numpy as np
+from search.gpu.solver import solve_batch_cuda
+try:
+    solve_batch_cuda(np.array([2**64 - 8], np.uint64), np.array([2], np.uint64))
+except ValueError as error:
+    print(type(error).__name__, error)
 """
 
 
@@ -47,6 +53,9 @@ def test_the_extra_is_not_installed(monkeypatch):
 
 @pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
 def test_there_is_no_gpu():
-    [line] = answer(ASK)
-    assert line.startswith("GpuError device='cuda': no usable NVIDIA GPU or driver (")
-    assert line.endswith("device='cpu' works without")
+    """Environments and solver, in one process: importing torch and CUDA takes seconds."""
+    lines = answer(ASK)
+    assert len(lines) == 2
+    for line in lines:
+        assert line.startswith("GpuError device='cuda': no usable NVIDIA GPU or driver (")
+        assert line.endswith("device='cpu' works without")

@@ -46,7 +46,7 @@ def test_they_were_trained_by_the_command_in_their_record(variant):
 
 def test_the_normal_one_beats_what_was_promised():
     rules = Rules(6)
-    ladder = Ladder(rules, 400, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
+    ladder = Ladder(rules, 200, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
     scores = ladder.measure(PolicyPlayer(BatchPolicy(read_policy(shipped(rules)).net, symmetric=True), rules)).scores
     assert scores["random"].points > 0.92
     assert scores["greedy"].points > 0.85

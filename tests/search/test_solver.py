@@ -10,6 +10,7 @@ from numba import njit
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_obf
+from search import evaluators
 from search.core import endgame
 from search.solver import Solver, make_works, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
@@ -444,11 +445,20 @@ def test_bounds_can_be_watched_while_solving():
     assert nodes > 1000
 
 
+class Misled:
+    """The network of the game in which the fewest discs win, asked about the other one."""
+
+    name = "misled"
+
+    def record(self, rules):
+        return evaluators.get("network").record(Rules(rules.size, "reversed"))
+
+
 def test_an_evaluator_changes_the_order_and_never_the_value():
     """With any evaluator, also one that ranks moves badly, the scores are those of the plain solver."""
     rules = Rules(6)
     own, opp = endgames(rules, 12, 15, seed=11)
-    plain, helped = Solver(rules, table=Table(4)), Solver(rules, table=Table(4), evaluator="discs")
+    plain, helped = Solver(rules, table=Table(4)), Solver(rules, table=Table(4), evaluator=Misled())
     nodes = {plain: 0, helped: 0}
     for a, b in zip(own, opp, strict=True):
         position = Position(rules, int(a), int(b))

@@ -1,4 +1,4 @@
-"""What a job is, and who does it: processes of this machine, or a Ray cluster (`train.cluster.on_ray`).
+"""What a job is, and who does it: processes of this machine (`train.cluster.pool`), or a Ray cluster (`train.cluster.on_ray`).
 
 A job must be idempotent: its result depends on the job and on what its worker was made of, not on who does it, when, or how often.
 That is why a job whose worker dies is simply given to another, and why the results do not depend on the executor.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from reversi_env import ReversiError
@@ -42,19 +41,6 @@ class Executor(Protocol):
     def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
         """Workers ``make(*arguments)`` that use so many CPUs each; they end with the context, whatever they are doing."""
         ...
-
-
-@dataclass(frozen=True)
-class Processes:
-    """So many processes of this machine; with 0 the jobs are done in this one."""
-
-    count: int
-
-    def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
-        """The processes."""
-        from train.cluster.pool import Workers
-
-        return Workers(self.count, make, *arguments)
 
 
 def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:

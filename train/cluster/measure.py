@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from train.cluster.executor import Crew, Executor, Processes
+from train.cluster.executor import Crew, Executor
+from train.cluster.pool import Processes
 from train.labels import LabelOptions, Labels, label_positions, parquet
 from train.labels.sampling import Players, sample_block
 from train.labels.spreading import GAMES, PIECE_ROWS, Games, LabelWorker, Piece

@@ -12,14 +12,15 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from reversi_env import ReversiError
-from train.cluster.executor import RETRIES, answer, close, opened
+from train.cluster.executor import RETRIES, Crew, Make, answer, close, opened
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -120,6 +121,17 @@ class Workers(Generic[Job, Result]):
             if process.is_alive():
                 process.kill()
                 process.join()
+
+
+@dataclass(frozen=True)
+class Processes:
+    """So many processes of this machine; with 0 the jobs are done in this one."""
+
+    count: int
+
+    def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
+        """The processes."""
+        return Workers(self.count, make, *arguments)
 
 
 @contextmanager

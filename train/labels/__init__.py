@@ -7,9 +7,10 @@ memory without it.
 from __future__ import annotations
 
 from train.labels.data import Labels
+from train.labels.errors import LabelError
 from train.labels.generation import Step, generate, label_positions, read
 from train.labels.labellers import ExactLabeller, Labeller, SearchLabeller
-from train.labels.options import LabelError, LabelOptions
+from train.labels.options import LabelOptions
 from train.labels.sampling import sample_positions
 from train.labels.storage import Manifest, Shard, read_manifest
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules
-from train.labels.options import LabelError
+from train.labels.errors import LabelError
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from train.cluster import Crew, Executor, Processes
 from train.labels import parquet, storage
 from train.labels.data import Labels
+from train.labels.errors import LabelError
 from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
-from train.labels.options import LabelError, LabelOptions
+from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, block_rows, cut_shard, rows_in_block, sample_block, sample_positions
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest

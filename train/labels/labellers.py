@@ -16,7 +16,7 @@ from search import agents
 from search.batch import DEEPEST, HasRecord, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import solve_batch
-from train.labels.options import LabelError
+from train.labels.errors import LabelError
 from train.labels.players import player_of
 
 Kind = Literal["exact", "search"]

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import ReversiError, Rules
+from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from train.labels.errors import LabelError
+from train.labels.labellers import labeller_plan
+from train.labels.players import player_of
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2
 MOST_ROWS = 1 << 40
 #: Most values that noise, heat or prefixes may have.
 MOST_CHOICES = 64
-
-
-class LabelError(ReversiError):
-    """Options that make no data set, or a folder that does not hold the data set that it should."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +75,6 @@ class LabelOptions:
             _check_whole(name, getattr(self, name), least, most)
         self._check_empties(rules)
         self._check_noise()
-        from train.labels.labellers import labeller_plan  # they need options in turn
-        from train.labels.players import player_of
-
         player_of(self.player)
         labeller_plan(self.labeller)
 

@@ -14,8 +14,8 @@ import numpy as np
 from reversi_env import Rules
 from reversi_env.rules import Variant
 from train.labels.data import Labels
+from train.labels.errors import LabelError
 from train.labels.labellers import Kind
-from train.labels.options import LabelError
 
 KINDS, VARIANTS = get_args(Kind), get_args(Variant)
 

@@ -25,7 +25,8 @@ from reversi_env.errors import shown
 from search.batch import HasRecord, make_works
 from search.solver import checked_threads
 from train.core.sampling import GAMES, keep_new, play_games
-from train.labels.options import LabelError, LabelOptions
+from train.labels.errors import LabelError
+from train.labels.options import LabelOptions
 from train.labels.players import player_of
 
 Boards = NDArray[np.uint64]

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from reversi_env.errors import ReversiError, shown
+from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
-from train.labels.options import LabelError, LabelOptions
+from train.labels.options import LabelOptions
 from train.labels.players import weights_sha256
 
 try:

@@ -21,8 +21,9 @@ from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
 from train.errors import TrainError
 from train.fit import Epoch, FitOptions, fit
+from train.folders import only_writer
 from train.labels import Labels, read, read_manifest
-from train.labels.storage import MANIFEST, only_writer
+from train.labels.storage import MANIFEST
 from train.trees import Trees, grow
 
 CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"

@@ -9,6 +9,7 @@ import torch
 from reversi_env import Rules
 from train.batch_games import EvaluatorPlayer, RandomPlayer
 from train.errors import TrainError
+from train.folders import only_writer
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
@@ -208,6 +209,8 @@ def test_a_folder_belongs_to_one_training(tmp_path, small_training):
     Training(tmp_path, small_training())
     with pytest.raises(TrainError, match="was begun with channels=4"):
         Training(tmp_path, small_training(channels=8))
+    with only_writer(tmp_path), pytest.raises(TrainError, match="is being written by another process"):
+        Training(tmp_path, small_training()).run()
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(TrainError, match="cannot be read"):
         Training(tmp_path, small_training())

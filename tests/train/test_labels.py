@@ -16,6 +16,8 @@ from search.batch import search_batch
 from search.solver import solve, solve_batch
 from search.table import Table
 from tests.train.games import canonical_rows
+from train.errors import TrainError
+from train.folders import only_writer
 from train.labels import (
     LabelError,
     LabelOptions,
@@ -255,7 +257,7 @@ def test_folders_that_hold_something_else(made, tmp_path):
     with pytest.raises(LabelError, match=r"has no manifest.json: expected a folder that `reversi label` made"):
         read(tmp_path / "nothing")
     (tmp_path / "file").write_text("")
-    with pytest.raises(LabelError, match="is a file: expected a folder"):
+    with pytest.raises(TrainError, match="is a file: expected a folder"):
         generate(SMALL, tmp_path / "file")
     for text in ("no JSON", "[]", '{"format": "reversi-labels-9"}', '{"format": "reversi-labels-1"}'):
         (tmp_path / "manifest.json").write_text(text)
@@ -268,7 +270,7 @@ def test_folders_that_hold_something_else(made, tmp_path):
 
 
 def test_two_writers_of_one_folder(tmp_path):
-    with storage.only_writer(tmp_path), pytest.raises(LabelError, match="is being written by another process"):
+    with only_writer(tmp_path), pytest.raises(TrainError, match="is being written by another process"):
         generate(SMALL, tmp_path)
     generate(SMALL, tmp_path)
 

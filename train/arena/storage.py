@@ -36,7 +36,7 @@ class Record:
 
 
 class Folder:
-    """The folder of one tournament; it must not be used by two processes at once (see `only_writer`)."""
+    """The folder of one tournament; it must not be used by two processes at once (see `train.folders`)."""
 
     def __init__(self, path: Path, options: TournamentOptions) -> None:
         self.path, self.options = path, options

@@ -26,7 +26,7 @@ from train.arena.options import Fixture, TournamentOptions
 from train.arena.sprt import Verdict, pair_counts
 from train.arena.storage import MANIFEST, Folder, Record
 from train.cluster import Crew, Executor, Processes
-from train.labels.storage import only_writer
+from train.folders import only_writer
 
 
 @dataclass(frozen=True)

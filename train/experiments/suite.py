@@ -32,7 +32,7 @@ from train.experiments import (
 )
 from train.experiments.document import Section
 from train.experiments.progress import Progress, silent
-from train.labels.storage import only_writer
+from train.folders import only_writer
 from train.measures import search_depth, structural
 
 FIGURES = "images/experiments"

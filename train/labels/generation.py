@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from train.cluster import Crew, Executor, Processes
+from train.folders import only_writer
 from train.labels import parquet, storage
 from train.labels.data import Labels
 from train.labels.errors import LabelError
@@ -54,7 +55,7 @@ def generate(
     parquet.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)
-    with storage.only_writer(path):
+    with only_writer(path):
         manifest = storage.open_folder(path, options)
         done = {shard for shard in range(options.shards) if storage.is_done(path, manifest, shard)}
         if len(done) == options.shards:

@@ -12,8 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +21,6 @@ from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
 from train.labels.players import weights_sha256
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one folder there
-    fcntl = None  # type: ignore[assignment]
 
 FORMAT = "reversi-labels-1"
 MANIFEST = "manifest.json"
@@ -171,36 +164,6 @@ def add_shard(folder: Path, manifest: Manifest, shard: int, data: bytes) -> Mani
         _replace(folder / MANIFEST, manifest.to_json().encode())
     _rename_part(path)
     return manifest
-
-
-@contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
-    """Make the folder if need be, and keep other processes from writing there; the lock ends with the process."""
-    if folder.exists() and not folder.is_dir():
-        raise LabelError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise LabelError(
-            f"folder {str(folder)!r} cannot be made, {reason}: expected a place where you may write"
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise LabelError(f"folder {str(folder)!r} is read-only: expected a place where you may write")
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise LabelError(
-                f"{str(folder)!r} is being written by another process: expected it to end first, or another folder"
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _part(path: Path) -> Path:

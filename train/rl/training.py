@@ -9,7 +9,7 @@ and, in solved endgames, against the truth. The folder has
 * ``tensorboard/``, where tensorboard is installed;
 * ``run.json``: the options; ``checkpoint.pt`` and ``pool/``: where the training is.
 
-A run that was stopped in any way goes on after its last checkpoint, and on the same machine ends with the same policy.
+A run that was stopped in any way goes on after its last checkpoint, and on the same machine's CPU ends with the same policy.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 
 from models.files import write_atomically
 from train.errors import TrainError
+from train.folders import only_writer
 from train.rl.agent import BatchPolicy
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
 from train.rl.curves import curve_svg
@@ -93,6 +94,10 @@ class Training:
 
     def run(self) -> Standing | None:
         """Train to the end; the last standing, None where nothing was left to do."""
+        with only_writer(self.folder):
+            return self._trained()
+
+    def _trained(self) -> Standing | None:
         torch.set_num_threads(self.threads)
         self._began = time.perf_counter()
         self._tell("compiling", 0)

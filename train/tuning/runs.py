@@ -23,7 +23,7 @@ from reversi_env import __version__
 from search.formula_files import formula_file
 from search.formulas import Evaluator
 from train.errors import TrainError
-from train.labels.storage import only_writer
+from train.folders import only_writer
 from train.tuning.objectives import LabelError, Objective
 from train.tuning.optimisers import Optimiser, make_optimiser
 from train.tuning.space import Space, space_of

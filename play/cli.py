@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -100,6 +101,7 @@ app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
 
 def main() -> None:
     """Run the command line; the console script comes here by way of `play.__main__`."""
+    _open_closed_streams()
     try:
         with no_interrupt_lost():
             sys.exit(app(prog_name="reversi", standalone_mode=False))
@@ -125,6 +127,13 @@ def main() -> None:
             raise
         print(f"reversi: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+def _open_closed_streams() -> None:
+    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as we run
 
 
 def _is_told(error: ValueError) -> bool:

@@ -54,6 +54,40 @@ def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
     assert interruptible.INTERRUPTED == INTERRUPTED == 130
 
 
+#: A command that ends in one way or another, and a Ctrl-C that comes when it is over already.
+INTERRUPTED_END = """
+import atexit, signal, sys, types
+
+def ended():
+    raise {ending}
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(signal.raise_signal, signal.SIGINT)
+sys.modules["play.cli"] = types.ModuleType("play.cli")
+sys.modules["play.cli"].main = ended
+from play.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("ending", "status"), [("KeyboardInterrupt", INTERRUPTED), ("SystemExit(0)", 0)])
+def test_ctrl_c_pressed_again_while_the_command_ends_changes_nothing(ending, status):
+    program = INTERRUPTED_END.format(ending=ending)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+
+
+@pytest.mark.parametrize(("stream", "arguments"), [("stdin", ("gtp", "greedy")), ("stdout", ("--version",))])
+def test_closed_streams_are_empty_ones(monkeypatch, stream, arguments):
+    """`reversi … <&-` and `>&-`, as some programs start others."""
+    monkeypatch.setattr(sys, stream, None)
+    monkeypatch.setattr(sys, "argv", ["reversi", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    getattr(sys, stream).close()
+    assert not ended.value.code
+
+
 def test_the_package_is_the_command_too():
     result = subprocess.run([sys.executable, "-m", "play", "perft", "--size", "4", "--depth", "1"], capture_output=True)
     assert result.returncode == 0, result.stderr

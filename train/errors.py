@@ -1,9 +1,22 @@
-"""What can be wrong with a training."""
+"""What can be wrong with a training, and the numbers among its options."""
 
 from __future__ import annotations
 
 from reversi_env import ReversiError
+from reversi_env.errors import shown
 
 
 class TrainError(ReversiError):
     """Options that make no training, data that do not fit them, or a folder that holds another training."""
+
+
+def check_whole(name: str, value: object, least: int, most: int) -> None:
+    """Refuse an option that is not a whole number from *least* to *most*."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise TrainError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")
+
+
+def check_number(name: str, value: object, least: float, most: float) -> None:
+    """Refuse an option that is not a number from *least* to *most*."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+        raise TrainError(f"{name}={shown(value)}: expected a number from {least:g} to {most:g}")

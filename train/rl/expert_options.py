@@ -6,14 +6,13 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.batch import DEEPEST
-from train.errors import TrainError
+from train.errors import TrainError, check_number, check_whole
 from train.labels.labellers import Plan, labeller_plan
 from train.rl.network import Architecture
 
@@ -94,7 +93,7 @@ class ExpertOptions:
             ("batch", 1, 1 << 20),
             ("games", 2, 100_000),
         ):
-            _check_whole(name, getattr(self, name), least, most)
+            check_whole(name, getattr(self, name), least, most)
         if self.games % 2:
             raise TrainError(
                 f"games={self.games}: expected an even number, since every opening is played from both sides"
@@ -105,11 +104,11 @@ class ExpertOptions:
             ("rate", 1e-8, 1.0),
             ("value_weight", 0.0, 1e6),
         ):
-            _check_number(name, getattr(self, name), least_number, most_number)
+            check_number(name, getattr(self, name), least_number, most_number)
         if not isinstance(self.temperatures, tuple) or not self.temperatures:
             raise TrainError(f"temperatures={shown(self.temperatures)}: expected one or more numbers")
         for number in self.temperatures:
-            _check_number("temperatures", number, 0.0, 100.0)
+            check_number("temperatures", number, 0.0, 100.0)
         self.architecture  # noqa: B018 - refuses a shape that is none
         self.plan  # noqa: B018 - and a labeller
 
@@ -160,14 +159,3 @@ def _own_plan(spec: str) -> Plan:
             )
         numbers[key] = int(text)
     return Plan(numbers["exact"], SELF, numbers["depth"])
-
-
-def _check_whole(name: str, value: Any, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise TrainError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")
-
-
-def _check_number(name: str, value: Any, least: float, most: float) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
-    if not is_number or not least <= value <= most:
-        raise TrainError(f"{name}={shown(value)}: expected a number from {least:g} to {most:g}")

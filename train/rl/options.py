@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
-from train.errors import TrainError
+from train.errors import TrainError, check_number, check_whole
 from train.rl.network import Architecture
 
 Algorithm = Literal["ppo", "dqn"]
@@ -67,9 +67,9 @@ class RlOptions:
         if self.precision not in get_args(Precision):
             raise TrainError(f"precision={shown(self.precision)}: expected one of {', '.join(get_args(Precision))}")
         for name, (low, high) in _WHOLE.items():
-            _check_whole(name, getattr(self, name), low, high)
+            check_whole(name, getattr(self, name), low, high)
         for name, (least, most) in _NUMBERS.items():
-            _check_number(name, getattr(self, name), least, most)
+            check_number(name, getattr(self, name), least, most)
         if self.games % 2:
             raise TrainError(f"games={self.games}: expected an even number, for both colours of every opening")
         if not isinstance(self.symmetric, bool):
@@ -78,7 +78,7 @@ class RlOptions:
             raise TrainError(f"opponents={shown(self.opponents)}: expected a tuple of agent specs")
         if not self.opponents:
             raise TrainError("no opponents: expected at least one baseline, the pool has no past selves at first")
-        _check_whole("plies", self.plies, 0, self.rules.square_count // 2)
+        check_whole("plies", self.plies, 0, self.rules.square_count // 2)
 
     @property
     def rules(self) -> Rules:
@@ -150,13 +150,3 @@ def fastest_precision(device: str) -> Precision:
     from llvmlite.binding import get_host_cpu_features
 
     return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"
-
-
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise TrainError(f"{name}={shown(value)}: expected a whole number from {low} to {high}")
-
-
-def _check_number(name: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise TrainError(f"{name}={shown(value)}: expected a number from {low:g} to {high:g}")

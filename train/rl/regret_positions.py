@@ -26,7 +26,7 @@ from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.solver import solve_batch
-from train.errors import TrainError
+from train.errors import TrainError, check_whole
 from train.exam import cache_folder
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
@@ -71,8 +71,8 @@ class RegretOptions:
             raise TrainError(
                 f"empties={low}-{high}: expected a range from {FEWEST_EMPTIES} to {most} on the {self.size}x{self.size} board"
             )
-        _check_whole("positions", self.positions, 1, 100_000)
-        _check_whole("seed", self.seed, 0, (1 << 32) - 1)
+        check_whole("positions", self.positions, 1, 100_000)
+        check_whole("seed", self.seed, 0, (1 << 32) - 1)
 
     @property
     def rules(self) -> Rules:
@@ -96,11 +96,6 @@ class RegretOptions:
         """What the file with these positions is called."""
         low, high = self.span
         return f"regret-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}.npz"
-
-
-def _check_whole(name: str, value: Any, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise TrainError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")
 
 
 @dataclass(frozen=True, eq=False)

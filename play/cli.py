@@ -1,7 +1,8 @@
 """The `reversi` command: one file a subcommand in `play.commands`, each imported only when it runs.
 
 The contract: results go to standard output and, with ``--json``, nothing else does; progress and messages go to
-standard error. Bad input ends with one clear line and exit status 2, never with a traceback.
+standard error. Bad input ends with one clear line and exit status 2, what fails otherwise with one and 1, never with a
+traceback; after Ctrl-C it is 130.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def main() -> None:
         if not _is_told(error):
             raise
         print(f"reversi: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(getattr(error, "exit_status", 2))
 
 
 def _open_closed_streams() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, print_json
+from play.commands.options import Json, made_folder, print_json
 
 if TYPE_CHECKING:
     from train.demo import DemoResult
@@ -26,9 +27,19 @@ def demo(
     the network plays alpha-beta with each published heuristic, equally deep.
     About two minutes on two cores. Interrupted, it goes on where it was.
     """
-    from train.demo import chart, run
+    from play.commands.interruptible import INTERRUPTED
+    from reversi_env.errors import ReversiError
 
-    result = run(out, scale=scale, games=games, progress=_Bars())
+    if games % 2:
+        raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
+    made_folder("--out", out)
+    try:
+        from train.demo import chart, run
+
+        result = run(out, scale=scale, games=games, progress=_Bars())
+    except KeyboardInterrupt:
+        print("reversi: interrupted; the same command goes on", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
     plot = out / "errors.svg"
     chart(result).save(plot)
     if as_json:
@@ -58,6 +69,8 @@ class _Bars:
             self._bar.stop()
 
     def _next(self, title: str, total: int) -> None:
+        if self._bar.disable:
+            print(title, file=sys.stderr, flush=True)
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task, self._step = self._bar.add_task(title, total=total), title

@@ -29,6 +29,8 @@ from train.experiments.document import Section, Table
         (("tournament", "greedy", "random", "--time", "nan"), "--time nan: expected seconds above 0"),
         (("tournament", "greedy", "random", "--limit", 0), "--limit 0: expected seconds above 0"),
         (("tournament", "greedy", "random", "--errors", 2), "--errors 2 without --sprt: expected both, or neither"),
+        (("demo", "--out", "FILE"), "--out '{file}' is a file, or in one: expected a folder"),
+        (("demo", "--out", "x", "--games", 3), "--games 3: expected an even number, since every opening is played"),
         (("train", "FILE", "--out", "x"), "LABELS '{file}' is a file: expected a folder that `reversi label` made"),
         (("analyse", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),
         (("play", "--load", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),

@@ -91,7 +91,6 @@ def test_who_leaves_gets_a_ticket_and_comes_back(api, reversi):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("127.0.0.1:1",), "cannot reach http://127.0.0.1:1"),
         (("ftp://x",), "expected HOST or HOST:PORT"),
         (("a:b",), "expected HOST or HOST:PORT"),
         (("SERVER", "--join", "nonsense"), "expected GAME.TOKEN"),
@@ -105,6 +104,12 @@ def test_bad_input_is_one_clear_line(api, reversi, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
+    code, out, err = reversi("connect", "127.0.0.1:1")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("reversi: cannot reach http://127.0.0.1:1")
 
 
 def test_addresses_and_tickets():

@@ -33,7 +33,7 @@ class ConnectError(ReversiError):
     """The server cannot be reached, refuses, or says what cannot be."""
 
 
-class Unreachable(ConnectError):
+class UnreachableError(ConnectError):
     """There is no server, or none any more: a failure, not wrong usage."""
 
     exit_status = 1
@@ -95,7 +95,7 @@ class Client:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
         except (URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            raise Unreachable(
+            raise UnreachableError(
                 f"cannot reach {self.url}: {reason}; expected a server there, see `reversi serve`"
             ) from None
 
@@ -125,7 +125,7 @@ class Client:
                     raise ConnectError(f"{self.url} refuses: {closed.rcvd.reason or 'connection closed'}") from None
             except (OSError, InvalidHandshake, TimeoutError) as error:
                 if lost_at is not None and time.monotonic() - lost_at > RETURN_SECONDS:
-                    raise Unreachable(f"lost {self.url}: {error}; come back with --join {ticket}") from None
+                    raise UnreachableError(f"lost {self.url}: {error}; come back with --join {ticket}") from None
             if lost_at is None:
                 lost_at = time.monotonic()
                 player.note("connection lost, trying again")

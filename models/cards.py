@@ -15,6 +15,7 @@ from models.core import deep_value
 from models.core.patterns import EMPTIES_A_PHASE, patterns_of
 from models.files import DeepWeights, PatternWeights, read_weights
 from models.network import FOLDER
+from search.cuts import Cuts, from_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 BEGIN, END = "<!-- cards:begin -->", "<!-- cards:end -->"
@@ -66,8 +67,7 @@ def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
     if "exam" in record:
         yield "the same on tournament games (`reversi exam`)", _by_empties(_exam_errors(record["exam"]))
     if record.get("probcut"):
-        pairs = [f"{p['deep']} by {p['shallow']}: {p['deviation']:.1f}" for p in record["probcut"]]
-        yield "ProbCut, depth by depth: standard deviation in discs", ", ".join(pairs)
+        yield _probcut(from_table(record["probcut"]))
     if record.get("note"):
         yield "note", str(record["note"])
     for opponent, result in record.get("matches", {}).items():
@@ -86,6 +86,17 @@ def _architecture(weights: Any) -> str:
         every = f"for every {deep_value.EMPTIES_A_PHASE[size]} empty squares"
         return f"{places}, {count:,} rows of {width} numbers and a head of {deep_value.HIDDEN} units {every}, int8"
     return str(weights.architecture)
+
+
+def _probcut(cuts: Cuts) -> tuple[str, str]:
+    """How well shallow searches foretell deep ones, at few, at some and at many empty squares."""
+    empties = (cuts.empties[0], sum(cuts.empties) // 2, cuts.empties[1])
+    pairs = [
+        f"{pair.deep} by {pair.shallow}: {' '.join(f'{cuts.deviation(pair, count):.1f}' for count in empties)}"
+        for pair in cuts.pairs
+    ]
+    counts = ", ".join(str(count) for count in empties[:-1]) + f" and {empties[-1]}"
+    return f"ProbCut, depth by depth: standard deviation in discs at {counts} empty squares", "; ".join(pairs)
 
 
 def _errors(record: Mapping[str, Any]) -> dict[int, float]:

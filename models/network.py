@@ -51,7 +51,7 @@ class NetworkEvaluator:
         """The compiled evaluator's data for this game: an array of one record."""
         return self._load(rules)[1].record(rules)
 
-    def probcut(self, rules: Rules) -> list[dict[str, float]] | None:
+    def probcut(self, rules: Rules) -> dict[str, Any] | None:
         """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
         return self.weights(rules).record.get("probcut")
 

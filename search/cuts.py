@@ -2,87 +2,138 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from reversi_env import ReversiError
 from search.core.midgame import ENGINE, UNIT
 
-#: Deep search to the shallow one that foretells it; of equal parity, since evaluations swing with the side to move.
-DEPTH_PAIRS = {3: 1, 4: 2, 5: 1, 6: 2, 7: 3, 8: 4, 9: 3, 10: 4, 11: 5, 12: 6}
-#: Deepest search that is foretold.
-DEEPEST = 24
+#: Shallowest and deepest search that is foretold.
+SHALLOWEST, DEEPEST = 3, 24
 #: A shallow search that a deep one follows less than this tells nothing.
 LEAST_SLOPE = 0.1
 #: Standard deviations of safety, and the most that make sense.
-MARGIN, WIDEST_MARGIN = 1.5, 10
+MARGIN, WIDEST_MARGIN = 1.0, 10
+#: Deviations in discs that make sense; beyond the positions that were measured the formula may run away.
+DEVIATIONS = (0.25, 64.0)
 #: What the engine's record has of all this.
 CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
 
 
+def shallow_of(deep: int) -> int:
+    """The search that foretells one *deep* plies deep: half as deep, and of equal parity.
+
+    Evaluations swing with the side that moved last.
+    """
+    half = deep // 2
+    return half - (deep - half) % 2
+
+
 @dataclass(frozen=True)
 class Pair:
-    """deep = slope * shallow + shift, give or take *deviation* (one standard deviation); values in discs."""
+    """deep value = slope * shallow value + shift, on average over so many positions; values in discs."""
 
     deep: int
     shallow: int
     slope: float
     shift: float
-    deviation: float
     positions: int
 
 
-def coefficients(pairs: list[Pair]) -> np.ndarray:
-    """The engine's record fields for these pairs, for `Engine.set_probcut`."""
+@dataclass(frozen=True)
+class Spread:
+    """How far a deep value lies from what a shallow one foretells: one standard deviation in discs, as an exponential.
+
+    It grows with the plies between the two and towards the end of the game, where every disc is at stake.
+    """
+
+    constant: float
+    deep: float
+    shallow: float
+    empties: float
+    empties_squared: float
+
+    def deviation(self, deep: int, shallow: int, empties: int) -> float:
+        """One standard deviation in discs."""
+        terms = spread_terms(deep, shallow, np.float64(empties))
+        exponent = float(np.dot(terms, astuple(self)))
+        return min(max(math.exp(min(exponent, 10.0)), DEVIATIONS[0]), DEVIATIONS[1])
+
+
+def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
+    """What `Spread`'s numbers are multiplied by: ``(…, 5)`` for an array of empties."""
+    e = np.asarray(empties, np.float64)
+    return np.stack([np.ones_like(e), np.full_like(e, deep), np.full_like(e, shallow), e, e * e], axis=-1)
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """All that ProbCut knows about an evaluator in a game; ``empties``: fewest and most of the positions measured."""
+
+    pairs: tuple[Pair, ...]
+    spread: Spread
+    empties: tuple[int, int]
+
+    def deviation(self, pair: Pair, empties: int) -> float:
+        """How far the deep search of *pair* lies from the foretold value, one standard deviation in discs."""
+        low, high = self.empties
+        return self.spread.deviation(pair.deep, pair.shallow, min(max(empties, low), high))
+
+
+def coefficients(cuts: Cuts) -> np.ndarray:
+    """The engine's record fields, for `Engine.set_probcut`."""
     record = np.zeros((), ENGINE)
     record["cut_slope"] = 1.0
-    for pair in [*pairs, *_beyond(pairs)]:
+    for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
         record["cut_depth"][pair.deep] = pair.shallow
         record["cut_slope"][pair.deep] = pair.slope
         record["cut_shift"][pair.deep] = pair.shift * UNIT
-        record["cut_deviation"][pair.deep] = pair.deviation * UNIT
+        record["cut_deviation"][pair.deep] = [cuts.deviation(pair, empties) * UNIT for empties in range(64)]
     return record
 
 
-def as_table(pairs: list[Pair]) -> list[dict[str, float]]:
-    """The pairs as plain data, for a file."""
-    return [asdict(pair) for pair in pairs]
+def as_table(cuts: Cuts) -> dict[str, Any]:
+    """The cuts as plain data, for a file."""
+    return asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
 
 
-def from_table(table: list[dict[str, float]]) -> list[Pair]:
+def from_table(table: dict[str, Any]) -> Cuts:
     """The inverse of `as_table`."""
     try:
-        pairs = [Pair(**entry) for entry in table]  # type: ignore[arg-type]
+        pairs = tuple(Pair(**entry) for entry in table["pairs"])
+        spread, (low, high) = Spread(**table["spread"]), table["empties"]
         wrong = next((pair for pair in pairs if not _is_sensible(pair)), None)
-    except TypeError as error:
-        raise ReversiError(f"ProbCut coefficients: {error}") from None
-    if wrong is not None:
+        steady = all(math.isfinite(number) for number in astuple(spread)) and 0 <= low <= high <= 64
+    except (TypeError, ValueError, LookupError) as error:
         raise ReversiError(
-            f"ProbCut coefficients {wrong}: expected 0 < shallow < deep <= {DEEPEST}, a slope of {LEAST_SLOPE} or more and a "
-            f"deviation above 0"
+            f"ProbCut coefficients that cannot be read ({error}): expected those that `reversi train --probcut` writes"
+        ) from None
+    if wrong is not None or not pairs:
+        raise ReversiError(
+            f"ProbCut coefficients {wrong}: expected 0 < shallow < deep <= {DEEPEST} and a slope of {LEAST_SLOPE} or more"
         )
-    return pairs
+    if not steady:
+        raise ReversiError(f"ProbCut coefficients {spread} of {low} to {high} empties: expected finite numbers")
+    return Cuts(pairs, spread, (low, high))
 
 
 def _is_sensible(pair: Pair) -> bool:
     return (
         0 < pair.shallow < pair.deep <= DEEPEST
         and pair.slope >= LEAST_SLOPE
-        and bool(np.isfinite([pair.slope, pair.shift, pair.deviation]).all())
-        and pair.deviation > 0
+        and math.isfinite(pair.slope)
+        and math.isfinite(pair.shift)
     )
 
 
-def _beyond(pairs: list[Pair]) -> list[Pair]:
-    """Pairs deeper than those measured: as well foretold as the deepest of their parity, by a search as much shallower."""
-    found = []
+def _beyond(pairs: tuple[Pair, ...]) -> Iterator[Pair]:
+    """Pairs deeper than those measured: on average as the deepest of their parity."""
     for parity in (0, 1):
-        measured = [pair for pair in pairs if pair.deep % 2 == parity]
-        if measured:
-            deepest = max(measured, key=lambda pair: pair.deep)
-            less = deepest.deep - deepest.shallow
-            found += [
-                replace(deepest, deep=deep, shallow=deep - less) for deep in range(deepest.deep + 2, DEEPEST + 1, 2)
-            ]
-    return found
+        deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
+        if deepest is not None:
+            for deep in range(deepest.deep + 2, DEEPEST + 1, 2):
+                yield replace(deepest, deep=deep, shallow=shallow_of(deep))

@@ -2,29 +2,46 @@
 
 A null-window search may be skipped when a much shallower one is so far outside the window that the deep one would
 hardly come back (Buro, 1997). How far is far enough follows from data: over many positions, the deep value is a line in
-the shallow value plus noise; `fit` measures slope, shift and deviation for every pair of depths. The engine prunes with
-them only when asked to (`Engine.set_probcut`).
+the shallow value plus noise; `fit` measures slope and shift for every pair of depths, and the noise for all of them together
+as a function of both depths and of the empty squares. The engine prunes with them only when asked to (`Engine.set_probcut`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search.cuts import DEPTH_PAIRS, LEAST_SLOPE, Pair, as_table, coefficients, from_table
+from search.cuts import (
+    LEAST_SLOPE,
+    SHALLOWEST,
+    Cuts,
+    Pair,
+    Spread,
+    as_table,
+    coefficients,
+    from_table,
+    shallow_of,
+    spread_terms,
+)
 from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
 
-__all__ = ["DEPTH_PAIRS", "Pair", "as_table", "coefficients", "fit", "from_table"]
+__all__ = ["Cuts", "Pair", "Spread", "as_table", "coefficients", "fit", "from_table"]
 
 #: Fewest positions that a line is fitted to.
 FEWEST_POSITIONS = 30
-#: MiB of a table that is cleared before every search: enough for those depths, and soon cleared.
-TABLE = 4
+#: MiB of a table that is cleared before every position: enough for those depths, and soon cleared.
+TABLE = 16
+#: Steps of the fit of the noise, which is done after a few.
+SPREAD_STEPS = 60
+#: Standard deviations in a mean absolute error, if errors are normal.
+DEVIATIONS_A_MEAN = (math.pi / 2) ** 0.5
 
 
 def fit(
@@ -36,28 +53,50 @@ def fit(
     seed: int = 0,
     threads: int = 1,
     progress: Callable[[int], None] = lambda done: None,
-) -> list[Pair]:
-    """Measure all depth pairs up to *deepest*; *progress* counts positions.
+) -> Cuts:
+    """Measure all pairs of depths up to *deepest*; *progress* counts positions.
 
     *positions* are given, or are so many of the midgame reached by random play.
     """
     rules = rules or Rules()
     count = positions if isinstance(positions, int) else len(positions)
-    if count < FEWEST_POSITIONS or deepest < min(DEPTH_PAIRS):
+    if count < FEWEST_POSITIONS or deepest < SHALLOWEST:
         raise ReversiError(
-            f"{count} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {min(DEPTH_PAIRS)}"
+            f"{count} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {SHALLOWEST}"
         )
     sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
-    depths = sorted({d for pair in DEPTH_PAIRS.items() for d in pair if d <= deepest})
-    values = np.empty((count, len(depths)))
-    rows = iter(range(count))  # whose next() is one step of the interpreter: threads share it safely
-    done = iter(range(1, count + 1))
+    values = _values(evaluator, rules, sampled, deepest, threads, progress)
+    lines = [_line(values, deep, shallow) for deep, shallow in _depths(deepest)]
+    empties = np.array([position.empties for position in sampled])
+    used = tuple(line.pair for line in lines if line.pair.shallow == shallow_of(line.pair.deep))
+    return Cuts(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
+
+
+def _depths(deepest: int) -> Iterator[tuple[int, int]]:
+    """All pairs of depths of equal parity: the noise is learnt from those too that are not used."""
+    for deep in range(SHALLOWEST, deepest + 1):
+        for shallow in range(2 - deep % 2, deep, 2):
+            yield deep, shallow
+
+
+def _values(
+    evaluator: Evaluator | str,
+    rules: Rules,
+    positions: list[Position],
+    deepest: int,
+    threads: int,
+    progress: Callable[[int], None],
+) -> np.ndarray:
+    """Values in discs of every position (rows) searched to every depth (columns, the first is not used)."""
+    values = np.zeros((len(positions), deepest + 1))
+    rows = iter(range(len(positions)))  # whose next() is one step of the interpreter: threads share it safely
+    done = iter(range(1, len(positions) + 1))
 
     def work(engine: Engine) -> None:
         for row in rows:
-            for column, depth in enumerate(depths):
-                engine.clear()
-                values[row, column] = engine.search(sampled[row], Limits(depth=depth, empties_exact=0)).value
+            engine.clear()
+            for depth in range(1, deepest + 1):
+                values[row, depth] = engine.search(positions[row], Limits(depth=depth, empties_exact=0)).value
             progress(next(done))
 
     engines = [Engine(evaluator, rules, megabytes=TABLE) for _ in range(threads)]
@@ -69,12 +108,7 @@ def fit(
                 pass
             for engine in engines:
                 engine.stop()
-    by_depth = dict(zip(depths, values.T, strict=True))
-    return [
-        _fit_pair(deep, shallow, by_depth[deep], by_depth[shallow])
-        for deep, shallow in DEPTH_PAIRS.items()
-        if deep <= deepest
-    ]
+    return values
 
 
 def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]:
@@ -89,9 +123,29 @@ def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]
     return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
 
 
-def _fit_pair(deep: int, shallow: int, deep_values: np.ndarray, shallow_values: np.ndarray) -> Pair:
-    slope, shift = np.polyfit(shallow_values, deep_values, 1)
+class _Line(NamedTuple):
+    """How a deep value follows a shallow one, and what it misses by on each position, in discs."""
+
+    pair: Pair
+    errors: np.ndarray
+
+
+def _line(values: np.ndarray, deep: int, shallow: int) -> _Line:
+    slope, shift = np.polyfit(values[:, shallow], values[:, deep], 1)
     if slope < LEAST_SLOPE:
         raise ReversiError(f"depth {shallow} tells nothing about depth {deep} with this evaluator (slope {slope:.2f})")
-    deviation = float(np.std(deep_values - slope * shallow_values - shift))
-    return Pair(deep, shallow, float(slope), float(shift), deviation, deep_values.size)
+    pair = Pair(deep, shallow, float(slope), float(shift), len(values))
+    return _Line(pair, values[:, deep] - slope * values[:, shallow] - shift)
+
+
+def _spread(lines: list[_Line], empties: np.ndarray) -> Spread:
+    """The `Spread` that fits the absolute errors: their mean is the exponential of a linear formula.
+
+    Absolute, not squared: a few positions in which all is lost or won at once would rule the squares.
+    """
+    terms = np.concatenate([spread_terms(pair.deep, pair.shallow, empties) for pair, _ in lines])
+    errors = DEVIATIONS_A_MEAN * np.abs(np.concatenate([line.errors for line in lines]))
+    numbers = np.linalg.lstsq(terms, np.log(errors + 0.05), rcond=None)[0]
+    for _ in range(SPREAD_STEPS):  # Newton's method, as for a generalised linear model with exponential errors
+        numbers += np.linalg.lstsq(terms, errors * np.exp(-terms @ numbers) - 1, rcond=None)[0]
+    return Spread(*(float(number) for number in numbers))

@@ -11,15 +11,15 @@ from models.cards import annotate
 from models.files import read_weights
 from reversi_env import Position, Rules
 from search import probcut
-from search.cuts import Pair
+from search.cuts import Cuts
 from train.errors import TrainError
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
-from train.stages import GAMES
+from train.stages import GAMES_DEEP
 
 #: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
 DEEPEST = {8: 8, 6: 7}
-POSITIONS = 300
+POSITIONS = 1000
 
 
 def add_probcut(
@@ -31,14 +31,14 @@ def add_probcut(
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[Path, list[Pair]]:
+) -> tuple[Path, Cuts]:
     """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found."""
     rules = read_weights(path).rules
     if rules.size not in DEEPEST:
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
     sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
-    pairs = probcut.fit(
+    cuts = probcut.fit(
         f"network:weights={path}",
         rules,
         deepest=deepest,
@@ -47,7 +47,7 @@ def add_probcut(
         progress=lambda done: progress(done, len(sampled)),
     )
     out.mkdir(parents=True, exist_ok=True)
-    return annotate(path, out, probcut=probcut.as_table(pairs)), pairs
+    return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
 
 
 def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, threads: int | None) -> list[Position]:
@@ -62,7 +62,7 @@ def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, thr
         seed=seed,
         shard_rows=whole,
         player=player,
-        **GAMES,
+        **GAMES_DEEP,
     )
     own, opp = sample_block(options, 0, threads=threads)
     return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

@@ -126,7 +126,7 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
 
     try:
         with _meters() as meter:
-            path, pairs = add_probcut(
+            path, cuts = add_probcut(
                 *(Path(weights), out),
                 seed=seed,
                 threads=threads,
@@ -138,19 +138,20 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
     if as_json:
         from search.cuts import as_table
 
-        print_json({"weights": str(path), "pairs": as_table(pairs)})
+        print_json({"weights": str(path), **as_table(cuts)})
         return
     from rich.console import Console
     from rich.table import Table
 
     table = Table()
-    for heading in ("deep", "foretold by", "slope", "shift, discs", "deviation, discs"):
+    empties = (cuts.empties[0], sum(cuts.empties) // 2, cuts.empties[1])
+    for heading in ("deep", "foretold by", "slope", "shift", *(f"± at {count} empty" for count in empties)):
         table.add_column(heading, justify="right")
-    for pair in pairs:
-        table.add_row(
-            f"{pair.deep}", f"{pair.shallow}", f"{pair.slope:.2f}", f"{pair.shift:+.2f}", f"{pair.deviation:.2f}"
-        )
+    for pair in cuts.pairs:
+        deviations = [f"{cuts.deviation(pair, count):.2f}" for count in empties]
+        table.add_row(f"{pair.deep}", f"{pair.shallow}", f"{pair.slope:.2f}", f"{pair.shift:+.2f}", *deviations)
     Console().print(table)
+    print("shift and ±, one standard deviation, in discs")
     print(f"weights: {path}")
 
 

@@ -30,6 +30,11 @@ EVALUATION_RANK_DEPTH = 3
 LOOK_AHEAD_DEPTH = 4
 #: Units that one reply of the opponent counts in a move's rank.
 REPLY_RANK = 48
+#: ProbCut is tried where the evaluation itself is so many standard deviations beyond the window (seldom does it succeed
+#: elsewhere) …
+CUT_SCREEN = 0.7
+#: … and in the shallow searches of such trials too, so often within each other.
+CUT_NESTING = 2
 
 #: All that a thread needs to search: what is asked, what it may use, what it has counted, and room for its move lists.
 ENGINE = np.dtype(
@@ -44,11 +49,11 @@ ENGINE = np.dtype(
         ("node_limit", np.int64),
         ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
         ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
-        ("cut_nesting", np.int64),
+        ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
         ("cut_depth", np.int64, (64,)),  # ProbCut, by depth: depth of the shallow search (0: none), and
         ("cut_slope", np.float64, (64,)),  # deep value = slope * shallow value + shift, with this deviation, in units
         ("cut_shift", np.float64, (64,)),
-        ("cut_deviation", np.float64, (64,)),
+        ("cut_deviation", np.float32, (64, 64)),  # … which depends on the empties as well
         *MOVE_LISTS,
     ],
     align=True,
@@ -105,6 +110,28 @@ def refuting_child(work, own, opp, level, listed, depth, beta):
 
 
 @kernel
+def cut_side(work, net, own, opp, alpha, beta, depth, level):
+    """To which side of the null window ProbCut may leave a node out: 1 above, -1 below, 0 if it has to be searched."""
+    if work.cut_margin <= 0.0 or work.cut_nesting >= CUT_NESTING or work.cut_depth[depth] == 0:
+        return 0
+    screen = CUT_SCREEN * work.cut_deviation[depth, level]
+    static = units(evaluate(net, own, opp), work.squares)
+    if static >= beta + screen:
+        return 1
+    return -1 if static <= alpha - screen else 0
+
+
+@kernel
+def cut_window(work, alpha, beta, side, depth, level):
+    """Lower end of the null window of a shallow search which, from beyond it, the deep one would hardly come back."""
+    bound = beta if side > 0 else alpha
+    safety = side * work.cut_margin * work.cut_deviation[depth, level]
+    bar = np.int64((bound + safety - work.cut_shift[depth]) / work.cut_slope[depth])
+    bar = min(max(bar, -INFINITY + 2), INFINITY - 2)
+    return bar - 1 if side > 0 else bar
+
+
+@kernel
 def negamax(work, net, own, opp, alpha, beta, depth):
     """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
     work.nodes += 1
@@ -134,22 +161,15 @@ def negamax(work, net, own, opp, alpha, beta, depth):
                     return upper
             first, second = move_of(data), second_move_of(data)
     level = work.squares - popcount(own | opp)
-    may_cut = work.cut_margin > 0.0 and beta - alpha == 1 and work.cut_nesting == 0 and level > depth
-    if may_cut and work.cut_depth[depth] > 0:
-        # ProbCut: is a shallow search so far beyond the window that the deep one would hardly come back? (A search that
-        # reaches the end of the game finds what is true, and is not cut.)
-        shallow = work.cut_depth[depth]
-        safety = work.cut_margin * work.cut_deviation[depth]
-        work.cut_nesting = 1
-        bar = np.int64((beta + safety - work.cut_shift[depth]) / work.cut_slope[depth])
-        if abs(bar) < INFINITY and negamax(work, net, own, opp, bar - 1, bar, shallow) >= bar:
-            work.cut_nesting = 0
-            return beta
-        bar = np.int64((alpha - safety - work.cut_shift[depth]) / work.cut_slope[depth])
-        if abs(bar) < INFINITY and negamax(work, net, own, opp, bar, bar + 1, shallow) <= bar:
-            work.cut_nesting = 0
-            return alpha
-        work.cut_nesting = 0
+    if beta - alpha == 1 and level > depth:  # to the end of the game nothing is cut: what is found there is true
+        side = cut_side(work, net, own, opp, alpha, beta, depth, level)
+        if side != 0:
+            low = cut_window(work, alpha, beta, side, depth, level)
+            work.cut_nesting += 1
+            value = negamax(work, net, own, opp, low, low + 1, work.cut_depth[depth])
+            work.cut_nesting -= 1
+            if (value > low) == (side > 0):
+                return beta if side > 0 else alpha
     listed = list_moves(work, net, own, opp, moves, level, depth, first, second)
     if uses_table and depth >= LOOK_AHEAD_DEPTH:
         bound = refuting_child(work, own, opp, level, listed, depth, beta)

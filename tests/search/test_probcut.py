@@ -1,40 +1,65 @@
 """ProbCut: fitted from data, off by default, and cheaper at nearly the same value when on."""
 
+import json
+
 import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import probcut
+from search.cuts import Pair, Spread, shallow_of
 from search.engine import Engine
 from search.limits import Limits
 
 
 @pytest.fixture(scope="module")
-def pairs():
+def cuts():
     return probcut.fit("six-factor", deepest=6, positions=40, seed=1)
 
 
-def test_the_fit_is_a_sensible_line(pairs):
-    assert [(pair.deep, pair.shallow) for pair in pairs] == [(3, 1), (4, 2), (5, 1), (6, 2)]
-    for pair in pairs:
+def test_the_fit_is_a_sensible_line(cuts):
+    assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1), (6, 2)]
+    low, high = cuts.empties
+    assert 8 <= low < high <= 56
+    for pair in cuts.pairs:
         assert 0.5 < pair.slope < 1.5
-        assert 0 < pair.deviation < 15
+        assert all(0.5 < cuts.deviation(pair, empties) < 25 for empties in (low, 30, high))
         assert pair.positions == 40
 
 
-def test_the_fit_is_reproducible_and_survives_a_file(pairs):
-    assert probcut.from_table(probcut.as_table(pairs)) == pairs
+def test_shallow_searches_are_half_as_deep_and_of_equal_parity():
+    shallow = [shallow_of(deep) for deep in range(3, 17)]
+    assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
+
+
+def test_the_noise_is_found_again():
+    """Errors drawn with a known deviation are fitted by a formula that gives it back."""
+    generator, empties = np.random.default_rng(1), np.arange(4000) % 40 + 12
+    known = Spread(1.5, 0.07, -0.12, -0.05, 0.0004)
+    lines = []
+    for deep, shallow in ((4, 2), (6, 2), (6, 4), (8, 4)):
+        deviation = np.array([known.deviation(deep, shallow, count) for count in empties.tolist()])
+        pair = Pair(deep, shallow, 1.0, 0.0, empties.size)
+        lines.append(probcut._Line(pair, generator.normal(0, deviation)))
+    found = probcut._spread(lines, empties)
+    for deep, shallow, count in ((4, 2, 12), (8, 4, 30), (10, 4, 50)):
+        wanted = known.deviation(deep, shallow, count)
+        assert found.deviation(deep, shallow, count) == pytest.approx(wanted, rel=0.1)
+
+
+def test_the_fit_is_reproducible_and_survives_a_file(cuts):
+    assert probcut.from_table(json.loads(json.dumps(probcut.as_table(cuts)))) == cuts
     first, second = (probcut.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
     assert first == second
 
 
-def test_pruning_saves_nodes_and_hardly_changes_values(pairs):
+def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
     own, opp = batch.random_positions(12, 20, seed=9)
     positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
     nodes, values = {}, {}
     for margin in (0.0, 1.5):
         engine = Engine("six-factor")
-        engine.set_probcut(margin, probcut.coefficients(pairs))
+        engine.set_probcut(margin, probcut.coefficients(cuts))
         results = []
         for position in positions:
             engine.clear()
@@ -45,9 +70,9 @@ def test_pruning_saves_nodes_and_hardly_changes_values(pairs):
     assert np.abs(values[1.5] - values[0.0]).mean() < 2.0
 
 
-def test_it_is_off_unless_asked_for(pairs):
+def test_it_is_off_unless_asked_for(cuts):
     plain, told_not_to = Engine("six-factor"), Engine("six-factor")
-    told_not_to.set_probcut(0.0, probcut.coefficients(pairs))
+    told_not_to.set_probcut(0.0, probcut.coefficients(cuts))
     start = Position.initial().play("f5")
     searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
     assert searched[0].nodes == searched[1].nodes
@@ -61,4 +86,4 @@ def test_bad_requests_are_named():
     with pytest.raises(ReversiError, match="leaves no midgame"):
         probcut.fit("discs", Rules(4), deepest=8)
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        probcut.from_table([{"deep": 3}])
+        probcut.from_table({"pairs": [{"deep": 3}]})

@@ -21,29 +21,30 @@ START = Position.initial(RULES)
 def fitted(tmp_path_factory):
     """The package's 6x6 network without its own coefficients, fitted to depth 5."""
     seen = []
-    path, pairs = add_probcut(
+    path, cuts = add_probcut(
         *(NetworkEvaluator().file(RULES), tmp_path_factory.mktemp("fitted")),
         deepest=5,
         positions=40,
         progress=lambda done, total: seen.append((done, total)),
     )
     assert sorted(seen) == [(done, 40) for done in range(1, 41)]
-    return path, pairs
+    return path, cuts
 
 
 def test_it_is_written_into_a_copy_of_the_weights(fitted):
-    path, pairs = fitted
+    path, cuts = fitted
     before, after = read_weights(NetworkEvaluator().file(RULES)), read_weights(path)
     assert all((before.tensors()[name] == array).all() for name, array in after.tensors().items())
-    assert from_table(after.record["probcut"]) == pairs
-    assert [(pair.deep, pair.shallow) for pair in pairs] == [(3, 1), (4, 2), (5, 1)]
-    assert all(0.5 < pair.slope < 1.5 and 0 < pair.deviation < 10 for pair in pairs)
+    assert from_table(after.record["probcut"]) == cuts
+    assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1)]
+    assert all(0.5 < pair.slope < 1.5 and 0.3 < cuts.deviation(pair, 20) < 10 for pair in cuts.pairs)
 
 
 def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
     record = coefficients(fitted[1])
-    assert record["cut_depth"][3:12].tolist() == [1, 2, 1, 4, 3, 6, 5, 8, 7]
-    assert record["cut_deviation"][7] == record["cut_deviation"][5]
+    assert record["cut_depth"][3:12].tolist() == [1, 2, 1, 2, 3, 4, 3, 4, 5]
+    assert record["cut_shift"][7] == record["cut_shift"][5]
+    assert (record["cut_deviation"][3:25] > 0).all()
     assert record["cut_depth"][:3].tolist() == [0, 0, 0]
 
 
@@ -109,9 +110,21 @@ def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
 
 @pytest.mark.parametrize(
     "change",
-    [{"deep": 70}, {"deep": "x"}, {"slope": 0.0}, {"shallow": 0}, {"deviation": -1.0}, {"shift": float("nan")}],
+    [{"deep": 70}, {"deep": "x"}, {"slope": 0.0}, {"shallow": 0}, {"unknown": 1.0}, {"shift": float("nan")}],
 )
-def test_coefficients_of_a_file_are_checked(fitted, change):
+def test_lines_of_a_file_are_checked(fitted, change):
     table = as_table(fitted[1])
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        from_table([table[0] | change])
+        from_table(table | {"pairs": [table["pairs"][0] | change]})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"pairs": []}, {"empties": [30, 20]}, {"empties": 3}, {"spread": {}}, {"spread": None}, {"pairs": [3]}],
+)
+def test_coefficients_of_a_file_are_checked(fitted, change):
+    with pytest.raises(ReversiError, match="ProbCut coefficients"):
+        from_table(as_table(fitted[1]) | change)
+    spread = as_table(fitted[1])["spread"] | {"constant": float("inf")}
+    with pytest.raises(ReversiError, match="expected finite numbers"):
+        from_table(as_table(fitted[1]) | {"spread": spread})

@@ -19,6 +19,8 @@ from search.core.midgame import (
     REPLY_RANK,
     TABLE_DEPTH,
     UNIT,
+    cut_side,
+    cut_window,
     finished,
     refuting_child,
     units,
@@ -88,26 +90,16 @@ def switched_negamax(work, net, counts, own, opp, alpha, beta, depth, switches):
                 if upper <= alpha:
                     return upper
             first, second = move_of(data), second_move_of(data)
-    if work.cut_margin > 0.0 and beta - alpha == 1 and work.cut_nesting == 0 and work.cut_depth[depth] > 0:
-        shallow = work.cut_depth[depth]
-        safety = work.cut_margin * work.cut_deviation[depth]
-        work.cut_nesting = 1
-        bar = np.int64((beta + safety - work.cut_shift[depth]) / work.cut_slope[depth])
-        if (
-            abs(bar) < INFINITY
-            and switched_negamax(work, net, counts, own, opp, bar - 1, bar, shallow, switches) >= bar
-        ):
-            work.cut_nesting = 0
-            return beta
-        bar = np.int64((alpha - safety - work.cut_shift[depth]) / work.cut_slope[depth])
-        if (
-            abs(bar) < INFINITY
-            and switched_negamax(work, net, counts, own, opp, bar, bar + 1, shallow, switches) <= bar
-        ):
-            work.cut_nesting = 0
-            return alpha
-        work.cut_nesting = 0
     level = work.squares - popcount(own | opp)
+    if beta - alpha == 1 and level > depth:
+        side = cut_side(work, net, own, opp, alpha, beta, depth, level)
+        if side != 0:
+            low = cut_window(work, alpha, beta, side, depth, level)
+            work.cut_nesting += 1
+            value = switched_negamax(work, net, counts, own, opp, low, low + 1, work.cut_depth[depth], switches)
+            work.cut_nesting -= 1
+            if (value > low) == (side > 0):
+                return beta if side > 0 else alpha
     listed = list_switched(work, net, own, opp, moves, level, depth, first, second, switches)
     if uses_table and switches & LOOKS_AHEAD != 0 and depth >= LOOK_AHEAD_DEPTH:
         bound = refuting_child(work, own, opp, level, listed, depth, beta)

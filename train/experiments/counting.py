@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules
 from search.batch import make_works
+from search.cuts import CUT_FIELDS
 from search.evaluators import HasRecord, get
 from search.table import Table
 from train.batch_games import Openings, RandomPlayer, play_games
@@ -87,7 +88,7 @@ def count_nodes(
             table.attach(works, "estimates")
         if how.cuts and probcut is not None:
             works["cut_margin"] = margin
-            for name in ("cut_depth", "cut_slope", "cut_shift", "cut_deviation"):
+            for name in CUT_FIELDS:
                 works[name] = probcut[name]
         for row in rows:
             if table is not None:

@@ -118,7 +118,7 @@ def grow(
     todo = deepest[~over]
     solver = ExactLabeller(labels.rules, device, threads)
     grown.score[todo] = solver.label(grown.own[todo], grown.opp[todo], progress=lambda n: progress(n, len(todo)))
-    _back_up(grown, plies)
+    back_up(grown.score, grown)
     return grown
 
 
@@ -145,10 +145,9 @@ def _expanded(labels: Labels, plies: int) -> Trees:
     return Trees(rules, *boards, np.zeros(len(order), np.float32), ply[order], parents, first.astype(np.int64))
 
 
-def _back_up(trees: Trees, plies: int) -> None:
-    """Scores of inner nodes from those below: the best successor's, seen from the other side."""
-    for ply in range(plies, 0, -1):
+def back_up(values: NDArray[np.floating], trees: Trees) -> None:
+    """Replace the values of inner nodes by those from below: the best successor's, seen from the other side."""
+    for ply in range(int(trees.ply.max(initial=0)), 0, -1):
         nodes = np.flatnonzero(trees.ply == ply)
-        above = np.unique(trees.parent[nodes])
-        trees.score[above] = -np.inf
-        np.maximum.at(trees.score, trees.parent[nodes], -trees.score[nodes])
+        values[np.unique(trees.parent[nodes])] = -np.inf
+        np.maximum.at(values, trees.parent[nodes], -values[nodes])

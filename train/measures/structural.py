@@ -22,7 +22,7 @@ from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name, with_error
 from train.experiments.progress import Progress, silent
 from train.labels import LabelOptions, label_positions, sample_positions
-from train.trees import Trees, grow
+from train.trees import Trees, back_up, grow
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, An
         "node_error": float(errors.mean()),
         "node_error_error": _ratio_error(losses, sizes),
         "by_ply": [float(errors[trees.ply == ply].mean()) for ply in range(options.plies + 1)],
-        "inconsistency": _inconsistency(values, trees, options.plies),
+        "inconsistency": _inconsistency(values, trees),
     }
 
 
@@ -121,14 +121,10 @@ def _ratio_error(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> float
     return float(np.sqrt((rest**2).sum() / (len(losses) - 1) / len(losses)) / sizes.mean())
 
 
-def _inconsistency(values: NDArray[np.float64], trees: Trees, plies: int) -> float:
-    """Mean distance at the roots between the value and the minimax of the values *plies* below: 0 for the true function."""
+def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
+    """Mean distance at the roots between the value and the minimax of the values at the leaves: 0 for the true function."""
     backed_up = values.copy()
-    for ply in range(plies, 0, -1):
-        nodes = np.flatnonzero(trees.ply == ply)
-        above = np.unique(trees.parent[nodes])
-        backed_up[above] = -np.inf
-        np.maximum.at(backed_up, trees.parent[nodes], -backed_up[nodes])
+    back_up(backed_up, trees)
     return float(np.abs(values - backed_up)[trees.roots].mean())
 
 

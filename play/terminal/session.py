@@ -24,14 +24,16 @@ Type a square such as d3 to play there. Other commands, which may be cut short:
   hint            the best move          values      the value of every move
   eval            evaluation bar on/off  board       show the board again
   undo            take your move back    redo        make it again
-  save [FILE]     write the game: GGF, or a transcript to FILE.txt (save! replaces a file)
+  save [FILE]     write the game: GGF, or a transcript to FILE.txt
+  save! [FILE]    the same, and replace a file that is there
   load FILE [N]   go on with a game from a file (N: which one of a GGF file)
   new [COLOUR]    a new game, as black, white or both
   swap            change sides           level 1-4   change the computer's level
   go              let the computer move for you
   moves           the moves so far       resign      give up
   quit            leave; the game is kept for: reversi play --resume
-A side that cannot move passes by itself. Ctrl-C while the computer thinks makes it move at once."""
+A side that cannot move passes by itself. Ctrl-C while the computer thinks
+makes it move at once."""
 
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
 
@@ -354,16 +356,19 @@ class Session:
         if self.game.is_over():
             raise ReversiError("the game is over: there is nothing to advise")
         adviser = self.settings.adviser or default_agent(self.game.rules)
-        return self._thought(self._thinker(adviser, advises=True), self.game.position, moves)[0]
+        return self._thought(self._thinker(adviser, advises=True), self.game.position, moves, advises=True)[0]
 
-    def _thought(self, thinker: Thinker, position: Position, moves: int = 1) -> tuple[Thought, bool]:
+    def _thought(
+        self, thinker: Thinker, position: Position, moves: int = 1, *, advises: bool = False
+    ) -> tuple[Thought, bool]:
         """What the agent thinks, and whether Ctrl-C cut it short: that is the best so far then."""
         abandonable(lambda: thinker.prepare(position.rules))  # may compile, where Ctrl-C leaves the game as it is
         began = perf_counter()
+        who, ending = (thinker.spec, "answer now") if advises else (position.turn, "move now")
         return interruptible(
             lambda: thinker.think(position, time=self.settings.time, moves=moves),
             thinker.stop,
-            lambda: f"{position.turn} is thinking, {perf_counter() - began:.0f} s (Ctrl-C: move now)",
+            lambda: f"{who} is thinking, {perf_counter() - began:.0f} s (Ctrl-C: {ending})",
         )
 
     # --- keeping the game -------------------------------------------------------------------------

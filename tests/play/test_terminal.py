@@ -144,6 +144,7 @@ def test_help_names_every_command(play):
     shown = play("help", "?")
     for command in COMMANDS:
         assert shown.count(f"  {command}") >= 2
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

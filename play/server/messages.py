@@ -6,7 +6,8 @@ same classes give the schemas of ``/openapi.json``.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -306,8 +307,19 @@ def read_incoming(text: str | bytes) -> Any:
 
 
 def read_body(kind: type, body: bytes) -> Any:
-    """A request's body as *kind*, checked."""
-    return _checked(lambda data: msgspec.json.decode(data, type=kind), body)
+    """A request's body as *kind*, checked; a refusal says what was expected."""
+    try:
+        return _checked(lambda data: msgspec.json.decode(data, type=kind), body)
+    except Refused as error:
+        raise Refused(error.status, error.code, f"{error}; expected an object with {_expected(kind)}") from None
+
+
+@cache
+def _expected(kind: type) -> str:
+    """The fields of *kind*, with their values where these are few."""
+    values = {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal}
+    fields = kind.__struct_fields__  # type: ignore[attr-defined]
+    return ", ".join(f"{name} ({', '.join(map(str, values[name]))})" if name in values else name for name in fields)
 
 
 def _checked(read: Any, data: str | bytes) -> Any:

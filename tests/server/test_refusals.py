@@ -61,6 +61,7 @@ def test_the_agents_on_offer_can_all_be_had(api):
         (b"{", "truncated"),
         (b"\xff\xfe", "malformed"),
         (b'{"size": 5}', "$.size"),
+        (b'{"size": 5}', "expected an object with size (4, 6, 8), variant (normal, reversed), start"),
         (b'{"size": 8.5}', "$.size"),
         (b'{"colour": "black"}', "unknown field `colour`"),
         (b'{"clock": {"seconds": 0}}', "$.clock.seconds"),

@@ -40,7 +40,7 @@ def match(
     ] = 6,
     time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for searching agents.")] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1)
+        int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1, max=60)
     ] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, for searching agents.", min=1)] = None,
     seed: Seed = 0,

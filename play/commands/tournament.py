@@ -43,7 +43,7 @@ class FormatOption(StrEnum):
 
 
 Time = Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")]
-Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1)]
+Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1, max=60)]
 Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)]
 WorkerCount = Annotated[
     int | None,
@@ -417,8 +417,8 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         ratings.add_row(
             str(place),
             escape(player.name),
-            f"{rating.elo:+.0f}",
-            f"{rating.low:+.0f}…{rating.high:+.0f}",
+            f"{round(rating.elo):+d}",  # never -0
+            f"{round(rating.low):+d}…{round(rating.high):+d}",
             f"+{player.wins} ={player.draws} -{player.losses}",
             f"{player.score:.1%}",
             f"{player.discs:+.1f}",

@@ -19,7 +19,7 @@ app = Application(
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[EVALUATOR]...", help="For example [b]network six-factor[/b]; default: the reports'."),
+    typer.Argument(metavar="EVALUATOR", help="For example [b]network six-factor[/b]; default: the reports'."),
 ]
 
 
@@ -86,7 +86,7 @@ def regret(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[AGENT]...", help="Players by spec; default: a ladder of them.", autocompletion=complete_spec
+            metavar="AGENT", help="Players by spec; default: a ladder of them.", autocompletion=complete_spec
         ),
     ] = None,
     size: Size = 8,

@@ -55,7 +55,7 @@ def tournament(
     agents: Annotated[
         list[str],
         typer.Argument(
-            metavar="AGENT...", help="Agent specs, or [b]all[/b] for every name.", autocompletion=complete_spec
+            metavar="AGENT", help="Agent specs, or [b]all[/b] for every name.", autocompletion=complete_spec
         ),
     ],
     games: Annotated[

@@ -27,7 +27,7 @@ def exam(
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
     threads: Annotated[
-        int | None, typer.Option("--threads", "-t", help="For solving; default: all cores.", min=1)
+        int | None, typer.Option("--threads", "-t", help="For solving; default: all cores.", min=1, max=1024)
     ] = None,
     annotate: Annotated[
         Path | None, typer.Option("--annotate", help="Folder for a copy of the weights with the results in its record.")

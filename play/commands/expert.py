@@ -41,7 +41,9 @@ def expert(
     games: Annotated[int | None, typer.Option("--games", "-g", help="Against each baseline after a round.")] = None,
     exam: Annotated[int, typer.Option("--exam", help="Games of the last table, each; 0: no table.", min=0)] = 200,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Of everything.", min=0)] = None,
     as_json: Json = False,
 ) -> None:

@@ -41,7 +41,9 @@ def label(
         int,
         typer.Option("--block-rows", help="Positions kept apart together, at 40 bytes; each block plays all games."),
     ] = 1 << 23,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)
+    ] = None,
     device: Annotated[
         str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
     ] = "cpu",

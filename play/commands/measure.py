@@ -98,7 +98,9 @@ def regret(
     curve: Annotated[bool, typer.Option("--curve", help="The players are checkpoints of one training.")] = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write all figures to FILE.csv.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="For solving; default: all.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="For solving; default: all.", min=1, max=1024)
+    ] = None,
     seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,

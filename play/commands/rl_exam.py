@@ -21,7 +21,9 @@ def exam(
     games: Annotated[int, typer.Option("--games", "-g", help="Against each rung; even.", min=2)] = 400,
     depth: Annotated[int, typer.Option("--depth", "-d", help="Plies of the search.", min=1, max=4)] = 2,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")] = None,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)
+    ] = None,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:

@@ -52,7 +52,9 @@ def train(
     loss: Annotated[str | None, typer.Option("--loss", help="plain, or structural: trees of solved positions.")] = None,
     plies: Annotated[int | None, typer.Option("--plies", help="Depth of these trees.")] = None,
     seed: Seed = 0,
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)
+    ] = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     as_json: Json = False,
 ) -> None:

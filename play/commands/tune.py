@@ -63,7 +63,9 @@ def tune(
     ] = 0,
     positions: Annotated[int, typer.Option("--positions", "-p", help="Exact scores, for --aim error.", min=10)] = 4000,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Their empty squares, as in 8-12.")] = "8-12",
-    threads: Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1)] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)
+    ] = None,
     workers: Workers = None,
     ray: RayAddress = None,
     seed: Seed = 0,

@@ -55,6 +55,7 @@ def test_an_option_that_has_a_letter_has_it_in_every_command():
         (("rl", "--out", "x", "--steps", "9" * 20), f"reversi rl: --steps {'9' * 20}: expected a number up to"),
         (("perft", "--depth"), "reversi perft: Option '--depth' requires an argument. (see reversi perft --help)"),
         (("analyse", "start", "--tme", "3"), "reversi analyse: No such option: --tme"),
+        (("rl", "expert", "--out", "x", "-t", 10**12), "reversi rl expert: --threads 1000000000000: expected 1024 or"),
         (("tournament", "a", "b", "-w", 10**6), "reversi tournament: --workers 1000000: expected 1024 or less"),
     ],
 )

@@ -221,7 +221,7 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
             str(losses),
             f"{score:.1%}",
             f"{bottom:.1%}–{top:.1%}",
-            f"{discs:+.1f}",
+            f"{round(discs, 1) + 0.0:+.1f}",  # never -0.0
             f"{1000 * result.seconds_per_move(player):.2f}",
         )
     Console().print(table)

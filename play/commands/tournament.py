@@ -421,7 +421,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             f"{round(rating.low):+d}…{round(rating.high):+d}",
             f"+{player.wins} ={player.draws} -{player.losses}",
             f"{player.score:.1%}",
-            f"{player.discs:+.1f}",
+            f"{round(player.discs, 1) + 0.0:+.1f}",
             f"{1000 * clock.per_move:.1f}",
             str(clock.overruns),
         )

@@ -6,11 +6,14 @@ import pytest
 
 from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
+from play.commands.match import print_table
 from play.commands.specs import spec_lines
+from reversi_env import BLACK, WHITE, Rules
 from search import agents
 from tests.conftest import REPOSITORY
 from train.arena import winrate
 from train.experiments.document import Section, Table
+from train.match import GameResult, MatchResult
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,13 @@ def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):
 )
 def test_specs_are_broken_between_their_options(spec, lines):
     assert spec_lines(spec, 22) == lines
+
+
+def test_nothing_is_no_less_than_nothing(capsys):
+    """Two games that cancel out: +0.0 discs for both."""
+    even = MatchResult([GameResult(BLACK, 12), GameResult(WHITE, -12)])
+    print_table("a", "b", Rules(), even)
+    assert capsys.readouterr().out.count("+0.0") == 2
 
 
 def test_a_match_fits_a_terminal(reversi, monkeypatch):

@@ -17,6 +17,7 @@ from typing import Any
 from models.files import write_atomically
 from reversi_env import __version__
 from reversi_env.rules import Variant
+from train.cluster.files import build
 from train.exam import cache_folder
 from train.experiments import (
     branching,
@@ -64,7 +65,8 @@ _JUDGED = (
 _PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixteen-weight", "four-attribute")
 
 
-def _experiments() -> tuple[Experiment, ...]:
+def experiments() -> tuple[Experiment, ...]:
+    """All experiments, in the order of the document."""
     heuristic: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
     return (
         Experiment("breadth", breadth.measure, breadth.section, tuple(breadth.BreadthOptions(*game) for game in GAMES)),
@@ -122,11 +124,6 @@ def _experiments() -> tuple[Experiment, ...]:
             tuple(search_depth.DepthOptions(_PLAYING, 8, v) for v in heuristic),
         ),
     )
-
-
-def experiments() -> tuple[Experiment, ...]:
-    """All experiments, in the order of the document."""
-    return _experiments()
 
 
 # --- the document ---------------------------------------------------------------------------------
@@ -207,7 +204,8 @@ def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
 
 
 def _fingerprint(chosen: Sequence[Experiment]) -> str:
-    return _digest({one.name: [asdict(options) for options in one.runs] for one in chosen} | {"version": __version__})
+    """What results may be put together: those of the same options, kernels and weights."""
+    return _digest({one.name: [asdict(options) for options in one.runs] for one in chosen} | {"build": build()})
 
 
 def _digest(content: Any) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError
 from reversi_env.rules import Variant
 from search import evaluators, probcut
 from search.engine import Engine
@@ -19,6 +19,7 @@ from train.experiments import style
 from train.experiments.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
 from train.experiments.document import Figure, Section, Table, count, game_name
 from train.experiments.progress import Progress, silent
+from train.experiments.repeating import Repeatable
 
 #: Minimax is searched less deep than the rest.
 MINIMAX_DEPTH = 6
@@ -28,8 +29,10 @@ ENGINE_ROW = "the engine (root apart)"
 
 
 @dataclass(frozen=True)
-class BranchingOptions:
+class BranchingOptions(Repeatable):
     """Which game and evaluator; positions from random games; depth of the deepest search, in plies."""
+
+    experiment: ClassVar[str] = "branching"
 
     size: int = 8
     variant: Variant = "normal"
@@ -46,23 +49,10 @@ class BranchingOptions:
         evaluators.get(self.evaluator)
 
     @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
     def rounds(self) -> list[int]:
         """Rounds at which positions are taken: three of the middle game, with room for the search on a small board."""
         squares = self.rules.square_count
         return sorted({max(4, min(share * squares // 16, squares - self.depth - 1)) for share in (5, 7, 9)})
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi experiment branching --size {self.size} --variant {self.variant} --evaluator {self.evaluator} "
-            f"--games {self.games} --depth {self.depth} --seed {self.seed}"
-        )
 
 
 def measure(

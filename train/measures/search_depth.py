@@ -56,9 +56,8 @@ class DepthOptions:
             evaluators.get(name).record(self.rules)
         if self.positions < 2 or self.games < 4 or self.games % 2 or not 1 <= self.play_depth <= 6:
             raise TrainError(
-                f"positions={self.positions}, games={self.games}, play_depth={self.play_depth}: expected 2 positions "
-                "or more, an "
-                f"even number of games, 4 or more, and a depth from 1 to 6"
+                f"positions={self.positions}, games={self.games}, play_depth={self.play_depth}: "
+                f"expected 2 positions or more, an even number of games, 4 or more, and a depth from 1 to 6"
             )
 
     @property
@@ -70,11 +69,9 @@ class DepthOptions:
     def command(self) -> str:
         """What repeats it."""
         return (
-            f"reversi measure depth {' '.join(self.names)} --size {self.size} --variant {self.variant} --positions "
-            f"{self.positions} "
-            f"--seconds {self.seconds:g} --depth {self.depth} --baseline {self.baseline} --play-depth "
-            f"{self.play_depth} "
-            f"--games {self.games} --seed {self.seed}"
+            f"reversi measure depth {' '.join(self.names)} --size {self.size} --variant {self.variant} "
+            f"--positions {self.positions} --seconds {self.seconds:g} --depth {self.depth} "
+            f"--baseline {self.baseline} --play-depth {self.play_depth} --games {self.games} --seed {self.seed}"
         )
 
 
@@ -94,18 +91,8 @@ def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any
         progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
         found.append({"evaluator": name, **searched, **plies_gained(name, options)})
     progress("searching and playing", 1, 1)
-    told: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "seconds": options.seconds,
-        "depth": options.depth,
-    }
-    told |= {
-        "baseline": options.baseline,
-        "play_depth": options.play_depth,
-        "positions": len(positions),
-        "games": options.games,
-    }
+    names = ("size", "variant", "seconds", "depth", "baseline", "play_depth", "games")
+    told = {name: getattr(options, name) for name in names} | {"positions": len(positions)}
     return told | {"evaluators": found, "command": options.command, "options": asdict(options)}
 
 

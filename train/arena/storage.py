@@ -170,8 +170,8 @@ def _check_manifest(path: Path, options: TournamentOptions) -> None:
                 if there != here and not (more and here >= there):
                     expected = f"{there} or more" if more else "the same"
                     raise ReversiError(
-                        f"{folder!r} was begun with {key}={shown(there)}: "
-                        f"expected {expected}, not {shown(here)}, or another folder"
+                        f"{folder!r} was begun with {key}={shown(there)}: expected {expected}, not {shown(here)}, or "
+                        "another folder"
                     )
         if known["options"] == content["options"]:
             return

@@ -138,11 +138,9 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "Each row adds one refinement to the row above, so that what is saved is the newcomer's. The search behind "
-        "the rows is the engine's with "
-        "switches: with all of them on it visits the same nodes as the engine's own function (there is a test), and "
-        "all rows but ProbCut's find "
-        "the same values. Growth is the factor that one more ply costs, from the last two plies; *moves searched* is "
-        "the mean at an inner node.",
+        "the rows is the engine's with switches: with all of them on it visits the same nodes as the engine's own "
+        "function (there is a test), and all rows but ProbCut's find the same values. Growth is the factor that one "
+        "more ply costs, from the last two plies; *moves searched* is the mean at an inner node.",
     ]
     for one in found:
         depths = [depth for depth in (2, 4, 6, 8, 10, 12) if depth <= one["depth"]]
@@ -158,8 +156,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         blocks.append(Table(title, columns, [_row(way, depths) for way in one["ways"]]))
     blocks.append(
         "Iterative deepening counts the nodes of all its iterations, and pays off under a clock and from greater "
-        "depths on: its gain is a move to play at "
-        "any time, and the order of moves for the next iteration. ProbCut no longer gives the value of minimax."
+        "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut no "
+        "longer gives the value of minimax."
     )
     losses = [words for one in found if (words := _losses(one))]
     if losses:

@@ -28,26 +28,8 @@ PUBLISHED_ALL, PUBLISHED_MIDDLE = 8.9495, 11.0839
 PUBLISHED = (
     *(4, 3, 4.625, 5.05, 5.75, 6.075, 7.125, 7.45, 8.05, 8.125, 8.975, 8.925, 9.1, 9.975, 9.725, 10.35, 11, 10.575),
     *(11.525, 11.275, 11.4, 12.15, 11.525, 11.85, 12.275, 11.975, 12.425, 11.725, 12.9, 12.25, 12.975, 12.375, 12.75),
-    *(
-        11.725,
-        12.175,
-        11.575,
-        12.075,
-        11.125,
-        11.6,
-        10.85,
-        10.75,
-        10.125,
-        10.5,
-        9.05,
-        9.5,
-        8.5,
-        8.475,
-        7.65,
-        7.5,
-        6.675,
-    ),
-    *(6.95, 5.55, 5.3, 4.46341463, 4.15, 3.475, 2.825, 2.11904762, 1.43478261, 0.70175439),
+    *(11.725, 12.175, 11.575, 12.075, 11.125, 11.6, 10.85, 10.75, 10.125, 10.5, 9.05, 9.5, 8.5, 8.475),
+    *(7.65, 7.5, 6.675, 6.95, 5.55, 5.3, 4.46341463, 4.15, 3.475, 2.825, 2.11904762, 1.43478261, 0.70175439),
 )
 PUBLISHED_GAMES = 40
 
@@ -161,8 +143,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     largest = next((one for one in found if one["size"] == 8), found[0])
     blocks: list[str | Table | Figure] = [
         "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "
-        "must pass "
-        "is a visit with no moves, as in the report; figures are means over the rounds, each round counting once.",
+        "must pass is a visit with no moves, as in the report; figures are means over the rounds, each round counting "
+        "once.",
     ]
     if any(one["size"] == 8 for one in found):
         rows.insert(
@@ -212,15 +194,12 @@ def _why(one: dict[str, Any]) -> str:
     far = [(mean - one["mean_all"]) / errors[0], (PUBLISHED_MIDDLE - one["mean_middle"]) / errors[1]]
     return (
         f"Why the report differs, in two steps. Its own table of breadths has a mean of {mean:.4f} over rounds 4–63; "
-        "its "
-        f"{PUBLISHED_ALL} is the mean over rounds 6–63. And its program stops turning discs after the first direction "
-        "in "
-        f"which any turn. Played under that mistake, our games have {wrong['mean_all']:.2f} moves over rounds 4–63 and "
-        f"{wrong['mean_middle']:.2f} over rounds 25–52. The report's means come from 40 games and have standard "
-        "errors of about "
-        f"{errors[0]:.2f} and {errors[1]:.2f}: {mean:.2f} and {PUBLISHED_MIDDLE:.2f} lie {off[0]:+.1f} and "
-        f"{off[1]:+.1f} of these from "
-        f"the mistaken game, {far[0]:+.1f} and {far[1]:+.1f} from the real one."
+        f"its {PUBLISHED_ALL} is the mean over rounds 6–63. And its program stops turning discs after the first "
+        f"direction in which any turn. Played under that mistake, our games have {wrong['mean_all']:.2f} moves over "
+        f"rounds 4–63 and {wrong['mean_middle']:.2f} over rounds 25–52. The report's means come from 40 games and "
+        f"have standard errors of about {errors[0]:.2f} and {errors[1]:.2f}: {mean:.2f} and {PUBLISHED_MIDDLE:.2f} "
+        f"lie {off[0]:+.1f} and {off[1]:+.1f} of these from the mistaken game, {far[0]:+.1f} and {far[1]:+.1f} from "
+        "the real one."
     )
 
 

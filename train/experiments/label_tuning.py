@@ -44,8 +44,8 @@ class LabelTuningOptions:
         low, high = self.empties
         return (
             f"reversi experiment tuning --size {self.size} --variant {self.variant} --positions {self.positions} "
-            f"--empties {low}-{high} "
-            f"--generations {self.generations} --population {self.population} --seeds {self.seeds} --seed {self.seed}"
+            f"--empties {low}-{high} --generations {self.generations} --population {self.population} --seeds "
+            f"{self.seeds} --seed {self.seed}"
         )
 
 

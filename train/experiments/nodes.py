@@ -144,8 +144,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "Alpha-beta to a fixed depth, no table, no deepening; positions of random games. A node is a position "
-        "visited, leaves "
-        "and the root included; an inner node is one whose moves were searched.",
+        "visited, leaves and the root included; an inner node is one whose moves were searched.",
         _by_round_table(found),
         _fit_table(found),
     ]
@@ -226,19 +225,14 @@ def _why(one: dict[str, Any]) -> str:
     exponents = {fit["order"]: fit["exponent"] for fit in one["fits"]}
     return (
         f"The report's regression gives h = {PUBLISHED_SLOPE:.4f} and b = {PUBLISHED_SHIFT:.2f}. From its own table "
-        "we get "
-        f"{slope:.4f} and {shift:.2f} for the slope and shift of *b^(d/2) on nodes*; for nodes on b^(d/2), which is "
-        "the formula it "
-        f"writes down, h is {forwards[0]:.1f} and the constant {forwards[1]:.0f}. Three points, of which one lies far "
-        "out, "
-        "would give any straight line a high R². The exponent is the better question: alpha-beta needs β^d nodes, and "
-        "perfect order "
-        f"would make log β / log b one half. It is {exponents['board order']:.2f} with moves in board order and "
-        f"{exponents['sorted']:.2f} with moves sorted: the report's hypothesis holds nearly, for sorted moves. Its "
-        "count of 14.55 nodes at "
-        "depth 2 with 12.15 moves at the root is a count of inner nodes: with leaves there would be at least 23. Its "
-        "positions are those "
-        "of the game in which one line turns only (see above)."
+        f"we get {slope:.4f} and {shift:.2f} for the slope and shift of *b^(d/2) on nodes*; for nodes on b^(d/2), "
+        f"which is the formula it writes down, h is {forwards[0]:.1f} and the constant {forwards[1]:.0f}. Three "
+        "points, of which one lies far out, would give any straight line a high R². The exponent is the better "
+        "question: alpha-beta needs β^d nodes, and perfect order would make log β / log b one half. It is "
+        f"{exponents['board order']:.2f} with moves in board order and {exponents['sorted']:.2f} with moves sorted: "
+        "the report's hypothesis holds nearly, for sorted moves. Its count of 14.55 nodes at depth 2 with 12.15 moves "
+        "at the root is a count of inner nodes: with leaves there would be at least 23. Its positions are those of "
+        "the game in which one line turns only (see above)."
     )
 
 

@@ -106,18 +106,16 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     face = one["adjusted_against_original"]
     blocks: list[str | Table | Figure] = [
         "`γ·position + (1 − γ)·stability` in the reversed game. The report played 20 games for each γ against ranked "
-        "classmates, whose "
-        "programs we do not have; here the opponents are the heuristics of the other reports "
+        "classmates, whose programs we do not have; here the opponents are the heuristics of the other reports "
         f"({', '.join(one['panel'])}), every opening from both sides.",
         Table(f"γ, {game_name(one)}: {games} ± standard error", columns, rows),
         _figure(one),
         f"Best here is γ = {best['gamma']:.1f} with {points(best['all'])}; the report's 0.7 has "
-        f"{points(chosen['all'])}. Twenty games have a standard "
-        "error of 11 %: the report's 7, 9 and 7 wins do not differ.",
+        f"{points(chosen['all'])}. Twenty games have a standard error of 11 %: the report's 7, 9 and 7 wins do not "
+        "differ.",
         Table(f"The two tables, γ = 0.7: {games}", ["table", *columns[1:]], tables),
         f"Face to face the adjusted table wins {points(face)} of the points against the original ({face['games']} "
-        "games). The report's 11–9 against 9–11 "
-        "says nothing either way; with more games there is an answer.",
+        "games). The report's 11–9 against 9–11 says nothing either way; with more games there is an answer.",
     ]
     return Section("000", "Report 000: γ and two tables", [one["command"]], blocks)
 

@@ -61,8 +61,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """A cross table for every game."""
     blocks: list[str | Table | Figure] = [
         "The client of report 001 asks for an intelligence level from 1 to 4, the depth of its tree. The report has "
-        "no figures for them; here are some. "
-        f"Evaluator `{NAME}`, every opening of six random plies from both sides; points of the row against the column.",
+        f"no figures for them; here are some. Evaluator `{NAME}`, every opening of six random plies from both sides; "
+        "points of the row against the column.",
     ]
     for one in found:
         by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}

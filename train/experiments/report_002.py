@@ -148,9 +148,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     game = game_name(one)
     blocks: list[str | Table | Figure] = [
         "*Greedy* takes the move whose position it likes best, one ply ahead. *Greedy invincible* plays the last "
-        "squares perfectly, too: 12 in the report's text, 9 "
-        "in its program. Both models have a position table of ten weights; the second adds mobility and edges, before "
-        "and after round 24.",
+        "squares perfectly, too: 12 in the report's text, 9 in its program. Both models have a position table of ten "
+        "weights; the second adds mobility and edges, before and after round 24.",
         Table(
             f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their "
             f"own{machine}",
@@ -197,14 +196,13 @@ def _why(one: dict[str, Any]) -> str:
     ten, sixteen = rates["ten-weight"], rates["sixteen-weight"]
     return (
         "Why the report differs: its weights were found in, and for, the game in which one line turns (see above), "
-        "and its random opponent seems to have ended perfectly, too (“too weak even "
-        f"with a end game search”). Under the rules its ten weights score {points(ten[plain])} in plain greedy play, "
-        f"{points(ten[perfect])} when only they end perfectly, and "
-        f"{points(ten[both])} when both do; its sixteen {points(sixteen[plain])}, {points(sixteen[perfect])} and "
-        f"{points(sixteen[both])}. A perfect end wins more games than the "
-        "choice of weights does: it hides what is to be measured. The tunings are by plain greedy play against random "
-        "moves, and the last table shows what that is worth elsewhere: weights that "
-        "are best against a random player need not be best against a good one."
+        "and its random opponent seems to have ended perfectly, too (“too weak even with a end game search”). Under "
+        f"the rules its ten weights score {points(ten[plain])} in plain greedy play, {points(ten[perfect])} when only "
+        f"they end perfectly, and {points(ten[both])} when both do; its sixteen {points(sixteen[plain])}, "
+        f"{points(sixteen[perfect])} and {points(sixteen[both])}. A perfect end wins more games than the choice of "
+        "weights does: it hides what is to be measured. The tunings are by plain greedy play against random moves, "
+        "and the last table shows what that is worth elsewhere: weights that are best against a random player need "
+        "not be best against a good one."
     )
 
 

@@ -81,10 +81,9 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """A table for every game, and a figure."""
     blocks: list[str | Table | Figure] = [
         "The report shows final scores by ply in two charts, whose numbers are not in its text: its heuristic and the "
-        "teammate's positional one “performed somewhat "
-        f"similarly”. That one is not printed; here `{POSITIONAL}`, mostly a table of squares, takes its place. The "
-        "weight `ply` follows the depth, as in the "
-        "report. Its search ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it.",
+        f"teammate's positional one “performed somewhat similarly”. That one is not printed; here `{POSITIONAL}`, "
+        "mostly a table of squares, takes its place. The weight `ply` follows the depth, as in the report. Its search "
+        "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it.",
     ]
     for one in found:
         rows = []

@@ -107,9 +107,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """A table of nodes for every game, a table of lengths, and a figure."""
     blocks: list[str | Table | Figure] = [
         f"Evaluator `{NAME}`, moves in board order, positions of all rounds. The report says that alpha-beta brought "
-        "the average branching factor from 10 to “almost 8”, "
-        "without saying how it is counted; its chart is not in the text. Here are two ways: moves searched at an "
-        "inner node, and the growth of the nodes from ply to ply.",
+        "the average branching factor from 10 to “almost 8”, without saying how it is counted; its chart is not in "
+        "the text. Here are two ways: moves searched at an inner node, and the growth of the nodes from ply to ply.",
     ]
     for one in found:
         title = f"{game_name(one)}, {one['positions']} positions"
@@ -165,12 +164,12 @@ def _why(one: dict[str, Any]) -> str:
     saved = minimax["by_depth"][last]["nodes"] / pruned["by_depth"][last]["nodes"]
     return (
         f"At depth {last + 1} alpha-beta searches {moves[1]:.1f} moves at an inner node where minimax searches "
-        f"{moves[0]:.1f}, its nodes grow by {growth:.1f} a ply (mean of the last two), "
-        f"and it visits 1/{saved:.0f} of the nodes. The claimed 10 → 8 is far less than alpha-beta gives from depth 2 "
-        "on, even with moves in board order: at depth 2 it searches "
-        f"{depths[1]['moves_per_inner']:.1f} moves instead of {minimax['by_depth'][1]['moves_per_inner']:.1f}. Ten "
-        "legal moves is the breadth of the middle game, not of the whole. The report's 58 moves a game are "
-        "two fewer than in any of ours; it does not say how they were counted."
+        f"{moves[0]:.1f}, its nodes grow by {growth:.1f} a ply (mean of the last two), and it visits 1/{saved:.0f} of "
+        "the nodes. The claimed 10 → 8 is far less than alpha-beta gives from depth 2 on, even with moves in board "
+        f"order: at depth 2 it searches {depths[1]['moves_per_inner']:.1f} moves instead of "
+        f"{minimax['by_depth'][1]['moves_per_inner']:.1f}. Ten legal moves is the breadth of the middle game, not of "
+        "the whole. The report's 58 moves a game are two fewer than in any of ours; it does not say how they were "
+        "counted."
     )
 
 

@@ -143,8 +143,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "The side that will win, less the side that will lose, by round. Safe discs are those proven never to turn "
-        "again. Report 002 has this heading "
-        "and leaves it empty.",
+        "again. Report 002 has this heading and leaves it empty.",
     ]
     mirrored = {one["size"] for one in found if (one["player"], one["variant"]) == ("random", "normal")}
     blocks += [

@@ -100,19 +100,21 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
 
 
 def _print_tables(result: DemoResult, plot: Path) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    errors = Table(title="Mean error of the static value, discs, by empty squares", title_justify="left")
+    look: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "title_justify": "left"}
+    errors = Table(title="Mean error of the static value, discs, by empty squares", **look)
     empties = sorted(next(iter(result.errors.values())))
-    errors.add_column("evaluator")
+    errors.add_column("evaluator", no_wrap=True)
     for e in empties:
         errors.add_column(str(e), justify="right")
     for name, by_empties in result.errors.items():
         errors.add_row(name, *(f"{by_empties[e]:.1f}" for e in empties))
     console.print(errors)
-    table = Table(title="The network against each heuristic, both four plies deep", title_justify="left")
+    table = Table(title="The network against each heuristic, both four plies deep", **look)
     for heading in ("opponent", "won", "drawn", "lost", "score", "95 % between", "discs"):
         table.add_column(heading, justify="left" if heading == "opponent" else "right")
     for match in sorted(result.matches, key=lambda match: -match.result.score):

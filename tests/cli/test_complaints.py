@@ -1,9 +1,12 @@
 """What commands refuse before they begin, what they say when there is nothing yet, and tables that fit a terminal."""
 
 import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from play.commands import demo
 from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_table
@@ -121,6 +124,18 @@ def test_a_match_fits_a_terminal(reversi, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
     assert "greedy-invincible:" in out
     assert "\n seed=1 " in out
+
+
+def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ("network", "position-stability", "sixteen-weight")
+    errors = {name: dict.fromkeys(range(2, 11), 12.3) for name in names}
+    played = MatchResult([GameResult(BLACK, 20), GameResult(WHITE, -12)])
+    matches = [SimpleNamespace(opponent=name, result=played) for name in names[1:]]
+    demo._print_tables(SimpleNamespace(weights="w", errors=errors, matches=matches), Path("plot"))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    assert all(sum(f" {name} " in line for line in lines) == 2 for name in names[1:])
 
 
 @pytest.mark.parametrize("cell", ["100.0 ± 12.5 %", "10.844 ± 0.079", "8.73, 8.7 ± 0.05"])

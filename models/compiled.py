@@ -19,7 +19,18 @@ def quantised(weights: np.ndarray) -> np.ndarray:
     return np.clip(np.rint(weights * UNITS), -LARGEST, LARGEST).astype(np.int16)
 
 
-class CompiledPatternNet:
+class Compiled:
+    """A network for the search of one game: a record, and the arrays whose addresses it holds."""
+
+    rules: Rules
+    _record: np.ndarray
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data: an array of one record, valid while this object lives."""
+        return self._record
+
+
+class CompiledPatternNet(Compiled):
     """A linear pattern network for the search of one game.
 
     *weights* are ``(phases, all states + counts)`` and *constants* one for each number of empties, both in `UNITS`
@@ -37,12 +48,8 @@ class CompiledPatternNet:
         net["limit"] = rules.square_count - 0.5
         self._record = net
 
-    def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data: an array of one record, valid while this object lives."""
-        return self._record
 
-
-class CompiledDeepNet:
+class CompiledDeepNet(Compiled):
     """A deep pattern network for the search of one game.
 
     *rows* are ``(phases, all states + counts + numbers of empty squares, width)`` (int8), *heads* ``(phases, numbers)``
@@ -60,12 +67,8 @@ class CompiledDeepNet:
         net["limit"] = rules.square_count - 0.5
         self._record = net
 
-    def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data: an array of one record, valid while this object lives."""
-        return self._record
 
-
-class CompiledDenseNet:
+class CompiledDenseNet(Compiled):
     """A dense network for the search of one game; the arrays (float32) are those of `models.files.DenseWeights`."""
 
     def __init__(
@@ -76,7 +79,3 @@ class CompiledDenseNet:
         self._record = np.zeros(1, DENSE_NET)
         self._record["dense_weights"] = self._memory.ctypes.data
         self._record["playable"], self._record["limit"] = rules.playable, rules.square_count - 0.5
-
-    def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data: an array of one record, valid while this object lives."""
-        return self._record

@@ -22,7 +22,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from models.compiled import CompiledDeepNet, CompiledDenseNet, CompiledPatternNet
+from models.compiled import Compiled, CompiledDeepNet, CompiledDenseNet, CompiledPatternNet
 from models.core.deep_value import EMPTIES, HEAD, WIDTH, phases_of
 from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_value import COUNTS
@@ -61,8 +61,8 @@ class Weights:
         """The arrays from those stored."""
         return {name: tensors[name] for name in cls.shapes(rules)}
 
-    def compiled(self) -> Any:
-        """The network as the search wants it: something with a ``record``."""
+    def compiled(self) -> Compiled:
+        """The network as the search wants it."""
         raise NotImplementedError
 
     def __post_init__(self) -> None:

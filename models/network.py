@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models.compiled import Compiled
 from models.files import Weights, WeightsError, read_weights
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
@@ -38,7 +39,7 @@ class NetworkEvaluator:
     def __init__(self, path: str | None = None) -> None:
         self.name = "network" if path is None else f"network:weights={path}"
         self._path = path
-        self._loaded: dict[tuple[int, str], tuple[Weights, Any]] = {}
+        self._loaded: dict[tuple[int, str], tuple[Weights, Compiled]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[str | None]]:
         return NetworkEvaluator, (self._path,)
@@ -80,7 +81,7 @@ class NetworkEvaluator:
             )
         return found[0]
 
-    def _load(self, rules: Rules) -> tuple[Weights, Any]:
+    def _load(self, rules: Rules) -> tuple[Weights, Compiled]:
         key = (rules.size, rules.variant)
         if key not in self._loaded:
             path = self.file(rules)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,6 +24,7 @@ from reversi_env.notation import read_wthor
 from search import evaluators
 from search.solver import Solver, solve_batch
 from search.table import Table
+from train.folders import cache_folder
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
@@ -123,15 +123,6 @@ def sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tu
 
 
 # --- truth ----------------------------------------------------------------------------------------
-
-
-def cache_folder() -> Path:
-    """Where a program keeps what it can compute again: by XDG_CACHE_HOME, or as is the custom of the system."""
-    if "XDG_CACHE_HOME" in os.environ:
-        return Path(os.environ["XDG_CACHE_HOME"]) / "reversi-lab"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "reversi-lab"
-    return Path.home() / (".cache" if sys.platform != "darwin" else "Library/Caches") / "reversi-lab"
 
 
 class ExactScores:

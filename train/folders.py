@@ -1,8 +1,9 @@
-"""The folder of a training, a tournament or a data set: one process at a time may write there."""
+"""Folders: that of a training, a tournament or a data set, where one process at a time may write; and the user's cache."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,3 +44,12 @@ def only_writer(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def cache_folder() -> Path:
+    """Where a program keeps what it can compute again: by XDG_CACHE_HOME, or as is the custom of the system."""
+    if given := os.environ.get("XDG_CACHE_HOME"):  # an empty one is none
+        return Path(given) / "reversi-lab"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "reversi-lab"
+    return Path.home() / (".cache" if sys.platform != "darwin" else "Library/Caches") / "reversi-lab"

@@ -18,7 +18,6 @@ from models.files import write_atomically
 from reversi_env import __version__
 from reversi_env.rules import Variant
 from train.cluster.files import build
-from train.exam import cache_folder
 from train.experiments import (
     branching,
     breadth,
@@ -33,7 +32,7 @@ from train.experiments import (
 )
 from train.experiments.document import Section
 from train.experiments.progress import Progress, silent
-from train.folders import only_writer
+from train.folders import cache_folder, only_writer
 from train.measures import search_depth, structural
 
 FIGURES = "images/experiments"

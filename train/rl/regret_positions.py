@@ -27,7 +27,7 @@ from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.solver import solve_batch
 from train.errors import TrainError, check_whole
-from train.exam import cache_folder
+from train.folders import cache_folder
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 

@@ -225,7 +225,7 @@ def reads_number(low: float, high: float) -> Callable[[str], float]:
             raise ValueError
         return number
 
-    read.__doc__ = f"a number from {low:g} to {high:g}"
+    read.__doc__ = f"a number from {low:.10g} to {high:.10g}"
     return read
 
 
@@ -366,14 +366,14 @@ def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str],
         return _FIXED[name]
     if evaluators.exists(name):
         return partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING
-    close = get_close_matches(name, (*names(), *KINDS), n=1)
+    close = get_close_matches(name.lower(), (*names(), *KINDS), n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(names())}")
 
 
 def _read_option(spec: str, key: str, text: str, readers: dict[str, Callable[[str], Any]]) -> Any:
     if key not in readers:
-        close = get_close_matches(key, readers, n=1)
+        close = get_close_matches(key.lower(), readers, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise AgentSpecError(
             f"option {shown(f'{key}={text}')} of agent {shown(spec)} is unknown{hint}: "

@@ -86,8 +86,8 @@ def _wrong_value(error: Any) -> str | None:
     limits = refusal.get("ctx", {})
     number = "a whole number" if refusal["type"].startswith("int") else "a number"
     words = {
-        "greater_than_equal": lambda: f"expected {limits['ge']:g} or more",
-        "less_than_equal": lambda: f"expected {limits['le']:g} or less",
+        "greater_than_equal": lambda: f"expected {limits['ge']:.10g} or more",
+        "less_than_equal": lambda: f"expected {limits['le']:.10g} or less",
         "value_error": lambda: (
             str(limits["error"]).partition(" is not ")[2].strip(".").replace("one of", "expected one of")
         ),

@@ -151,6 +151,8 @@ def test_seeds_decide_the_lots():
         ("six-facto:depth=4", "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
         ("", "agent '' is unknown: expected one of"),
         ("Random", "agent 'Random' is unknown (did you mean 'random'?)"),
+        ("SIX-FACTOR", "agent 'SIX-FACTOR' is unknown (did you mean 'six-factor'?)"),
+        ("six-factor:table=1e9", "expected a number from 0.001 to 1048576"),
         (None, "agent None: expected a text such as 'six-factor:depth=4'"),
         ("six-factor:depth=-1", "depth='-1' of agent 'six-factor:depth=-1': expected a whole number from 1 to 60"),
         ("six-factor:depth=0", "expected a whole number from 1 to 60"),

@@ -40,6 +40,8 @@ SOLVE_BEYOND_DEPTH = 6
 #: Empties from which on a search with no limit at all solves.
 SOLVE_WITHOUT_CLOCK = 12
 DEEPEST = 60
+#: Share of an iteration's time that its first move takes, at least.
+FIRST_MOVE_SHARE = 0.4
 #: What it takes to wake up, stop and report, in seconds: the clock rings so much earlier, on a busy machine as much as it
 #: has lately come too late there, but never by more than a share of the limit. What was learnt is forgotten at this rate.
 RETURN_SECONDS = 0.002
@@ -220,8 +222,8 @@ class _Search:
         timer = self._start_timer()
         try:
             solves = self._wants_to_solve()
-            self._deepen(DEPTH_BEFORE_SOLVING if solves else self.limits.depth or DEEPEST, helpers=not solves)
-            if solves and not self._must_end():
+            self._deepen(DEPTH_BEFORE_SOLVING if solves else self._deepest(), helpers=not solves)
+            if (solves or self._one_ply_is_left()) and not self._must_end():
                 self._solve()
         finally:
             self._stop_timer(timer)
@@ -284,32 +286,37 @@ class _Search:
         seconds = SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
         return seconds <= SOLVE_SHARE * limits.time
 
-    def _worth_another_iteration(self, last: float, before: float, changed: bool) -> bool:
-        """Whether the next iteration, predicted from the growth of the last two, may finish; a changing best move may try."""
-        if self.limits.time is None:
-            return True
-        growth = min(max(last / max(before, 1e-4), 1.5), 8.0)
-        left = self.limits.time - self._elapsed()
-        return left > (0.3 if changed else 0.6) * growth * last
+    def _deepest(self) -> int:
+        """The deepest iteration: one that would reach the end of the game is the solver's, which is faster, unless forbidden."""
+        return self.limits.depth or (DEEPEST if self.limits.empties_exact is not None else self.position.empties - 1)
+
+    def _one_ply_is_left(self) -> bool:
+        """Whether all is searched but the last ply, most of it with ProbCut, so that there is nothing left to do but prove it."""
+        return self.limits.empties_exact is None and self.depth == self.position.empties - 1
+
+    def _worth_another_iteration(self, last: float) -> bool:
+        """Whether the next iteration may get through its first move, the best so far: after that every other one may beat it.
+
+        It takes longer than the *last* one did (seconds), mostly for that move.
+        """
+        return self.limits.time is None or self.limits.time - self._elapsed() > FIRST_MOVE_SHARE * last
 
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen(self, deepest: int, *, helpers: bool) -> None:
         """Iterate from depth 1 on; the best move so far is always at the front."""
         deepest = min(deepest, self.position.empties)
-        seconds = [1e-4, 1e-4]
         for depth in range(1, deepest + 1):
-            began, best_before = perf_counter(), int(self.squares[0])
+            began = perf_counter()
             if not self._iterate(depth, helpers=helpers and depth > 5):
                 break
             self.depth = depth
             self.exact = depth >= self.position.empties  # to the end of the game nothing is cut
-            seconds = [seconds[1], perf_counter() - began]
             if self.exact or self._must_end():
                 break
             if self._only_move() and self.limits.time is not None:
                 break
-            if not self._worth_another_iteration(seconds[1], seconds[0], int(self.squares[0]) != best_before):
+            if not self._worth_another_iteration(perf_counter() - began):
                 break
 
     def _only_move(self) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from play.bench.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
+from search import engine as engine_module
 from search import evaluators, textbook
 from search.core.evaluate import static_values
 from search.core.midgame import UNIT, units
@@ -358,6 +359,16 @@ def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():
     assert engine.search(at_12, Limits()).exact
 
 
+def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():
+    """With nodes to spare the last iteration is the solver's, which is faster; unless it is forbidden."""
+    engine = Engine("six-factor", megabytes=4)
+    for position in some_positions(Rules(), 3, seed=21, empties=9):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=10**7))
+        assert (found.exact, found.depth, found.value) == (True, 9, solve(position).score)
+        assert engine.search(position, Limits(nodes=10**7, empties_exact=0)).value == found.value
+
+
 def search_under_clock(engine, position, seconds):
     began = time.perf_counter()
     found = engine.search(position, Limits(time=seconds))
@@ -374,6 +385,22 @@ def test_a_time_limit_holds():
     overshoot = [search_under_clock(engine, position, 0.05) for position in positions]
     assert np.percentile(overshoot, 25) < 0.006
     assert max(overshoot) < 2
+
+
+def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
+    """The time is used though one iteration took long, for the machine was busy: the next may be quick."""
+    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=16, empties=40)[0]
+    iterate = engine_module._Search._iterate
+
+    def held_up(search, depth, **options):
+        if depth == 3:
+            time.sleep(0.1)
+        return iterate(search, depth, **options)
+
+    monkeypatch.setattr(engine_module._Search, "_iterate", held_up)
+    found = engine.search(position, Limits(time=0.4))
+    assert found.depth > 4
+    assert found.seconds > 0.2
 
 
 def test_a_longer_limit_is_used_for_more_depth():

@@ -20,7 +20,7 @@ from reversi_env import Rules, __version__
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
 from train.errors import TrainError
-from train.fit import Epoch, FitOptions, fit
+from train.fit import Epoch, FitOptions, FitReport, fit
 from train.folders import only_writer
 from train.labels import Labels, read, read_manifest
 from train.labels.storage import MANIFEST
@@ -74,11 +74,7 @@ def train_on_labels(
             "options": options.as_dict(),
             "device": device,
             "data": _summary(Path(folder), labels),
-            "positions": report.positions,
-            "held_out": report.held_out,
-            "epochs": len(report.epochs),
-            "validation_error": round(report.validation_error, 3),
-            "error_by_empties": report.error_by_empties,
+            **_figures(report),
             **provenance(command),
         }
         path = net.cpu().weights(labels.rules, record).save_in(out)
@@ -125,6 +121,17 @@ def _commit() -> str | None:
         return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
+
+
+def _figures(report: FitReport) -> dict[str, Any]:
+    """What a weight file tells about its fit; errors in discs."""
+    return {
+        "positions": report.positions,
+        "held_out": report.held_out,
+        "epochs": len(report.epochs),
+        "validation_error": round(report.validation_error, 3),
+        "error_by_empties": report.error_by_empties,
+    }
 
 
 def _summary(folder: Path, labels: Labels) -> dict[str, Any]:

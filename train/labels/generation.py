@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -18,7 +19,15 @@ from train.labels.data import Labels
 from train.labels.errors import LabelError
 from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
 from train.labels.options import LabelOptions
-from train.labels.sampling import Boards, block_rows, cut_shard, rows_in_block, sample_block, sample_positions
+from train.labels.sampling import (
+    Boards,
+    block_rows,
+    block_shards,
+    cut_shard,
+    rows_in_block,
+    sample_block,
+    sample_positions,
+)
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
 
@@ -61,15 +70,9 @@ def generate(
         if len(done) == options.shards:
             return manifest
         count = _Count(sum(len(options.rows(shard)) for shard in done), options.count, progress)
-        if executor is None:
-            workers = Processes(0).crew(LabelWorker, options, label_positions, device, threads, count.within)
-        else:
-            workers = executor.crew(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
-        with workers as crew:
+        with _workers(options, device, threads, executor, count.within) as crew:
             for block in range(options.blocks):
-                first = block * options.shards_per_block
-                shards = range(first, min(first + options.shards_per_block, options.shards))
-                if missing := [shard for shard in shards if shard not in done]:
+                if missing := [shard for shard in block_shards(options, block) if shard not in done]:
                     own, opp = _sample(options, block, threads, crew if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
                     scores = label_pieces(crew, own, opp, parts, piece_rows(options) if executor else None, count.add)
@@ -77,6 +80,15 @@ def generate(
                         labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
                         manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))
     return manifest
+
+
+def _workers(
+    options: LabelOptions, device: str, threads: int | None, executor: Executor | None, within: Counter
+) -> AbstractContextManager[Crew]:
+    """Those who play and label: this process, which tells *within* a piece how far it is, or the executor's."""
+    if executor is None:
+        return Processes(0).crew(LabelWorker, options, label_positions, device, threads, within)
+    return executor.crew(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
 
 
 def read(folder: str | PathLike[str], *, verify: bool = True, partial: bool = False) -> Labels:

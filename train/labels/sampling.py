@@ -71,8 +71,13 @@ def rows_in_block(options: LabelOptions, shard: int) -> range:
 
 def block_rows(options: LabelOptions, block: int) -> range:
     """The row numbers, within the whole data set, of a block."""
-    first, after = block * options.shards_per_block, min((block + 1) * options.shards_per_block, options.shards)
-    return range(options.rows(first).start, options.rows(after - 1).stop)
+    shards = block_shards(options, block)
+    return range(options.rows(shards[0]).start, options.rows(shards[-1]).stop)
+
+
+def block_shards(options: LabelOptions, block: int) -> range:
+    """The numbers of the shards of a block."""
+    return range(block * options.shards_per_block, min((block + 1) * options.shards_per_block, options.shards))
 
 
 @lru_cache(maxsize=1)

@@ -65,49 +65,54 @@ def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, An
     player = (
         RandomPlayer(rules) if options.player == "random" else EvaluatorPlayer(options.player, rules, options.depth)
     )
-    # of player A and of player B; -1 where a game has no position with so many discs
-    kept = np.full((len(FEATURES), 2, ROUNDS, options.games), -1, np.int16)
-    corners = np.uint64(square_classes(rules)[0])
-    steps = rules.square_count - 4
-
-    def look(
-        games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
-    ) -> None:
-        discs = np.bitwise_count(own | opp).astype(np.int64)
-        progress("games", int(discs.max()) - 4, steps)
-        sides = ((own, opp), (opp, own))
-        for number, (mine, theirs) in enumerate(sides):
-            side = np.where(a_moves, number, 1 - number)
-            new = kept[0, side, discs, games] < 0
-            counted = (
-                np.bitwise_count(mine & corners),
-                np.bitwise_count(batch.stable_discs(mine, theirs, rules)),
-                np.bitwise_count(batch.legal_moves(mine, theirs, rules)),
-                np.bitwise_count(mine),
-            )
-            for feature, values in enumerate(counted):
-                kept[feature, side[new], discs[new], games[new]] = values[new]
-
+    watcher = _Watcher(rules, options.games, progress)
     openings = paired_openings(rules, options.games // 2, options.openings, options.seed)
-    results = play_games(player, player, openings, rules, seed=options.seed + 1, observer=look)
-    progress("games", steps, steps)
+    results = play_games(player, player, openings, rules, seed=options.seed + 1, observer=watcher)
+    progress("games", 1, 1)
     won = np.where(results > 0, 0, 1)
     decided = results != 0
-    found: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "player": options.player,
-        "depth": options.depth,
-    }
+    found = {name: getattr(options, name) for name in ("size", "variant", "player", "depth", "games")}
     found |= {
-        "games": options.games,
         "draws": int((~decided).sum()),
         "first_player_score": _first_score(results, openings.a_moves),
     }
     found["by_round"] = [
-        entry for r in range(4, rules.square_count) if (entry := _round(kept, r, won, decided)) is not None
+        entry for r in range(4, rules.square_count) if (entry := _round(watcher.kept, r, won, decided)) is not None
     ]
     return found | {"command": options.command, "options": asdict(options)}
+
+
+class _Watcher:
+    """An observer of games that counts the features of both players in the first position with so many discs.
+
+    ``kept[feature, player, discs, game]``, player A before player B; -1 where a game has no such position.
+    """
+
+    def __init__(self, rules: Rules, games: int, progress: Progress) -> None:
+        self.rules, self.progress = rules, progress
+        self.kept = np.full((len(FEATURES), 2, ROUNDS, games), -1, np.int16)
+        self._corners = np.uint64(square_classes(rules)[0])
+
+    def __call__(
+        self, games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
+    ) -> None:
+        """Look at the positions of all games that go on."""
+        discs = np.bitwise_count(own | opp).astype(np.int64)
+        self.progress("games", int(discs.max()) - 4, self.rules.square_count - 4)
+        for number, (mine, theirs) in enumerate(((own, opp), (opp, own))):
+            side = np.where(a_moves, number, 1 - number)
+            new = self.kept[0, side, discs, games] < 0
+            for feature, values in enumerate(self._counted(mine, theirs)):
+                self.kept[feature, side[new], discs[new], games[new]] = values[new]
+
+    def _counted(self, mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], ...]:
+        """The features of one side, in the order of `FEATURES`."""
+        return (
+            np.bitwise_count(mine & self._corners),
+            np.bitwise_count(batch.stable_discs(mine, theirs, self.rules)),
+            np.bitwise_count(batch.legal_moves(mine, theirs, self.rules)),
+            np.bitwise_count(mine),
+        )
 
 
 def _first_score(results: NDArray[np.int64], a_moves: NDArray[np.bool_]) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, print_json
+from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, made_folder, print_json
 
 if TYPE_CHECKING:
     from train.exam import Exam, Mark
@@ -50,6 +50,8 @@ def exam(
     from train.exam import EMPTIES, ExactScores, examine, wthor_files
 
     checked_plot(plot, ".svg", ".png")
+    if cache is not None:
+        made_folder("--cache", cache)
     rules, network = Rules(8, variant.value), "network" if weights is None else f"network:weights={weights}"
     try:
         with _progress() as progress:

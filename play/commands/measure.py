@@ -116,11 +116,13 @@ def regret(
     With --curve the players are points of one training, and the plot is drawn
     over the last number of their names: rl:run/step-100000.zip and so on.
     """
-    from play.commands.options import checked_parent
+    from play.commands.options import checked_parent, made_folder
     from train.rl import regret_curves as module
     from train.rl.regret_positions import RegretOptions
 
     checked_parent("--csv", csv)
+    if cache is not None:
+        made_folder("--cache", cache)
     chosen = RegretOptions(size, variant.value, positions, _range(empties) if empties else None, seed)
     options = module.RegretMeasure(tuple(names or ()), chosen, curve)
 

@@ -45,7 +45,11 @@ def checked_parent(option: str, path: Path | None) -> None:
     """Refuse a file that could not be written, before there is anything to write."""
     from reversi_env.errors import ReversiError
 
-    if path is not None and (not path.parent.is_dir() or not os.access(path.parent, os.W_OK)):
+    if path is None:
+        return
+    if path.is_dir():
+        raise ReversiError(f"{option} {str(path)!r} is a folder: expected a file")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ReversiError(
             f"{option} {str(path)!r}: expected a file in a folder where you may write, not in {str(path.parent)!r}"
         )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from play.commands.interruptible import interruptible
-from play.commands.options import print_json
+from play.commands.options import checked_parent, print_json
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search.solver import Solution, Solver
@@ -62,8 +62,7 @@ class _Job:
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
         self.began = perf_counter()
-        if checkpoint is not None and not checkpoint.resolve().parent.is_dir():
-            raise ReversiError(f"checkpoint {shown(str(checkpoint), 300)}: expected a file in a folder that exists")
+        checked_parent("--checkpoint", checkpoint)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
 

@@ -29,6 +29,11 @@ from train.match import GameResult, MatchResult
         (("experiment", "breadth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
         (("measure", "depth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
         (("exam", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
+        (("measure", "regret", "greedy", "--csv", "."), "--csv '.' is a folder: expected a file"),
+        (
+            ("measure", "regret", "greedy", "--cache", "FILE"),
+            "--cache '{file}' is a file, or in one: expected a folder",
+        ),
         (("exam", "--plot", "x.gif"), "plot 'x.gif': expected a name that ends in .svg or .png"),
         (("match", "greedy", "greedy", "--time", -1), "--time -1: expected seconds above 0"),
         (("winrate", "greedy", "--time", 0), "--time 0: expected seconds above 0"),

@@ -239,7 +239,7 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
 def test_a_checkpoint_in_no_folder_is_refused_before_the_work_begins(reversi, tmp_path):
     code, _, err = reversi("solve", "--start", "--size", 4, "--checkpoint", tmp_path / "missing" / "job.npz")
     assert code == 2
-    assert "expected a file in a folder that exists" in err
+    assert "expected a file in a folder where you may write" in err
 
 
 # --- evaluate -------------------------------------------------------------------------------------

@@ -26,8 +26,10 @@ def batch_player(spec: str, rules: Rules) -> BatchPlayer | None:
         return EvaluatorPlayer("discs", rules, 1, threads=1)
     name, options = agents.parse_spec(spec)
     agents.make(spec)  # complains about what is wrong
+    if not exists(name) or set(options) - {"depth", "weights"}:
+        return None
     depth = int(options.get("depth", agents.DEFAULT_DEPTH))
-    if not exists(name) or set(options) - {"depth", "weights"} or not 1 <= depth <= DEEPEST:
+    if depth > DEEPEST:
         return None
     evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
     return EvaluatorPlayer(evaluator, rules, depth, threads=1)

@@ -78,6 +78,8 @@ def play(
     from play.terminal.session import Session
     from reversi_env import ReversiError
 
+    if watch and _given(context, "colour"):
+        raise ReversiError(f"--colour {colour} with --watch: expected one of them, agents play both sides")
     screen = Screen(False if plain else None)
     path = None
     if resume:

@@ -40,6 +40,12 @@ from train.match import GameResult, MatchResult
         (("tournament", "greedy", "random", "--time", "nan"), "--time nan: expected seconds above 0"),
         (("tournament", "greedy", "random", "--limit", 0), "--limit 0: expected seconds above 0"),
         (("tournament", "greedy", "random", "--errors", 2), "--errors 2 without --sprt: expected both, or neither"),
+        (
+            ("play", "--watch", "--colour", "white"),
+            "--colour white with --watch: expected one of them, agents play both",
+        ),
+        (("play", "--opponent", "greedy"), "--opponent without --watch: expected --agent"),
+        (("play", "--game", 2), "--game 2 without --load: expected a file with games"),
         (("demo", "--out", "FILE"), "--out '{file}' is a file, or in one: expected a folder"),
         (("demo", "--out", "x", "--games", 3), "--games 3: expected an even number, since every opening is played"),
         (("train", "FILE", "--out", "x"), "LABELS '{file}' is a file: expected a folder that `reversi label` made"),

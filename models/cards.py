@@ -123,13 +123,11 @@ def _stage_options(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _stage_row(stage: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     kind, low, high, *_ = str(stage["stage"]).split("-")
-    mean = options.get("mean", 1)
     labels = "exact"
     if kind != "exact":
-        depth = int(kind.removeprefix("depth"))
-        labels = (
-            f"search to {depth} plies" if mean == 1 else f"mean of searches to {depth - mean + 1} and {depth} plies"
-        )
+        depth, mean = int(kind.removeprefix("depth")), options.get("mean", 1)
+        depths = " and ".join(str(plies) for plies in range(depth - mean + 1, depth + 1))
+        labels = f"{'search' if mean == 1 else 'mean of searches'} to {depths} plies"
     error = f"{stage['validation_error']:.2f}"
     return f"| {low} to {high} empties | {stage['positions']:,} | {labels} | {stage['epochs']} | {error} |"
 

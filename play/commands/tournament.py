@@ -29,6 +29,8 @@ from play.commands.options import (
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from train.arena.sprt import Sprt
     from train.arena.standings import Standings
     from train.arena.storage import Record
@@ -41,6 +43,9 @@ class FormatOption(StrEnum):
     round_robin = "round-robin"
     gauntlet = "gauntlet"
 
+
+#: Characters of a cross table's line for place, name and edges, and for a score.
+WIDTH_OF_NAMES, WIDTH_OF_A_SCORE = 26, 4
 
 Time = Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")]
 Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1, max=60)]
@@ -405,11 +410,9 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
     from train.arena.standings import by_kind
 
-    ratings, cross = (Table(box=SIMPLE_HEAD, padding=0, pad_edge=False) for _ in range(2))
-    for rows in (ratings, cross):
-        rows.add_column("", justify="right")
+    ratings = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    ratings.add_column("", justify="right")
     ratings.add_column("agent", overflow="fold", min_width=18)
-    cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
     for heading in ("Elo", "95 %", "games", "score", "discs", "ms", "late"):
         ratings.add_column(heading, justify="right", no_wrap=True)
     for place, player in enumerate(table.players, 1):
@@ -425,22 +428,37 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             f"{1000 * clock.per_move:.1f}",
             str(clock.overruns),
         )
-        cross.add_column(str(place), justify="right", no_wrap=True)
-    for row in _places(table):
-        scores = [table.score(row, column) for column in _places(table)]
-        cells = ["·" if score is None else f"{100 * score:.0f}" for score in scores]
-        cross.add_row(str(row + 1), escape(table.players[row].name), *cells)
     console = Console()
+    scores = [[table.score(row, column) for column in _places(table)] for row in _places(table)]
     print(title)
     print("ms: mean time of a move, late: moves over the time allowed")
     console.print(ratings)
     print("score in % of the row against the column")
-    console.print(cross)
+    console.print(cross_table([player.name for player in table.players], scores, console.width))
     for player in table.players:
         for kind, reasons in by_kind(player.forfeits).items():
             print(f"{player.name} lost {len(reasons)} by forfeit, {kind}: {reasons[0]}")
     if played.options.sprt is not None:
         print(_sprt_text(played))
+
+
+def cross_table(names: list[str], scores: list[list[float | None]], width: int) -> Table:
+    """Scores of everybody against everybody in %, best first; the names only where *width* has room for them."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    named = width >= WIDTH_OF_NAMES + WIDTH_OF_A_SCORE * len(names)
+    cross = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    cross.add_column("", justify="right", no_wrap=True)
+    if named:
+        cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
+    for place, _ in enumerate(names, 1):
+        cross.add_column(str(place), justify="right", no_wrap=True)
+    for place, (name, row) in enumerate(zip(names, scores, strict=True), 1):
+        cells = ["·" if score is None else f"{100 * score:.0f}" for score in row]
+        cross.add_row(str(place), *([escape(name)] if named else []), *cells)
+    return cross
 
 
 def _sprt_text(played: Tournament) -> str:

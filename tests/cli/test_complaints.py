@@ -1,16 +1,19 @@
 """What commands refuse before they begin, what they say when there is nothing yet, and tables that fit a terminal."""
 
+import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from play.commands import demo
 from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_table
 from play.commands.specs import spec_lines
+from play.commands.tournament import cross_table
 from reversi_env import BLACK, WHITE, Rules
 from search import agents
 from tests.conftest import REPOSITORY
@@ -135,6 +138,16 @@ def test_a_match_fits_a_terminal(reversi, monkeypatch):
     assert max(map(len, out.splitlines())) <= 80
     assert "greedy-invincible:" in out
     assert "\n seed=1 " in out
+
+
+@pytest.mark.parametrize(("players", "named"), [(3, True), (16, False)])
+def test_a_cross_table_of_all_agents_fits_a_terminal(players, named):
+    names = [f"position-stability {number}" for number in range(players)]
+    console = Console(width=80, record=True, file=io.StringIO())
+    console.print(cross_table(names, [[1.0] * players] * players, 80))
+    text = console.export_text()
+    assert text.count("100") == players * players
+    assert ("position-stab" in text) == named
 
 
 def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):

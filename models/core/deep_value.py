@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from models.core.pattern_sum import PatternStates
 from models.core.pattern_value import COUNTS
-from models.core.vectors import REAL, WORD, emit_at_least, emit_chosen, emit_clipped, emit_total, emit_vector
+from models.core.vectors import REAL, WORD, emit_at_least, emit_chosen, emit_clipped, emit_sum, emit_total, emit_vector
 from reversi_env import Rules
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import popcount
@@ -82,11 +82,12 @@ def _emit_head(builder: ir.IRBuilder, sums: Any, head: Any) -> Any:
         return emit_vector(builder, builder.add(head, WORD(4 * start)), WORD(0), kind)
 
     negative = builder.fsub(ir.Constant(REALS, [0.0] * WIDTH), sums)
-    units = part(BIAS, UNITS)
-    for side, inputs in enumerate((emit_clipped(builder, sums), emit_clipped(builder, negative))):
-        for k in range(WIDTH):
-            row = part(FIRST + (side * WIDTH + k) * HIDDEN, UNITS)
-            units = builder.fadd(units, builder.fmul(emit_chosen(builder, inputs, [k] * HIDDEN), row))
+    products = [
+        builder.fmul(emit_chosen(builder, inputs, [k] * HIDDEN), part(FIRST + (side * WIDTH + k) * HIDDEN, UNITS))
+        for side, inputs in enumerate((emit_clipped(builder, sums), emit_clipped(builder, negative)))
+        for k in range(WIDTH)
+    ]
+    units = emit_sum(builder, [part(BIAS, UNITS), *products])
     units = emit_at_least(builder, units, 0.0)
     value = emit_total(builder, builder.fmul(units, part(SECOND, UNITS)))
     straight = emit_total(builder, builder.fmul(sums, part(0, REALS)))

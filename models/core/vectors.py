@@ -15,6 +15,14 @@ def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.Vecto
     return builder.load(pointer, align=1 if isinstance(kind.element, ir.IntType) else 4)
 
 
+def emit_sum(builder: ir.IRBuilder, vectors: list[Any]) -> Any:
+    """The vectors added up in pairs, then the sums in pairs …: no addition waits for all that were before it."""
+    while len(vectors) > 1:
+        pairs = [builder.fadd(*vectors[k : k + 2]) for k in range(0, len(vectors) - 1, 2)]
+        vectors = pairs + vectors[2 * len(pairs) :]
+    return vectors[0]
+
+
 def emit_clipped(builder: ir.IRBuilder, vector: Any) -> Any:
     """Every number of the vector, but at least 0 and at most 1."""
     return emit_at_most(builder, emit_at_least(builder, vector, 0.0), 1.0)

@@ -11,6 +11,7 @@ from reversi_env import Position, Rules, batch
 from search import evaluators
 from search.batch import make_works
 from search.core.midgame import INFINITY, UNIT, negamax
+from search.cuts import CUT_FIELDS, Cuts, Pair, Spread, coefficients, shallow_of
 from search.table import Table
 from search.textbook import alpha_beta
 from search.textbook import negamax as minimax
@@ -101,23 +102,42 @@ def test_every_refinement_keeps_the_value_of_minimax():
         assert np.array_equal(count_nodes(own, opp, "six-factor", RULES, 5, how).values, truth), how.name
 
 
-def test_with_all_refinements_it_visits_the_nodes_of_the_engine():
-    """The engine's own function, in the same order of calls: iterations from depth 1, one table."""
-    own, opp = boards()
+def works_with_cuts(margin):
+    """A record that prunes by ProbCut if *margin* is above 0."""
+    works = make_works(RULES)
+    pairs = tuple(Pair(deep, shallow_of(deep), 1.0, 0.0, 30) for deep in (3, 4))
+    found = coefficients(Cuts(pairs, Spread(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
+    for field in CUT_FIELDS:
+        works[field] = found[field]
+    works["cut_margin"] = margin
+    return works
+
+
+def searched_by_both(mine, theirs, margin):
+    """(nodes, value) of the search with all switches on, and of the engine's own function in the same order of calls."""
     everything = next(how for how in REFINEMENTS if how.name == "+ iterative deepening")
-    nets = evaluators.get("six-factor").record(RULES)
-    for mine, theirs in zip(own, opp, strict=True):
-        counts = []
-        for search in (search_counted, None):
-            works, table = make_works(RULES), Table(1)
-            table.attach(works, "estimates")
-            if search is not None:
-                value = search(works, nets, mine, theirs, 6, everything.switches, True, False, np.zeros(2, np.int64))
-            else:
-                for depth in range(1, 7):
-                    value = negamax(works[0], nets[0], mine, theirs, -INFINITY, INFINITY, depth)
-            counts.append((int(works["nodes"][0]), int(value)))
-        assert counts[0] == counts[1]
+    nets, found = evaluators.get("six-factor").record(RULES), []
+    for search in (search_counted, None):
+        works, table = works_with_cuts(margin), Table(1)
+        table.attach(works, "estimates")
+        if search is not None:
+            value = search(works, nets, mine, theirs, 6, everything.switches, True, False, np.zeros(2, np.int64))
+        else:
+            for depth in range(1, 7):
+                value = negamax(works[0], nets[0], mine, theirs, -INFINITY, INFINITY, depth)
+        found.append((int(works["nodes"][0]), int(value)))
+    return found
+
+
+def test_with_all_refinements_it_visits_the_nodes_of_the_engine():
+    """Iterations from depth 1 on one table, without ProbCut and with it, which saves nodes."""
+    nodes = {0.0: 0, 0.5: 0}
+    for margin in nodes:
+        for mine, theirs in zip(*boards(), strict=True):
+            switched, engines_own = searched_by_both(mine, theirs, margin)
+            assert switched == engines_own
+            nodes[margin] += switched[0]
+    assert nodes[0.5] < 0.9 * nodes[0.0]
 
 
 def test_positions_are_of_their_round_and_have_a_move():

@@ -101,7 +101,7 @@ class ExactAgent:
 
     def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
         self._before, self._exact = before, exact
-        self._threads, self._table = threads, table
+        self.threads, self._table = threads, table
         self._solvers: dict[tuple[int, str], Any] = {}
 
     def choose(self, position: Position) -> int:
@@ -121,13 +121,13 @@ class ExactAgent:
 
         key = (rules.size, rules.variant)
         if key not in self._solvers:
-            self._solvers[key] = Solver(rules, threads=self._threads, table=Table(self._table))
+            self._solvers[key] = Solver(rules, threads=self.threads, table=Table(self._table))
             self._solvers[key].load_kernels()
         return self._solvers[key]
 
 
 class SearchAgent:
-    """Alpha-beta with an evaluator under fixed limits; the engine, with its tables, is made for each game it meets."""
+    """Alpha-beta with an evaluator under fixed limits, on so many *threads*; each game it meets gets an engine with tables."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class SearchAgent:
         probcut: float | None = None,
     ) -> None:
         self.evaluator, self.limits = evaluators.get(evaluator), limits
-        self._threads, self._table, self._probcut = threads, table, probcut
+        self.threads, self._table, self._probcut = threads, table, probcut
         self._ties = None if seed is None else np.random.default_rng(seed)
         self._engines: dict[tuple[int, str], Any] = {}
 
@@ -164,7 +164,7 @@ class SearchAgent:
 
         key = (rules.size, rules.variant)
         if key not in self._engines:
-            engine = Engine(self.evaluator, rules, threads=self._threads, megabytes=self._table)
+            engine = Engine(self.evaluator, rules, threads=self.threads, megabytes=self._table)
             if self._probcut is not None:
                 engine.set_probcut(self._probcut)
             self._engines[key] = engine

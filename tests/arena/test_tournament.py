@@ -16,7 +16,7 @@ from train.arena.plot import ratings_svg
 from train.arena.sprt import Sprt
 from train.arena.standings import sprt_counts, standings
 from train.arena.storage import GAMES, MANIFEST, RECORDS
-from train.arena.tournament import points_of, read_tournament, run_tournament
+from train.arena.tournament import points_of, read_tournament, run_tournament, threads_of
 
 #: Small boards, fixed depths: fast, and the same every time.
 AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")
@@ -50,6 +50,11 @@ def test_everybody_meets_everybody_from_both_sides_in_every_round():
     for first, second in pairwise(fixtures):
         if first.index % 2 == 0:
             assert (first.black, first.white, first.round) == (second.white, second.black, second.round)
+
+
+def test_a_game_needs_the_cores_of_the_agent_that_thinks_with_most_threads():
+    assert threads_of(options("six-factor:depth=1,threads=2", "exact:threads=3", "random")) == 3
+    assert threads_of(options("greedy", "random")) == 1
 
 
 def test_in_a_gauntlet_only_the_first_plays_all():

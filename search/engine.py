@@ -130,10 +130,15 @@ class Engine:
             raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
         with self._one_at_a_time:
             if coefficients is not None:
+                if self._pruned_at:
+                    self._forget_estimates()
                 for field in CUT_FIELDS:
                     self._works[field] = coefficients[field]
             if margin and not self._works["cut_depth"].any():
-                raise ReversiError("ProbCut needs fitted coefficients: expected those of search.probcut.fit")
+                raise ReversiError(
+                    "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
+                    "search.probcut.fit"
+                )
             self._margin = margin
 
     def _fitted_cuts(self) -> None:
@@ -206,7 +211,7 @@ class _Search:
         self.depth = 0
         self.exact = False
         self.pv: tuple[str, ...] = ()
-        self.solver_nodes = 0
+        self.solver_nodes = self.solver_nodes_a_thread = 0
         self.clock = threading.Lock()
         self.rings_at = math.inf
         self.has_rung = False
@@ -235,13 +240,13 @@ class _Search:
         engine = self.engine
         if self.multi_pv > 1 and not self.goes_on:
             engine._forget_estimates()
+        engine._begin_with(engine._margin_for(self.limits))
         engine.table.new_search()
         engine.table.attach(self.works, "estimates")
         if not engine._use_table:
             self.works["table"] = 0
         self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
-        engine._begin_with(engine._margin_for(self.limits))
 
     def _start_timer(self) -> threading.Timer | None:
         if self.limits.time is None:
@@ -402,10 +407,17 @@ class _Search:
         self._take_exact(values)
 
     def _ask_solver(self, position: Position, guess: int) -> Solution:
-        nodes_left = None if self.limits.nodes is None else max(0, self.limits.nodes - self._nodes())
-        solution = self.engine.solver._solve(position, guess=guess, hints=self.engine.table, node_limit=nodes_left)
+        solver = self.engine.solver
+        solution = solver._solve(position, guess=guess, hints=self.engine.table, node_limit=self._nodes_left())
         self.solver_nodes += solution.nodes
+        self.solver_nodes_a_thread += int(solver._works["nodes"].max())
         return solution
+
+    def _nodes_left(self) -> int | None:
+        """What is left of the limit to the thread that visited most."""
+        if self.limits.nodes is None:
+            return None
+        return max(0, self.limits.nodes - int(self.works["nodes"].max()) - self.solver_nodes_a_thread)
 
     def _nodes(self) -> int:
         return int(self.works["nodes"].sum()) + self.solver_nodes

@@ -155,10 +155,6 @@ def test_one_thread_gives_the_same_result_every_time():
     assert len(results[0]) == 18
 
 
-def test_probcut_is_off_by_default():
-    assert not Engine("discs", Rules(4), megabytes=0.01)._works["cut_margin"].any()
-
-
 def test_equal_moves_are_drawn_by_lot_when_asked():
     """At the start all moves are images of each other."""
     engine, start = Engine("discs", megabytes=0.1), Position.initial()
@@ -345,6 +341,17 @@ def test_the_node_limit_holds_for_the_solver_too():
         assert 20_000 < found.nodes < 60_000
     engine.clear()
     assert engine.search(position, Limits(nodes=10**8, empties_exact=18)).exact
+
+
+def test_a_node_limit_is_each_threads_own():
+    """What helpers visited is not taken from what the solver may."""
+    start = Position.initial(Rules(4))
+    engine = Engine("discs", Rules(4), megabytes=0.1, threads=2)
+    search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
+    search.works["nodes"] = 300, 280
+    assert search._nodes_left() == 700
+    search._ask_solver(start, 0)
+    assert search._nodes_left() == max(0, 700 - int(engine.solver._works["nodes"].max())) < 700
 
 
 def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():

@@ -1,6 +1,7 @@
 """ProbCut: fitted from data, off by default, and cheaper at nearly the same value when on."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from search import probcut
 from search.cuts import Pair, Spread, shallow_of
 from search.engine import Engine
 from search.limits import Limits
+from search.solver import Solver, solve
+from tests.search.test_engine import at_depth, some_positions
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +79,34 @@ def test_it_is_off_unless_asked_for(cuts):
     start = Position.initial().play("f5")
     searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
     assert searched[0].nodes == searched[1].nodes
+
+
+def pruning(margin, cuts):
+    engine = Engine("six-factor", megabytes=4)
+    engine.set_probcut(margin, probcut.coefficients(cuts))
+    return engine
+
+
+def test_what_reaches_the_end_of_the_game_is_exact_however_boldly_it_prunes(cuts):
+    engine = pruning(0.1, cuts)
+    for position in some_positions(Rules(), 4, seed=3, empties=9):
+        found = engine.search(position, at_depth(9))
+        assert (found.exact, found.value) == (True, solve(position).score)
+
+
+def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
+    """It visits the nodes that it visits with an empty table; results of a more careful search it does use."""
+    other = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 0.5))
+    position, used = some_positions(Rules(), 1, seed=5, empties=30)[0], pruning(0.5, cuts)
+    used.search(position, at_depth(7))
+    for margin, told, now in ((1.0, None, cuts), (1.0, other, other), (0.0, None, other)):
+        used.set_probcut(margin, None if told is None else probcut.coefficients(told))
+        anew = pruning(margin, now).search(position, at_depth(7)).nodes
+        assert used.search(position, at_depth(7)).nodes == anew
+    with pytest.raises(ReversiError, match="table with estimates"):
+        Solver(table=used.table).solve(position)
+    used.set_probcut(1.0)
+    assert used.search(position, at_depth(7)).nodes < pruning(1.0, other).search(position, at_depth(7)).nodes
 
 
 def test_bad_requests_are_named():

@@ -164,7 +164,13 @@ class SearchAgent:
 
         key = (rules.size, rules.variant)
         if key not in self._engines:
-            engine = Engine(self.evaluator, rules, threads=self.threads, megabytes=self._table)
+            engine = Engine(
+                self.evaluator,
+                rules,
+                threads=self.threads,
+                megabytes=self._table,
+                selective=self._probcut != 0,
+            )
             if self._probcut is not None:
                 engine.set_probcut(self._probcut)
             self._engines[key] = engine

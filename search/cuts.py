@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reversi_env import ReversiError
+from reversi_env.errors import shown
 from search.core.midgame import ENGINE, UNIT
 
 #: Shallowest and deepest search that is foretold.
@@ -101,32 +103,30 @@ def as_table(cuts: Cuts) -> dict[str, Any]:
     return asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
 
 
-def from_table(table: dict[str, Any]) -> Cuts:
-    """The inverse of `as_table`."""
-    try:
-        pairs = tuple(Pair(**entry) for entry in table["pairs"])
-        spread, (low, high) = Spread(**table["spread"]), table["empties"]
-        wrong = next((pair for pair in pairs if not _is_sensible(pair)), None)
-        steady = all(math.isfinite(number) for number in astuple(spread)) and 0 <= low <= high <= 64
-    except (TypeError, ValueError, LookupError) as error:
-        raise ReversiError(
-            f"ProbCut coefficients that cannot be read ({error}): expected those that `reversi train --probcut` writes"
-        ) from None
-    if wrong is not None or not pairs:
-        raise ReversiError(
-            f"ProbCut coefficients {wrong}: expected 0 < shallow < deep <= {DEEPEST} and a slope of {LEAST_SLOPE} or more"
-        )
-    if not steady:
-        raise ReversiError(f"ProbCut coefficients {spread} of {low} to {high} empties: expected finite numbers")
-    return Cuts(pairs, spread, (low, high))
+def from_table(table: Any) -> Cuts:
+    """The inverse of `as_table`; whatever else a file may hold is refused."""
+    with suppress(TypeError, ValueError, LookupError, OverflowError):
+        low, high = table["empties"]
+        cuts = Cuts(tuple(Pair(**entry) for entry in table["pairs"]), Spread(**table["spread"]), (low, high))
+        if _are_sensible(cuts):
+            return cuts
+    raise ReversiError(
+        f"ProbCut coefficients {shown(table)}: expected those of this version; "
+        f"`reversi train --probcut FILE --out FOLDER` measures them anew, whatever the file has"
+    )
 
 
-def _is_sensible(pair: Pair) -> bool:
+def _are_sensible(cuts: Cuts) -> bool:
+    low, high = cuts.empties
+    whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
+    numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))
     return (
-        0 < pair.shallow < pair.deep <= DEEPEST
-        and pair.slope >= LEAST_SLOPE
-        and math.isfinite(pair.slope)
-        and math.isfinite(pair.shift)
+        len(cuts.pairs) > 0
+        and all(type(number) is int for number in whole)
+        and all(math.isfinite(number) for number in numbers)
+        and 0 <= low <= high <= 64
+        and all(0 < pair.shallow < pair.deep <= DEEPEST for pair in cuts.pairs)
+        and all(pair.slope >= LEAST_SLOPE and abs(pair.shift) <= 64 for pair in cuts.pairs)
     )
 
 

@@ -53,7 +53,8 @@ class Engine:
     """Searches positions of one game with one evaluator, keeping its tables from move to move.
 
     *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then
-    returns the best it knows. One position is searched at a time: a second call waits for the first.
+    returns the best it knows. One position is searched at a time: a second call waits for the first. An engine that is not
+    *selective* leaves the ProbCut coefficients of its evaluator alone.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Engine:
         threads: int = 1,
         megabytes: float = 64,
         use_table: bool = True,
+        selective: bool = True,
     ) -> None:
         self.rules = rules or Rules()
         self.evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator
@@ -80,7 +82,8 @@ class Engine:
         self._margin: float | None = None
         #: The margin of the pruned searches whose results are in the table; 0: there were none.
         self._pruned_at = 0.0
-        self._fitted_cuts()
+        if selective:
+            self._fitted_cuts()
         self._load_kernels()
 
     def search(
@@ -145,7 +148,10 @@ class Engine:
         """Take the coefficients that came with the evaluator, if any did."""
         table = getattr(self.evaluator, "probcut", lambda rules: None)(self.rules)
         if table:
-            found = coefficients(from_table(table))
+            try:
+                found = coefficients(from_table(table))
+            except ReversiError as error:
+                raise ReversiError(f"evaluator {self.evaluator.name!r}: {error}") from None
             for field in CUT_FIELDS:
                 self._works[field] = found[field]
 

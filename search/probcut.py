@@ -31,6 +31,7 @@ from search.cuts import (
 from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
+from search.solver import checked_threads
 
 __all__ = ["Cuts", "Pair", "Spread", "as_table", "coefficients", "fit", "from_table"]
 
@@ -56,7 +57,8 @@ def fit(
 ) -> Cuts:
     """Measure all pairs of depths up to *deepest*; *progress* counts positions.
 
-    *positions* are given, or are so many of the midgame reached by random play.
+    *positions* are given, or are so many of the midgame reached by random play. Coefficients that the evaluator may have are not
+    even read.
     """
     rules = rules or Rules()
     count = positions if isinstance(positions, int) else len(positions)
@@ -99,7 +101,7 @@ def _values(
                 values[row, depth] = engine.search(positions[row], Limits(depth=depth, empties_exact=0)).value
             progress(next(done))
 
-    engines = [Engine(evaluator, rules, megabytes=TABLE) for _ in range(threads)]
+    engines = [Engine(evaluator, rules, megabytes=TABLE, selective=False) for _ in range(checked_threads(threads))]
     with ThreadPoolExecutor(threads) as pool:
         try:
             list(pool.map(work, engines))

@@ -13,6 +13,7 @@ from reversi_env import Position, Rules
 from search import probcut
 from search.cuts import Cuts
 from train.errors import TrainError
+from train.folders import only_writer
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.stages import GAMES_DEEP
@@ -32,22 +33,25 @@ def add_probcut(
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[Path, Cuts]:
-    """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found."""
+    """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found.
+
+    Whatever the file said about ProbCut before, in whatever form, is replaced.
+    """
     rules = read_weights(path).rules
     if rules.size not in DEEPEST:
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
-    sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
-    cuts = probcut.fit(
-        f"network:weights={path}",
-        rules,
-        deepest=deepest,
-        positions=sampled,
-        threads=threads or os.cpu_count() or 1,
-        progress=lambda done: progress(done, len(sampled)),
-    )
-    out.mkdir(parents=True, exist_ok=True)
-    return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
+    with only_writer(out):
+        sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
+        cuts = probcut.fit(
+            f"network:weights={path}",
+            rules,
+            deepest=deepest,
+            positions=sampled,
+            threads=threads or os.cpu_count() or 1,
+            progress=lambda done: progress(done, len(sampled)),
+        )
+        return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
 
 
 def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, threads: int | None) -> list[Position]:

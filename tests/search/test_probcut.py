@@ -114,6 +114,8 @@ def test_bad_requests_are_named():
         Engine("discs").set_probcut(1.5)
     with pytest.raises(ReversiError, match="expected at least 30"):
         probcut.fit("discs", positions=3)
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        probcut.fit("discs", positions=30, threads=0)
     with pytest.raises(ReversiError, match="leaves no midgame"):
         probcut.fit("discs", Rules(4), deepest=8)
     with pytest.raises(ReversiError, match="ProbCut coefficients"):

@@ -15,11 +15,14 @@ from train.cuts import add_probcut
 
 RULES = Rules(6)
 START = Position.initial(RULES)
+FINITE = {"constant": 1.0, "deep": 0.1, "shallow": -0.1, "empties": -0.03, "empties_squared": 0.0}
+#: Coefficients as they were written before deviations depended on the empty squares.
+FORMER = [{"deep": 3, "shallow": 1, "slope": 1.0, "shift": 0.0, "deviation": 2.0, "positions": 30}]
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
-    """The package's 6x6 network without its own coefficients, fitted to depth 5."""
+    """The package's 6x6 network with other coefficients than its own, fitted to depth 5."""
     seen = []
     path, cuts = add_probcut(
         *(NetworkEvaluator().file(RULES), tmp_path_factory.mktemp("fitted")),
@@ -29,6 +32,14 @@ def fitted(tmp_path_factory):
     )
     assert sorted(seen) == [(done, 40) for done in range(1, 41)]
     return path, cuts
+
+
+@pytest.fixture(scope="module")
+def former(tmp_path_factory):
+    """The package's 6x6 network with coefficients of the former form."""
+    found = read_weights(NetworkEvaluator().file(RULES))
+    found.record["probcut"] = FORMER
+    return found.save_in(tmp_path_factory.mktemp("former"))
 
 
 def test_it_is_written_into_a_copy_of_the_weights(fitted):
@@ -84,15 +95,27 @@ def test_a_margin_needs_coefficients(tmp_path):
         agent.search(START)
 
 
-def test_the_command(reversi, tmp_path, monkeypatch):
+def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
+    with pytest.raises(
+        ReversiError, match=rf"{former.name}.*`reversi train --probcut FILE --out FOLDER` measures them anew"
+    ):
+        Engine(f"network:weights={former}", RULES)
+    assert agents.make(f"network:probcut=0,depth=1,weights={former}").search(START).move
+
+
+def test_the_command(reversi, tmp_path, monkeypatch, former):
+    """It mends a file that an engine refuses, too."""
     monkeypatch.setattr("train.cuts.DEEPEST", {6: 3})
     monkeypatch.setattr("train.cuts.POSITIONS", 30)
-    weights = NetworkEvaluator().file(RULES)
-    code, out, _ = reversi("train", "--probcut", weights, "--out", tmp_path)
+    code, out, _ = reversi("train", "--probcut", former, "--out", tmp_path)
     assert code == 0
     assert "foretold by" in out
-    assert read_weights(Path(out.rpartition("weights: ")[2].strip())).record["probcut"]
-    code, _, err = reversi("train", "labels", "--probcut", weights, "--out", tmp_path)
+    mended = Path(out.rpartition("weights: ")[2].strip())
+    assert Engine(f"network:weights={mended}", RULES)._margin_for(Limits(nodes=1000)) == MARGIN
+    code, _, err = reversi("train", "--probcut", former, "--out", former)
+    assert code == 2
+    assert "is a file: expected a folder" in err
+    code, _, err = reversi("train", "labels", "--probcut", former, "--out", tmp_path)
     assert code == 2
     assert err == "reversi: --probcut with LABELS or other options of a training: expected it with --out alone\n"
 
@@ -110,7 +133,10 @@ def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
 
 @pytest.mark.parametrize(
     "change",
-    [{"deep": 70}, {"deep": "x"}, {"slope": 0.0}, {"shallow": 0}, {"unknown": 1.0}, {"shift": float("nan")}],
+    [
+        *({"deep": 70}, {"deep": "x"}, {"deep": 3.5}, {"slope": 0.0}, {"shallow": 0}, {"unknown": 1.0}),
+        *({"shift": float("nan")}, {"shift": 1e300}, {"slope": 10**400}),
+    ],
 )
 def test_lines_of_a_file_are_checked(fitted, change):
     table = as_table(fitted[1])
@@ -120,11 +146,18 @@ def test_lines_of_a_file_are_checked(fitted, change):
 
 @pytest.mark.parametrize(
     "change",
-    [{"pairs": []}, {"empties": [30, 20]}, {"empties": 3}, {"spread": {}}, {"spread": None}, {"pairs": [3]}],
+    [
+        *({"pairs": []}, {"empties": [30, 20]}, {"empties": 3}, {"empties": [9.5, 20]}, {"empties": [1, 2, 3]}),
+        *({"spread": {}}, {"spread": None}, {"spread": FINITE | {"deep": float("inf")}}, {"pairs": [3]}),
+    ],
 )
 def test_coefficients_of_a_file_are_checked(fitted, change):
+    assert from_table(as_table(fitted[1]) | {"spread": FINITE})
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
         from_table(as_table(fitted[1]) | change)
-    spread = as_table(fitted[1])["spread"] | {"constant": float("inf")}
-    with pytest.raises(ReversiError, match="expected finite numbers"):
-        from_table(as_table(fitted[1]) | {"spread": spread})
+
+
+@pytest.mark.parametrize("table", [FORMER, None, 3, "pairs", {}])
+def test_what_is_no_table_is_refused(table):
+    with pytest.raises(ReversiError, match="ProbCut coefficients .*: expected those of this version"):
+        from_table(table)

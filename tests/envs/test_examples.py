@@ -28,7 +28,9 @@ def test_every_example_is_tested():
     assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("train_")) for name in EXPECTED]
+)
 def test_an_example(name, tmp_path):
     arguments, expected = EXPECTED[name]
     environment = os.environ | {

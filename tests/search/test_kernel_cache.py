@@ -128,6 +128,7 @@ def test_a_later_start_of_the_command_takes_less_than_a_second_and_a_half():
     assert command < max(1.5, 3.5 * libraries), taken
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_rules_reaches_the_search(tmp_path):
     """Numba alone would go on evaluating by the old rules, since no file of the search has changed."""
     for package in ("reversi_env", "search"):

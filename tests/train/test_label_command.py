@@ -93,6 +93,7 @@ def test_killed_blindly_from_its_very_start_on_it_still_ends_with_the_same_files
     assert files(killed) == files(tmp_path / "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
     """The job is far longer than the test waits, so that the signal never comes too late."""

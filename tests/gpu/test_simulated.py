@@ -36,7 +36,7 @@ def test_whole_games_of_every_kind():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("size", [4, 6, pytest.param(8, marks=pytest.mark.long)])
 def test_whole_games_of_every_size_variant_and_opponent(size):
     plies = {4: 14, 6: 34, 8: 62}[size]
     steps = {"none": plies, "random": plies // 2 + 1, "greedy": plies // 2 + 1}

@@ -127,7 +127,7 @@ def test_kernels_equal_the_twin(size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("size", [4, 6, pytest.param(8, marks=pytest.mark.long)])
 def test_kernels_equal_the_twin_on_a_million_positions(size):
     check(size, 1_000_000)
 

@@ -41,12 +41,13 @@ for rules in (Rules(4), Rules(8, "reversed")):
             results += [found.move, found.value, found.nodes, found.pv, engine.evaluator.static_value(position)]
 print(results)
 
-misses = set()
+misses, hits = set(), set()
 for module in pkgutil.iter_modules(search.core.__path__, "search.core."):
     for value in vars(importlib.import_module(module.name)).values():
-        if isinstance(value, Dispatcher) and value.stats.cache_misses:
-            misses.add(value.__name__)
-print(len(misses))
+        if isinstance(value, Dispatcher):
+            misses |= {value.__name__} if value.stats.cache_misses else set()
+            hits |= {value.__name__} if value.stats.cache_hits else set()
+print(len(misses), len(hits))
 """
 FIRST_MOVE = """
 from reversi_env import Position
@@ -88,15 +89,18 @@ def test_every_kernel_works_from_the_cache_in_a_second_process():
     """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
     (first, _), (second, _) = (run(TOUCH_EVERYTHING) for _ in range(2))
     assert first[0] == second[0]
-    assert int(second[1]) == 0
+    misses, hits = map(int, second[1].split())
+    assert misses == 0
+    assert hits > 5  # those that Python calls; what they call is part of them
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
     (first, _), (second, _) = (run(TOUCH_EVERYTHING, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[0] == second[0]
-    assert int(first[1]) > 15
-    assert int(second[1]) == 0
+    assert int(first[1].split()[0]) > 15
+    assert int(second[1].split()[0]) == 0
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def episodes_ended(*games):
 
 
 def test_whole_games_of_every_kind():
-    """4x4 to the end, against every opponent; the larger boards in each layout. (The slow tests leave nothing out.)"""
+    """4x4 to the end, against every opponent; the larger boards in some layouts. (The slow tests leave nothing out.)"""
     small = ["4,normal,none,planes,13", "4,reversed,random,planes,8"]
     small.append("4,normal,greedy,half,8,reward=shaped,discount=0.9,illegal=random")
     others = ["6,normal,none,half,3", "8,reversed,greedy,planes,3", "8,normal,random,packed,3"]
@@ -36,15 +36,23 @@ def test_whole_games_of_every_kind():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, 6, pytest.param(8, marks=pytest.mark.long)])
-def test_whole_games_of_every_size_variant_and_opponent(size):
+def test_the_other_layouts():
+    layouts = ((4, "packed"), (6, "planes"), (6, "packed"), (8, "half"))
+    episodes_ended(*(f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts))
+
+
+def check_whole_games(size, kinds):
     plies = {4: 14, 6: 34, 8: 62}[size]
     steps = {"none": plies, "random": plies // 2 + 1, "greedy": plies // 2 + 1}
-    games = [f"{size},{v},{o},planes,{steps[o]}" for v, o in product(("normal", "reversed"), OPPONENTS)]
-    assert min(episodes_ended(*games)) > 0
+    assert min(episodes_ended(*(f"{size},{v},{o},planes,{steps[o]}" for v, o in kinds))) > 0
 
 
 @pytest.mark.slow
-def test_every_layout_of_every_size():
-    layouts = product((4, 6, 8), ("planes", "half", "packed"))
-    episodes_ended(*(f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts))
+@pytest.mark.parametrize("size", [4, *(pytest.param(size, marks=pytest.mark.long) for size in (6, 8))])
+def test_whole_games_of_every_size_variant_and_opponent(size):
+    check_whole_games(size, product(("normal", "reversed"), OPPONENTS))
+
+
+@pytest.mark.slow
+def test_whole_games_of_a_larger_board():
+    check_whole_games(6, [("reversed", "none"), ("normal", "greedy")])

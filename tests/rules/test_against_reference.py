@@ -127,7 +127,15 @@ def test_kernels_equal_the_twin(size):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, 6, pytest.param(8, marks=pytest.mark.long)])
+def test_kernels_equal_the_twin_on_many_positions():
+    """All sizes in one process, which compiles the twin once."""
+    for size, positions in ((4, 100_000), (6, 60_000), (8, 40_000)):
+        check(size, positions)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("size", [4, 6, 8])
 def test_kernels_equal_the_twin_on_a_million_positions(size):
     check(size, 1_000_000)
 

@@ -19,8 +19,8 @@ def child_cpu_seconds():
 
 def test_the_import_is_light():
     """Below one second with a warm cache (processor time, which a busy machine does not stretch), and no torch."""
-    seconds = []
-    for _ in range(4):
+    seconds: list[float] = []
+    while len(seconds) < 4 and min(seconds, default=1.0) >= 1.0:
         before = child_cpu_seconds()
         result = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
         seconds.append(child_cpu_seconds() - before)

@@ -178,6 +178,7 @@ def test_a_command_without_arguments_shows_its_help_alone(reversi, command):
     assert "(see" not in err
 
 
+@pytest.mark.slow
 def test_bench_rules_measures_something(monkeypatch, capsys):
     """The whole command with small work: plausible rates, a cold start slower than a warm one, all keys."""
     from play.bench import rules as speed

@@ -14,6 +14,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+collect_ignore = ["lacking.py", "nodes.py"]  # for processes of their own: they import Ray
 #: Seconds after which something is taken to hang; everything is waited for, nothing is timed.
 PATIENCE = 240
 

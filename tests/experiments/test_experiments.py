@@ -125,6 +125,7 @@ def test_levels_are_stronger_the_deeper_they_search():
     assert found["random"][-1]["points"] > 0.9
 
 
+@pytest.mark.slow
 def test_gamma_and_tables_are_measured_against_the_same_panel(monkeypatch):
     monkeypatch.setattr(report_000, "PANEL", ("six-factor",))
     found = report_000.measure(report_000.GammaOptions(4, games=8, depth=1))
@@ -135,6 +136,7 @@ def test_gamma_and_tables_are_measured_against_the_same_panel(monkeypatch):
     assert "7–13" in report_000.section([found]).markdown()
 
 
+@pytest.mark.slow
 def test_scores_by_ply_are_of_both_colours(monkeypatch):
     monkeypatch.setattr(report_003, "POSITIONAL", "six-factor")
     found = report_003.measure(report_003.PlyOptions(4, games=20, deepest=2))
@@ -150,6 +152,7 @@ def test_pruning_saves_nodes_and_games_have_a_length(monkeypatch):
     assert all(8 < one["length"] <= 12 for one in found["games"])
 
 
+@pytest.mark.slow
 def test_label_tuning_lowers_every_error():
     options = label_tuning.LabelTuningOptions(4, "normal", 150, (4, 6), generations=8, population=6, seeds=1)
     found = label_tuning.measure(options)

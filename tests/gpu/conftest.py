@@ -6,6 +6,7 @@ import pytest
 import torch
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+collect_ignore = ["simulated_games.py", "simulated_solver.py"]  # for processes of their own: they import numba.cuda
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -44,6 +44,7 @@ def test_they_were_trained_by_the_command_in_their_record(variant):
     assert record["standing"]["rungs"]["random"]["points"] > 0.85
 
 
+@pytest.mark.slow
 def test_the_normal_one_beats_what_was_promised():
     rules = Rules(6)
     ladder = Ladder(rules, 200, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))

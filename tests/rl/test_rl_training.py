@@ -188,6 +188,7 @@ def test_an_interrupted_training_ends_with_the_same_policy(tmp_path, small_train
     assert parts.pool.drawn == whole.pool.drawn
 
 
+@pytest.mark.slow
 def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     seldom = {"evaluate": 4096}  # at the beginning and at the end: every evaluation is drawn
     Training(tmp_path, small_training(**seldom), regret=False).run()

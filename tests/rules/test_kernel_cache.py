@@ -104,11 +104,13 @@ def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
     assert run(PERFT, tmp_path) == ["8200"]
 
 
+@pytest.mark.slow
 def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
     """The scalar bodies are what such a CPU compiles; forced here by asking numba for a generic target."""
     assert run(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(tmp_path)) == ["8200"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
 def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}

@@ -265,6 +265,7 @@ def run_outside(folder):
     return result.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_a_user_adds_an_evaluator_from_outside(tmp_path):
     """The ten lines of the documentation, in a module of their own: compiled once, kept, and compiled anew after an edit."""
     page = (REPOSITORY / "docs" / "evaluators.md").read_text(encoding="utf-8")

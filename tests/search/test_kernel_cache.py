@@ -118,7 +118,7 @@ def test_a_later_start_of_the_command_takes_less_than_a_second_and_a_half():
 
     A machine that is too slow or too busy for that has 3.5 times what the libraries alone take there, measured in turn. The
     processor time of a process, user and system, counts where it is
-    shorter than that on the wall (it is longer where a library starts threads of its own), and the best of five launches.
+    shorter than that on the wall (it is longer where a library starts threads of its own), and the best of up to five launches.
     """
     run(LATER_START)  # the kernels are compiled now, if they were not before
     taken: dict[str, list[float]] = {LIBRARIES: [], LATER_START: []}
@@ -128,8 +128,10 @@ def test_a_later_start_of_the_command_takes_less_than_a_second_and_a_half():
             lines, processor_seconds = run(code)
             seconds.append(min(processor_seconds, time.perf_counter() - began))
         assert "discs (depth 6)" in "".join(lines)
-    libraries, command = min(taken[LIBRARIES]), min(taken[LATER_START])
-    assert command < max(1.5, 3.5 * libraries), taken
+        libraries, command = min(taken[LIBRARIES]), min(taken[LATER_START])
+        if command < max(1.5, 3.5 * libraries):
+            return
+    pytest.fail(str(taken))
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import numpy as np
 from models.core import deep_value
 from models.core.deep_value import DEEP_NET
 from models.core.dense_value import DENSE_NET
+from models.core.pattern_states import digit_table
 from models.core.pattern_value import PATTERN_NET, UNITS
 from models.core.patterns import EMPTIES_A_PHASE, patterns_of
 from reversi_env import Rules
@@ -41,7 +42,7 @@ class CompiledPatternNet(Compiled):
         self.rules = rules
         self._memory = np.concatenate([weights.ravel(), constants])
         patterns, net = patterns_of(rules.size), np.zeros(1, PATTERN_NET)
-        net["pattern_weights"] = self._memory.ctypes.data
+        net["pattern_weights"], net["digits"] = self._memory.ctypes.data, digit_table(rules.size).ctypes.data
         net["row"], net["states"], net["phases"] = weights.shape[1], patterns.states, patterns.phases
         net["empties_a_phase"] = EMPTIES_A_PHASE[rules.size]
         net["squares"], net["playable"] = rules.square_count, rules.playable
@@ -58,11 +59,13 @@ class CompiledDeepNet(Compiled):
 
     def __init__(self, rules: Rules, rows: np.ndarray, heads: np.ndarray) -> None:
         self.rules = rules
-        self._rows, self._heads = np.ascontiguousarray(rows), np.ascontiguousarray(heads, np.float32)
+        self._rows, self._heads = np.ascontiguousarray(rows), deep_value.heads_for_sums(heads)
+        # A board emptier than the start has the first rows and head.
+        phase = np.minimum(np.arange(deep_value.EMPTIES) // deep_value.EMPTIES_A_PHASE[rules.size], len(rows) - 1)
         net = np.zeros(1, DEEP_NET)
-        net["deep_rows"], net["heads"] = self._rows.ctypes.data, self._heads.ctypes.data
-        net["phases"], net["row_count"] = rows.shape[:2]
-        net["states"], net["empties_a_phase"] = patterns_of(rules.size).states, deep_value.EMPTIES_A_PHASE[rules.size]
+        net["deep_rows"] = self._rows.ctypes.data + phase * self._rows.strides[0]
+        net["heads"] = self._heads.ctypes.data + phase * self._heads.strides[0]
+        net["digits"], net["states"] = digit_table(rules.size).ctypes.data, patterns_of(rules.size).states
         net["squares"], net["playable"] = rules.square_count, rules.playable
         net["limit"] = rules.square_count - 0.5
         self._record = net

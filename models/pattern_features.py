@@ -10,6 +10,7 @@ from torch import Tensor
 
 from models.boards import bit_counts, legal_moves, planes
 from models.core.pattern_rows import write_rows
+from models.core.pattern_states import digit_table
 from models.core.pattern_value import COUNTS
 from models.core.patterns import PatternSet, patterns_of
 from models.trainable import Trainable
@@ -67,8 +68,9 @@ class PatternFeatures(Trainable):
         def run(start: int) -> None:
             piece = slice(start, start + CHUNK)
             write_rows(
-                *(self.rules.square_count, np.uint64(self.rules.playable), own[piece], opp[piece], self.patterns.tied),
-                *(self.patterns.weights, len(self.patterns.instances), found[piece]),
+                *(self.rules.square_count, np.uint64(self.rules.playable), own[piece], opp[piece]),
+                *(digit_table(self.size), self.patterns.tied, self.patterns.weights, len(self.patterns.instances)),
+                found[piece],
             )
 
         with ThreadPoolExecutor(threads) as pool:

@@ -8,6 +8,7 @@ which the CPU's registers hold.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,20 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from models.core.pattern_sum import PatternStates
+from models.core.pattern_states import emit_states
 from models.core.pattern_value import COUNTS
-from models.core.vectors import REAL, WORD, emit_at_least, emit_chosen, emit_clipped, emit_sum, emit_total, emit_vector
+from models.core.vectors import (
+    FUSED,
+    REAL,
+    WORD,
+    emit_at_least,
+    emit_chosen,
+    emit_limited,
+    emit_product_added,
+    emit_sum,
+    emit_total,
+    emit_vector,
+)
 from reversi_env import Rules
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import popcount
@@ -49,12 +61,10 @@ def phases_of(size: int) -> int:
 
 DEEP_NET = np.dtype(
     [
-        ("deep_rows", np.int64),  # address of the int8 rows
-        ("heads", np.int64),  # address of the float32 heads
-        ("row_count", np.int64),  # rows of one phase
-        ("states", np.int64),  # those of patterns among them
-        ("phases", np.int64),
-        ("empties_a_phase", np.int64),
+        ("deep_rows", np.int64, (EMPTIES,)),  # addresses of the int8 rows and the float32 heads, by empties
+        ("heads", np.int64, (EMPTIES,)),
+        ("digits", np.int64),  # address of `digit_table`
+        ("states", np.int64),  # rows of patterns
         ("squares", np.int64),
         ("playable", np.uint64),
         ("limit", np.float64),  # no value is larger, in discs
@@ -62,37 +72,55 @@ DEEP_NET = np.dtype(
     align=True,
 )
 
-ROW, SUMS = ir.VectorType(ir.IntType(8), WIDTH), ir.VectorType(ir.IntType(16), WIDTH)
-REALS, UNITS = ir.VectorType(REAL, WIDTH), ir.VectorType(REAL, HIDDEN)
+ROW, SUMS, REALS = ir.VectorType(ir.IntType(8), WIDTH), ir.VectorType(ir.IntType(16), WIDTH), ir.VectorType(REAL, WIDTH)
+#: Chains of multiplications and additions that go on side by side.
+CHAINS = 4
+
+
+def heads_for_sums(heads: np.ndarray) -> np.ndarray:
+    """Heads for inputs that are whole numbers, `ONE` to 1, as the sums are."""
+    scaled = np.array(heads, np.float32, order="C")
+    scaled[:, :BIAS] /= ONE
+    return scaled
 
 
 def _emit_sums(builder: ir.IRBuilder, rows: Any, indices: list[Any]) -> Any:
-    """The sums of the rows with these numbers, each in units of 1. A hundred rows cannot overflow."""
-    total = ir.Constant(SUMS, [0] * WIDTH)
-    for index in indices:
-        total = builder.add(total, builder.sext(emit_vector(builder, rows, index, ROW), SUMS))
-    wide = builder.sext(total, ir.VectorType(ir.IntType(32), WIDTH))
-    return builder.fmul(builder.sitofp(wide, REALS), ir.Constant(REALS, [1.0 / ONE] * WIDTH))
+    """The sums of the rows with these numbers. A hundred rows cannot overflow."""
+    vectors = [builder.sext(emit_vector(builder, rows, index, ROW), SUMS) for index in indices]
+    return emit_sum(vectors, builder.add)
+
+
+def _emit_reals(builder: ir.IRBuilder, head: Any, start: int) -> Any:
+    """Numbers *start* … *start* + WIDTH - 1 of the head."""
+    return emit_vector(builder, builder.add(head, WORD(4 * start)), WORD(0), REALS)
+
+
+def _emit_real(builder: ir.IRBuilder, sums: Any) -> Any:
+    return builder.sitofp(builder.sext(sums, ir.VectorType(ir.IntType(32), WIDTH)), REALS)
+
+
+def _emit_units(builder: ir.IRBuilder, inputs: list[Any], head: Any, first: int) -> Any:
+    """The outputs of the units *first* … *first* + WIDTH - 1."""
+    chains = [_emit_reals(builder, head, BIAS + first)]
+    for k, value in enumerate(inputs):
+        weights = _emit_reals(builder, head, FIRST + k * HIDDEN + first)
+        if k < CHAINS - 1:
+            chains.append(builder.fmul(value, weights, flags=FUSED))
+        else:
+            chains[k % CHAINS] = emit_product_added(builder, chains[k % CHAINS], value, weights)
+    return emit_at_least(builder, emit_sum(chains, partial(builder.fadd, flags=FUSED)), 0.0)
 
 
 def _emit_head(builder: ir.IRBuilder, sums: Any, head: Any) -> Any:
     """The value in discs of these sums."""
-
-    def part(start: int, kind: ir.VectorType) -> Any:
-        return emit_vector(builder, builder.add(head, WORD(4 * start)), WORD(0), kind)
-
-    negative = builder.fsub(ir.Constant(REALS, [0.0] * WIDTH), sums)
-    products = [
-        builder.fmul(emit_chosen(builder, inputs, [k] * HIDDEN), part(FIRST + (side * WIDTH + k) * HIDDEN, UNITS))
-        for side, inputs in enumerate((emit_clipped(builder, sums), emit_clipped(builder, negative)))
-        for k in range(WIDTH)
-    ]
-    units = emit_sum(builder, [part(BIAS, UNITS), *products])
-    units = emit_at_least(builder, units, 0.0)
-    value = emit_total(builder, builder.fmul(units, part(SECOND, UNITS)))
-    straight = emit_total(builder, builder.fmul(sums, part(0, REALS)))
+    parts = [_emit_real(builder, emit_limited(builder, some, 0, ONE)) for some in (sums, builder.neg(sums))]
+    inputs = [emit_chosen(builder, part, [k] * WIDTH) for part in parts for k in range(WIDTH)]
+    total = builder.fmul(_emit_real(builder, sums), _emit_reals(builder, head, 0), flags=FUSED)
+    for first in range(0, HIDDEN, WIDTH):
+        units = _emit_units(builder, inputs, head, first)
+        total = emit_product_added(builder, total, units, _emit_reals(builder, head, SECOND + first))
     constant = builder.load(builder.inttoptr(builder.add(head, WORD(4 * CONSTANT)), ir.PointerType(REAL)))
-    return builder.fadd(builder.fadd(value, straight), constant)
+    return builder.fadd(emit_total(builder, total), constant)
 
 
 @intrinsic(prefer_literal=True)
@@ -101,6 +129,7 @@ def deep_sum(
     size: Any,
     own: Any,
     opp: Any,
+    digits: Any,
     rows: Any,
     head: Any,
     own_moves: Any,
@@ -109,34 +138,33 @@ def deep_sum(
 ) -> Any:
     """The network's output before it is kept within the limit, float32.
 
-    *size* is a literal; *rows* and *head* are the addresses of the phase's rows and head; the last three are the numbers
-    of the rows of the two numbers of moves and of the empty squares.
+    *size* is a literal; *digits*, *rows* and *head* are the addresses of `digit_table` and of the phase's rows and head; the
+    last three are the numbers of the rows of the two numbers of moves and of the empty squares.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, own, opp, rows, head, *counts = args
-        states = PatternStates(context, builder, size.literal_value).indices(own, opp)
+        _, own, opp, digits, rows, head, *counts = args
+        states = emit_states(builder, size.literal_value, own, opp, digits)
         return _emit_head(builder, _emit_sums(builder, rows, [*states, *counts]), head)
 
     board, number = types.uint64, types.int64
-    return types.float32(size, board, board, *[number] * 5), codegen
+    return types.float32(size, board, board, *[number] * 6), codegen
 
 
 @evaluator(DEEP_NET)
 def deep_value(net, own, opp):
     """Value of the position in discs for the side to move."""
-    empties = net.squares - popcount(own | opp)
-    phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first rows
-    rows, head = net.deep_rows + WIDTH * phase * net.row_count, net.heads + 4 * HEAD * phase
+    empties = np.uint64(net.squares - popcount(own | opp))
+    rows, head = net.deep_rows[empties], net.heads[empties]
     own_moves = net.states + popcount(legal_moves(own, opp, net.playable))
     opp_moves = net.states + COUNTS + popcount(legal_moves(opp, own, net.playable))
-    left = net.states + 2 * COUNTS + empties
+    left = net.states + 2 * COUNTS + np.int64(empties)
     if net.squares == 64:
-        value = deep_sum(8, own, opp, rows, head, own_moves, opp_moves, left)
+        value = deep_sum(8, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
     elif net.squares == 36:
-        value = deep_sum(6, own, opp, rows, head, own_moves, opp_moves, left)
+        value = deep_sum(6, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
     else:
-        value = deep_sum(4, own, opp, rows, head, own_moves, opp_moves, left)
+        value = deep_sum(4, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
     return min(max(np.float64(value), -net.limit), net.limit)

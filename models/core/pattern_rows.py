@@ -9,8 +9,9 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from models.core.pattern_sum import WORD, PatternStates
+from models.core.pattern_states import emit_states
 from models.core.pattern_value import COUNTS
+from models.core.vectors import WORD
 from reversi_env import Rules
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.compiling import kernel
@@ -18,36 +19,40 @@ from reversi_env.core.intrinsics import popcount
 
 
 @intrinsic(prefer_literal=True)
-def store_states(typing_context: Any, size: Any, own: Any, opp: Any, address: Any) -> Any:
-    """Write the numbers of all instances' states on the board of *size*, a literal, to the int32 array at *address*."""
+def store_states(typing_context: Any, size: Any, own: Any, opp: Any, digits: Any, address: Any) -> Any:
+    """Write the numbers of all instances' states on the board of *size*, a literal, to the int32 array at *address*.
+
+    *digits* is the address of `digit_table`.
+    """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, own, opp, address = args
+        _, own, opp, digits, address = args
         number = ir.IntType(32)
         array = builder.inttoptr(address, ir.PointerType(number))
-        for k, index in enumerate(PatternStates(context, builder, size.literal_value).indices(own, opp)):
+        for k, index in enumerate(emit_states(builder, size.literal_value, own, opp, digits)):
             builder.store(builder.trunc(index, number), builder.gep(array, [WORD(k)]))
         return context.get_dummy_value()
 
-    return types.none(size, types.uint64, types.uint64, types.int64), codegen
+    return types.none(size, types.uint64, types.uint64, types.int64, types.int64), codegen
 
 
 @kernel
-def write_rows(squares, playable, own, opp, tied, weights, instances, out):
+def write_rows(squares, playable, own, opp, digits, tied, weights, instances, out):
     """Write the numbers of the rows of every position into ``out[i]``: *instances* of patterns, own moves, opponent's moves.
 
-    *weights* is the number of rows of patterns. Where there is room for one more, it is that of the empty squares.
+    *digits* is the board's `digit_table`, *weights* the number of rows of patterns. Where there is room for one more
+    number, it is that of the empty squares.
     """
     states = np.zeros(64, np.int32)
     for i in range(own.size):
         if squares == 64:
-            store_states(8, own[i], opp[i], states.ctypes.data)
+            store_states(8, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
         elif squares == 36:
-            store_states(6, own[i], opp[i], states.ctypes.data)
+            store_states(6, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
         else:
-            store_states(4, own[i], opp[i], states.ctypes.data)
+            store_states(4, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
         for j in range(instances):
             out[i, j] = tied[states[j]]
         out[i, instances] = weights + popcount(legal_moves(own[i], opp[i], playable))

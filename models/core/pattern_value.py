@@ -22,6 +22,7 @@ COUNTS = 40
 PATTERN_NET = np.dtype(
     [
         ("pattern_weights", np.int64),  # address of the int16 weights
+        ("digits", np.int64),  # address of `digit_table`
         ("row", np.int64),  # weights of one phase
         ("states", np.int64),  # those of patterns among them
         ("phases", np.int64),
@@ -41,11 +42,11 @@ def pattern_value(net, own, opp):
     phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
     if net.squares == 64:
-        total = pattern_sum(8, own, opp, weights)
+        total = pattern_sum(8, own, opp, weights, net.digits)
     elif net.squares == 36:
-        total = pattern_sum(6, own, opp, weights)
+        total = pattern_sum(6, own, opp, weights, net.digits)
     else:
-        total = pattern_sum(4, own, opp, weights)
+        total = pattern_sum(4, own, opp, weights, net.digits)
     total += load_weight(weights, net.states + popcount(legal_moves(own, opp, net.playable)))
     total += load_weight(weights, net.states + COUNTS + popcount(legal_moves(opp, own, net.playable)))
     total += load_weight(net.pattern_weights, net.phases * net.row + empties)

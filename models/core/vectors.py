@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
 WORD, REAL = ir.IntType(64), ir.FloatType()
+#: A multiplication and the addition of its result may become one instruction.
+FUSED = ("contract",)
 
 
 def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.VectorType) -> Any:
@@ -15,12 +18,25 @@ def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.Vecto
     return builder.load(pointer, align=1 if isinstance(kind.element, ir.IntType) else 4)
 
 
-def emit_sum(builder: ir.IRBuilder, vectors: list[Any]) -> Any:
+def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     """The vectors added up in pairs, then the sums in pairs …: no addition waits for all that were before it."""
     while len(vectors) > 1:
-        pairs = [builder.fadd(*vectors[k : k + 2]) for k in range(0, len(vectors) - 1, 2)]
+        pairs = [add(*vectors[k : k + 2]) for k in range(0, len(vectors) - 1, 2)]
         vectors = pairs + vectors[2 * len(pairs) :]
     return vectors[0]
+
+
+def emit_product_added(builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
+    """*total* + *left* * *right*, rounded once where the CPU can do so in one instruction."""
+    return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
+
+
+def emit_limited(builder: ir.IRBuilder, vector: Any, least: int, most: int) -> Any:
+    """Every whole number of the vector, but at least *least* and at most *most*."""
+    for bound, beyond in ((least, "<"), (most, ">")):
+        bounds = ir.Constant(vector.type, [bound] * vector.type.count)
+        vector = builder.select(builder.icmp_signed(beyond, vector, bounds), bounds, vector)
+    return vector
 
 
 def emit_clipped(builder: ir.IRBuilder, vector: Any) -> Any:

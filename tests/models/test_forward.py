@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from numba import njit, types
-from numba.extending import intrinsic
 
 from models.boards import board_tensor, legal_moves
 from models.compiled import quantised
-from models.core import pattern_sum
 from models.core.dense_value import HIDDEN, INPUTS
-from models.core.pattern_sum import TERNARY, emit_packed_bits, has_pext, packing_steps
+from models.core.pattern_states import LANES, LINE, digit_table
 from models.core.pattern_value import COUNTS, UNITS
 from models.core.patterns import patterns_of
 from models.deep_net import DeepPatternNet
@@ -104,74 +101,28 @@ def test_the_compiled_rows_are_those_of_torch(size, kind):
     assert expected.max() < net.row
 
 
-# --- gathering bits -------------------------------------------------------------------------------
-
-
-def gathering(mask, pext):
-    """`emit_packed_bits` as a function of a board; None means: by the instruction if there is one."""
-
-    @intrinsic
-    def gather(typing_context, board):
-        def codegen(context, builder, signature, args):
-            return emit_packed_bits(builder, args[0], mask, has_pext(context) if pext is None else pext)
-
-        return types.uint64(types.uint64), codegen
-
-    @njit  # not a kernel: the mask would be no part of the cache's key
-    def gathered(boards, out):
-        for i in range(boards.size):
-            out[i] = gather(boards[i])
-
-    return gathered
-
-
-MASKS = (0xFF00, 0x0000_0000_0000_42FF, 0x8040_2010_0804_0201, 0x0001_0204_0810_2040, 0xC3E1_0F00_0000_8001)
-
-
-@pytest.mark.parametrize("pext", [None, False], ids=["this CPU", "portable"])
-def test_gathered_bits_are_those_of_plain_python(pext):
-    boards = np.random.default_rng(1).integers(0, 2**63, 40, dtype=np.uint64) << np.uint64(1)
-    boards[::2] |= np.uint64(1)
-    for mask in MASKS:
-        out = np.zeros_like(boards)
-        gathering(mask, pext)(boards, out)
-        squares = [sq for sq in range(64) if mask >> sq & 1]
-        assert out.tolist() == [sum((int(b) >> sq & 1) << k for k, sq in enumerate(squares)) for b in boards]
+# --- the states of patterns -----------------------------------------------------------------------
 
 
 @every_size
-def test_steps_gather_every_pattern(size):
-    for pattern in patterns_of(size).patterns:
-        board = pattern.mask
-        for step, moving in enumerate(packing_steps(pattern.mask)):
-            board = board & ~moving | (board & moving) >> (1 << step)
-        assert board == (1 << len(pattern.squares)) - 1
+def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
+    table, patterns = digit_table(size), patterns_of(size)
+    for own, opp in zip(*some_boards(size, 40), strict=True):
+        mine, theirs = (sum(table[row, int(board) >> 8 * row & 255] for row in range(8)) for board in (own, opp))
+        found = mine + 2 * theirs
+        for column, (number, symmetry) in enumerate(patterns.instances):
+            digits = twins.digits_of(int(own), int(opp), patterns.patterns[number].image(symmetry))
+            assert found[column] == sum(digit * 3**k for k, digit in enumerate(digits))
 
 
-@pytest.mark.parametrize("size", [6])
-def test_the_sum_is_the_same_on_a_cpu_that_gathers_bits_in_steps(size, monkeypatch):
-    monkeypatch.setattr(pattern_sum, "has_pext", lambda context: False)
-
-    @njit
-    def sums(own, opp, weights, out):
-        for i in range(own.size):
-            out[i] = pattern_sum.pattern_sum(size, own[i], opp[i], weights)
-
-    weights, (own, opp) = random_weights(size), some_boards(size, 100)
-    memory, patterns = weights.expanded()[1], patterns_of(size)
-    found = np.zeros(own.size, np.int64)
-    sums(own, opp, memory.ctypes.data, found)
-    for a, b, total in zip(own.tolist(), opp.tolist(), found, strict=True):
-        expected = 0
-        for number, symmetry in patterns.instances:
-            digits = twins.digits_of(a, b, patterns.patterns[number].image(symmetry))
-            expected += memory[patterns.offsets[number] + sum(d * 3**k for k, d in enumerate(digits))]
-        assert total == expected
-
-
-def test_bits_as_digits_of_base_3():
-    assert TERNARY[0b101] == 10
-    assert TERNARY.size == 1 << max(len(p.squares) for size in SIZES for p in patterns_of(size).patterns)
+@every_size
+def test_no_vector_of_the_table_straddles_two_lines_of_the_cache_and_no_state_overflows(size):
+    table = digit_table(size)
+    assert table.ctypes.data % LINE == 0
+    assert 2 * LANES <= LINE
+    assert table.shape[2] % LANES == 0
+    most = 2 * table[:, -1].sum(axis=0, dtype=np.int64)  # opponent's discs everywhere
+    assert most.max() <= np.iinfo(table.dtype).max
 
 
 # --- the deep network ------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
 found = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
 print(found.move, found.value, found.nodes, network.static_value(Position.initial(rules)))
-print(int(network.record(rules)["deep_rows"][0]))
+print(int(network.record(rules)["deep_rows"][0, 0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
 print("torch" in sys.modules)
 """

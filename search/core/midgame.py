@@ -86,8 +86,6 @@ def list_moves(work, net, own, opp, moves, level, depth, first, second):
             rank = -1_000_000
         elif sq == second:
             rank = -500_000
-        elif depth == 1:
-            rank = 0
         else:
             child_own, child_opp = opp ^ turned, own | turned | bit
             rank = REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
@@ -132,21 +130,54 @@ def cut_window(work, alpha, beta, side, depth, level):
 
 
 @kernel
-def negamax(work, net, own, opp, alpha, beta, depth):
-    """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+def entered(work):
+    """Count a node; whether it may be searched."""
     work.nodes += 1
     if work.nodes > work.node_limit:
         work.stop = 1
-    if work.stop:
+    return work.stop == 0
+
+
+@kernel
+def last_ply(work, net, own, opp, moves, alpha, beta):
+    """Value to a depth of one ply: no order of moves and no list of them, since what follows is as cheap as a rank."""
+    best = -INFINITY
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        bit = moves & (~moves + ONE)
+        moves ^= bit
+        turned = flips(sq, own, opp)
+        child_own, child_opp = opp ^ turned, own | turned | bit
+        if not entered(work):
+            return alpha
+        best = max(best, -leaf(work, net, child_own, child_opp))
+        if best >= beta:
+            break
+    return best
+
+
+@kernel
+def leaf(work, net, own, opp):
+    """Value of a position that is not searched."""
+    if legal_moves(own, opp, work.playable) == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
+        return finished(work, own, opp)
+    return units(evaluate(net, own, opp), work.squares)
+
+
+@kernel
+def negamax(work, net, own, opp, alpha, beta, depth):
+    """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+    if not entered(work):
         return alpha
+    if depth <= 0:
+        return leaf(work, net, own, opp)
     moves = legal_moves(own, opp, work.playable)
     if moves == NO_SQUARE:
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return finished(work, own, opp)
-        if depth > 0:
-            return -negamax(work, net, opp, own, -beta, -alpha, depth)
-    if depth <= 0:
-        return units(evaluate(net, own, opp), work.squares)
+        return -negamax(work, net, opp, own, -beta, -alpha, depth)
+    if depth == 1:
+        return last_ply(work, net, own, opp, moves, alpha, beta)
     first, second, bucket = NO_MOVE, NO_MOVE, 0
     uses_table = work.table != 0 and depth >= TABLE_DEPTH
     if uses_table:

@@ -21,7 +21,9 @@ from search.core.midgame import (
     UNIT,
     cut_side,
     cut_window,
+    entered,
     finished,
+    leaf,
     refuting_child,
     units,
 )
@@ -64,19 +66,15 @@ def switched_negamax(work, net, counts, own, opp, alpha, beta, depth, switches):
 
     ``work.nodes`` counts all nodes, ``counts[0]`` those whose moves were searched, ``counts[1]`` the moves searched there.
     """
-    work.nodes += 1
-    if work.nodes > work.node_limit:
-        work.stop = 1
-    if work.stop:
+    if not entered(work):
         return alpha
+    if depth <= 0:
+        return leaf(work, net, own, opp)
     moves = legal_moves(own, opp, work.playable)
     if moves == NO_SQUARE:
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return finished(work, own, opp)
-        if depth > 0:
-            return -switched_negamax(work, net, counts, opp, own, -beta, -alpha, depth, switches)
-    if depth <= 0:
-        return units(evaluate(net, own, opp), work.squares)
+        return -switched_negamax(work, net, counts, opp, own, -beta, -alpha, depth, switches)
     first, second, bucket = NO_MOVE, NO_MOVE, 0
     uses_table = switches & TABLE != 0 and depth >= TABLE_DEPTH
     if uses_table:
@@ -119,7 +117,7 @@ def switched_negamax(work, net, counts, own, opp, alpha, beta, depth, switches):
             value = -switched_negamax(work, net, counts, child_own, child_opp, -beta, -bar, depth - 1, switches)
         else:
             value = -switched_negamax(work, net, counts, child_own, child_opp, -bar - 1, -bar, depth - 1, switches)
-            if bar < value < beta:
+            if bar < value < beta and depth > 1:  # a leaf has one value, whatever the window
                 value = -switched_negamax(work, net, counts, child_own, child_opp, -beta, -value, depth - 1, switches)
         if work.stop:
             return alpha

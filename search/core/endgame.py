@@ -27,7 +27,7 @@ from reversi_env.core.stability import stable_discs
 from search.core.busy import is_busy, set_busy, set_free
 from search.core.evaluate import evaluate, evaluator
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
-from search.core.table import NO_MOVE, bucket_of, lower_of, move_of, probe, second_move_of, store, upper_of
+from search.core.table import NO_MOVE, bucket_of, expect, lower_of, move_of, probe, second_move_of, store, upper_of
 
 #: Worst value a search can return; no score is as bad.
 WORST = -127
@@ -329,6 +329,9 @@ def list_moves(work, net, own, opp, moves, count, first, second):
         bit = moves & (~moves + ONE)
         moves ^= bit
         turned = flips(sq, own, opp)
+        child_own, child_opp = opp ^ turned, own | turned | bit
+        if count >= LOOK_AHEAD_EMPTIES:
+            expect(work.table, child_own, child_opp, work.bucket_mask)
         if sq == first:
             rank = -1_000_000
         elif turned == opp:
@@ -336,7 +339,6 @@ def list_moves(work, net, own, opp, moves, count, first, second):
         elif sq == second:
             rank = -500_000
         else:
-            child_own, child_opp = opp ^ turned, own | turned | bit
             replies = legal_moves(child_own, child_opp, work.playable)
             rank = 18 * (popcount(replies) + work.corner_reply * popcount(replies & work.corners))
             if count <= PARITY_RANK_EMPTIES:

@@ -1,4 +1,4 @@
-"""Reads and writes of 64-bit words at an address.
+"""Reads, writes and prefetches of 64-bit words at an address.
 
 A recursive kernel that takes a numpy array pays for its seven-word descriptor at every call. The search passes one
 record pointer instead, and keeps the address of its table in it; whoever owns the array keeps it alive for as long as
@@ -14,6 +14,8 @@ from numba import types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
+#: How a prefetch is meant: for reading, into all levels of the cache, of data.
+_TO_READ, _TO_KEEP, _DATA = 0, 3, 1
 
 
 def _pointer(builder: Any, address: Any, index: Any) -> Any:
@@ -40,3 +42,18 @@ def store_word(typing_context: Any, address: Any, index: Any, word: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.uint64), codegen
+
+
+@intrinsic
+def prefetch_word(typing_context: Any, address: Any, index: Any) -> Any:
+    """Ask the CPU to have word *index* of the array at *address* in its cache soon; nothing waits for it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, number = ir.PointerType(ir.IntType(8)), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        pointer = builder.bitcast(_pointer(builder, *args), byte)
+        builder.call(prefetch, [pointer, number(_TO_READ), number(_TO_KEEP), number(_DATA)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen

@@ -17,7 +17,7 @@ import numpy as np
 
 from reversi_env.core.compiling import kernel
 from reversi_env.core.symmetry import position_hash
-from search.core.memory import load_word, store_word
+from search.core.memory import load_word, prefetch_word, store_word
 
 WAYS = 4
 WORDS_PER_ENTRY = 3
@@ -80,6 +80,14 @@ def _generation_of(data):
 def bucket_of(own, opp, bucket_mask):
     """Index of the bucket's first word."""
     return np.int64(position_hash(own, opp) & np.uint64(bucket_mask)) * WORDS_PER_BUCKET
+
+
+@kernel
+def expect(table, own, opp, bucket_mask):
+    """Have the position's bucket brought from memory while other work is done: it will be looked up soon."""
+    bucket = bucket_of(own, opp, bucket_mask)
+    prefetch_word(table, bucket)
+    prefetch_word(table, bucket + WORDS_PER_BUCKET - 1)  # a bucket lies in two lines of the cache
 
 
 @kernel

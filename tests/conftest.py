@@ -21,14 +21,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a she
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config, log):
-    """With ``-n``: neighbours go to one process, which has their fixtures and kernels; who is done takes of the others' last."""
-    from xdist.scheduler import WorkStealingScheduling
-
-    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
-
-
 @pytest.fixture(scope="session")
 def external_data() -> Path:
     """The folder named by REVERSI_DATA, by default ../shared/data; tests that need it are skipped without it."""

@@ -81,6 +81,7 @@ def test_ctrl_c_ends_a_solution_that_would_take_for_ever():
         assert "reversi: interrupted in line 2, value between -64 and +64" in terminal.text
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_analysis_with_the_best_so_far():
     with job_on_a_terminal("analyse", "start", "--depth", 40, "--json") as (job, terminal):
         result = json.loads(interrupt(job, terminal, "searching, .* s"))
@@ -98,6 +99,7 @@ def test_ctrl_c_ends_a_match_with_the_games_so_far():
     assert f"reversi: interrupted after {result['games']} of 10000000 games" in terminal.text
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_match_in_the_middle_of_a_move():
     with job_on_a_terminal("match", "six-factor:depth=40,table=1", "random", "--games", 2) as (job, terminal):
         terminal.read_until("0/2", job)

@@ -146,6 +146,7 @@ def wait_for_more_nodes(job, checkpoint, than):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
     """Killed without warning it loses what came after the last save, and only that."""
     checkpoint, nodes = tmp_path / "six.npz", [0]

@@ -51,6 +51,7 @@ def test_the_extra_is_not_installed(monkeypatch):
         TorchVectorEnv(2, device="cuda")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
 def test_there_is_no_gpu():
     """Environments and solver, in one process: importing torch and CUDA takes seconds."""

@@ -214,6 +214,7 @@ def run(code, *arguments):
     return result.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_cached_kernels_know_no_address(small):
     """The record has the address of the weights, another one in every process: compiled code must read it, not keep it."""
     first = run(SEARCH, small, 1)

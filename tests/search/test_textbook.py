@@ -107,7 +107,7 @@ def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, eval
                 assert (found.move is None) == position.is_over()
 
 
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
+@pytest.mark.parametrize("variant", [pytest.param("normal", marks=pytest.mark.slow), "reversed"])
 def test_all_algorithms_agree_at_depth_four_of_the_full_board(variant):
     for position in random_positions(Rules(8, variant), 2):
         found = [search(position, 4, squares_and_mobility) for search in ALL_SEARCHES]

@@ -74,11 +74,14 @@ class NetworkEvaluator:
         if self._path is not None:
             return Path(self._path)
         found = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
-        if len(found) != 1:
+        game = f"{rules.size}x{rules.size} {rules.variant}"
+        if not found:
             raise WeightsError(
-                f"{len(found)} weight files for {rules.size}x{rules.size} {rules.variant} in the package: expected one; "
-                f"train some with `reversi train` and give them as weights=FILE"
+                f"network for {game}: the package has no weights for that game; "
+                f"expected some that you train with `reversi train` and give as weights=FILE"
             )
+        if len(found) > 1:
+            raise WeightsError(f"{len(found)} weight files for {game} in {str(FOLDER)!r}: expected one")
         return found[0]
 
     def _load(self, rules: Rules) -> tuple[Weights, Compiled]:

@@ -17,7 +17,7 @@ from numba.core import cgutils
 from models.core.patterns import patterns_of
 from models.core.vectors import WORD
 
-#: States that are added up at once: 256 bits of them. (CPUs that have wider registers slow down when these are used.)
+#: States that are added up at once: 256 bits of them. (With 512 a Skylake was slower.)
 LANES = 16
 NUMBER = ir.IntType(16)
 VECTOR = ir.VectorType(NUMBER, LANES)

@@ -268,7 +268,7 @@ def _bar(values, searched, lines, alpha):
 
 @kernel
 def table_move(works, own, opp):
-    """The table's best move, 64 if it knows none or its move is not legal here."""
+    """The table's best move, 64 if it knows none."""
     work = works[0]
     if work.table == 0:
         return NO_MOVE

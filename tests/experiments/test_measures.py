@@ -101,7 +101,7 @@ def test_the_commands_print_tables_and_json(reversi, json_lines):
     ("arguments", "message"),
     [
         (["structural", "nothing"], "evaluator 'nothing' is unknown"),
-        (["structural", "network", "--size", 4], "0 weight files for 4x4"),
+        (["structural", "network", "--size", 4], "network for 4x4 normal: the package has no weights"),
         (["structural", "--empties", "70"], "empties=70-70"),
         (["depth", "--games", 3], "games=3"),
         (["depth", "--baseline", "nothing"], "evaluator 'nothing' is unknown"),

@@ -98,7 +98,11 @@ def test_weights_for_another_game_are_refused(small):
 
 def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("models.network.FOLDER", tmp_path)
-    with pytest.raises(WeightsError, match=r"0 weight files for 4x4 reversed in the package: .*weights=FILE"):
+    with pytest.raises(WeightsError, match=r"4x4 reversed: the package has no weights for that game; .*weights=FILE"):
+        NetworkEvaluator().record(Rules(4, "reversed"))
+    for number in "12":
+        (tmp_path / f"4x4-reversed-{number}.safetensors").touch()
+    with pytest.raises(WeightsError, match="2 weight files for 4x4 reversed in .*: expected one"):
         NetworkEvaluator().record(Rules(4, "reversed"))
 
 

@@ -36,24 +36,24 @@ def test_whole_games_of_every_kind():
 
 
 @pytest.mark.slow
-def test_the_other_layouts():
+def test_the_other_layouts_and_opponents():
+    """What the quick test leaves out, and whole games of a larger board; all in one process, whose start takes seconds."""
     layouts = ((4, "packed"), (6, "planes"), (6, "packed"), (8, "half"))
     games = [f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts]
-    episodes_ended(*games, "8,reversed,greedy,planes,3")
+    games.append("8,reversed,greedy,planes,3")
+    whole = [*whole_games(4, [("reversed", "none"), ("normal", "random"), ("reversed", "greedy")])]
+    whole += whole_games(6, [("reversed", "none"), ("normal", "greedy")])
+    assert min(episodes_ended(*whole, *games)[: len(whole)]) > 0
 
 
-def check_whole_games(size, kinds):
+def whole_games(size, kinds):
     plies = {4: 14, 6: 34, 8: 62}[size]
     steps = {"none": plies, "random": plies // 2 + 1, "greedy": plies // 2 + 1}
-    assert min(episodes_ended(*(f"{size},{v},{o},planes,{steps[o]}" for v, o in kinds))) > 0
+    return [f"{size},{variant},{opponent},planes,{steps[opponent]}" for variant, opponent in kinds]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [4, *(pytest.param(size, marks=pytest.mark.long) for size in (6, 8))])
+@pytest.mark.long
+@pytest.mark.parametrize("size", [4, 6, 8])
 def test_whole_games_of_every_size_variant_and_opponent(size):
-    check_whole_games(size, product(("normal", "reversed"), OPPONENTS))
-
-
-@pytest.mark.slow
-def test_whole_games_of_a_larger_board():
-    check_whole_games(6, [("reversed", "none"), ("normal", "greedy")])
+    assert min(episodes_ended(*whole_games(size, product(("normal", "reversed"), OPPONENTS)))) > 0

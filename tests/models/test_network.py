@@ -147,7 +147,11 @@ def test_a_missing_weight_file_is_named_when_a_game_needs_it():
 
 @pytest.mark.parametrize(
     "kind",
-    [DeepPatternNet, pytest.param(PatternNet, marks=pytest.mark.slow), pytest.param(DenseNet, marks=pytest.mark.slow)],
+    [
+        DeepPatternNet,
+        pytest.param(PatternNet, marks=pytest.mark.slow),
+        pytest.param(DenseNet, marks=[pytest.mark.slow, pytest.mark.long]),
+    ],
 )
 def test_the_search_sees_the_network(kind, tmp_path):
     """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""

@@ -77,6 +77,7 @@ def first_number(path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_long_ffo_problems(ffo_paths):
     solver = Solver(threads=2, table=Table(256))
     for number, problem in ffo(sorted(ffo_paths, key=first_number), range(26, 39)):

@@ -153,8 +153,15 @@ def test_the_smallest_board_is_solved_from_the_start(search, variant, value):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("search", FULL_SEARCHES)
-@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
+@pytest.mark.parametrize(
+    ("search", "variant", "value"),
+    [
+        (minimax, "normal", -10),
+        (negamax, "reversed", 4),
+        pytest.param(minimax, "reversed", 4, marks=pytest.mark.long),
+        pytest.param(negamax, "normal", -10, marks=pytest.mark.long),
+    ],
+)
 def test_the_smallest_board_is_solved_without_pruning(search, variant, value):
     start = Position.initial(Rules(4, variant))
     found = search(start, TO_THE_END, disc_lead)

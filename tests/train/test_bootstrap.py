@@ -116,6 +116,7 @@ def test_stopped_between_and_within_stages(whole, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_killed_at_random_moments_it_ends_with_the_same_weights(whole, tmp_path):
     assert run_with_kills(["-c", KILLED], tmp_path, 3, 6, longest=0.6) > 1
     assert same_weights(whole[0], tmp_path / "run")

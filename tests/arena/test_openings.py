@@ -39,6 +39,7 @@ def test_balanced_openings_are_within_the_discs_allowed():
         next(balanced_openings(Rules(4), 0, 1, 2))  # white wins by ten
 
 
+@pytest.mark.slow
 def test_balanced_openings_by_the_network():
     from search.agents import make
 

@@ -104,6 +104,7 @@ def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
     assert (swapped.wins, swapped.draws, swapped.discs) == (score.losses, score.draws, -score.discs)
 
 
+@pytest.mark.slow
 def test_a_random_player_that_ends_perfectly_beats_one_that_does_not():
     results = play_games(RandomEndgamePlayer(RULES, 8), RandomPlayer(RULES), paired_openings(RULES, 100, 4), RULES)
     assert score_of(results).points > 0.6

@@ -22,6 +22,7 @@ def differing_and_left_over(*jobs):
     return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.slow
 def test_both_variants_and_every_way_to_the_end():
     """A board with one empty square, passes, unsorted and sorted levels, narrow windows, and positions given up."""
     jobs = [f"8,{v},{e},8" for v in ("normal", "reversed") for e in (1, 4)]

@@ -344,6 +344,7 @@ def finished(tmp_path_factory, cache):
     return folder, ExpertIteration(folder, TINY, threads=1, cache=cache, command="reversi rl expert").run()
 
 
+@pytest.mark.slow
 def test_a_run_learns_and_leaves_what_it_says(finished, cache):
     folder, found = finished
     chance = uniform(regret_positions(RegretOptions(4, "normal", 100), cache)).overall
@@ -363,6 +364,7 @@ def test_a_run_learns_and_leaves_what_it_says(finished, cache):
     assert [path.name for path in folder.glob("state-*")] == ["state-003.safetensors"]
 
 
+@pytest.mark.slow
 def test_what_was_learnt_plays(finished):
     folder, _ = finished
     rules = Rules(4)
@@ -402,6 +404,7 @@ def test_a_run_that_is_stopped_anywhere_goes_on_and_ends_with_the_same_weights(f
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_not_done_again(finished, cache):
     folder, whole = finished
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")}
@@ -410,6 +413,7 @@ def test_a_finished_run_is_not_done_again(finished, cache):
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")} == before
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_run_is_refused(finished, cache):
     folder, _ = finished
     with pytest.raises(TrainError, match="begun with another seed"):
@@ -417,6 +421,7 @@ def test_a_folder_of_another_run_is_refused(finished, cache):
 
 
 @pytest.mark.parametrize("name", ["run.json", "state-003.safetensors", "labels-001.npz", "policy-003.safetensors"])
+@pytest.mark.slow
 def test_a_damaged_file_is_named(name, finished, tmp_path, cache):
     folder = tmp_path / "run"
     shutil.copytree(finished[0], folder)

@@ -53,6 +53,7 @@ def same_weights(one, other):
     return all((a.weights == b.weights).all() and (a.constants == b.constants).all() for a, b in pairs)
 
 
+@pytest.mark.slow
 def test_every_stage_leaves_labels_weights_and_figures(whole):
     folder, steps = whole
     assert [(len(w.record["figures"]), w.rules) for w in weights_in(folder)] == [
@@ -69,6 +70,7 @@ def test_every_stage_leaves_labels_weights_and_figures(whole):
     assert all(0 <= step.done <= step.total for step in steps)
 
 
+@pytest.mark.slow
 def test_a_stage_leaves_the_phases_below_alone(whole):
     first, second, _ = weights_in(whole[0])
     assert (first.weights[:2] == second.weights[:2]).all()
@@ -77,6 +79,7 @@ def test_a_stage_leaves_the_phases_below_alone(whole):
     assert (second.weights[5:] == second.weights[4]).all()  # and above as the highest
 
 
+@pytest.mark.slow
 def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
     folder, _ = whole
     with np.load(folder / "stage-01-labels.npz") as saved:
@@ -87,6 +90,7 @@ def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
     assert (~exact).sum() == 75  # of nine empties: the others are solved
 
 
+@pytest.mark.slow
 def test_the_torch_module_of_a_weight_file(whole):
     saved = weights_in(whole[0])[-1]
     net = network_of(saved)
@@ -97,6 +101,7 @@ def test_the_torch_module_of_a_weight_file(whole):
     assert float(value) == pytest.approx(evaluators.get(f"network:weights={path}").static_value(position), abs=1e-4)
 
 
+@pytest.mark.slow
 def test_stopped_between_and_within_stages(whole, tmp_path):
     """By an exception out of the progress, at every kind of moment."""
 

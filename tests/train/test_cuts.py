@@ -42,6 +42,7 @@ def former(tmp_path_factory):
     return found.save_in(tmp_path_factory.mktemp("former"))
 
 
+@pytest.mark.slow
 def test_it_is_written_into_a_copy_of_the_weights(fitted):
     path, cuts = fitted
     before, after = read_weights(NetworkEvaluator().file(RULES)), read_weights(path)
@@ -51,6 +52,7 @@ def test_it_is_written_into_a_copy_of_the_weights(fitted):
     assert all(0.5 < pair.slope < 1.5 and 0.3 < cuts.deviation(pair, 20) < 10 for pair in cuts.pairs)
 
 
+@pytest.mark.slow
 def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
     record = coefficients(fitted[1])
     assert record["cut_depth"][3:12].tolist() == [1, 2, 1, 2, 3, 4, 3, 4, 5]
@@ -59,6 +61,7 @@ def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
     assert record["cut_depth"][:3].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_an_engine_prunes_where_the_clock_or_the_nodes_are_limited(fitted):
     engine = Engine(f"network:weights={fitted[0]}", RULES)
     assert engine._margin_for(Limits(nodes=1000)) == engine._margin_for(Limits(time=0.1)) == MARGIN
@@ -80,6 +83,7 @@ def total(what, engine, limits):
     return found
 
 
+@pytest.mark.slow
 def test_agents_take_a_margin(fitted):
     spec = f"network:depth=9,exact=0,weights={fitted[0]}"
     engines = [agents.make(f"{spec},probcut={margin}").prepare(RULES) for margin in (0, 1)]
@@ -103,6 +107,7 @@ def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
     assert agents.make(f"network:probcut=0,depth=1,weights={former}").search(START).move
 
 
+@pytest.mark.slow
 def test_the_command(reversi, tmp_path, monkeypatch, former):
     """It mends a file that an engine refuses, too."""
     monkeypatch.setattr("train.cuts.DEEPEST", {6: 3})
@@ -120,6 +125,7 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     assert err == "reversi: --probcut with LABELS or other options of a training: expected it with --out alone\n"
 
 
+@pytest.mark.slow
 def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
     """A search to a fixed depth after one by nodes has the value that it has on an engine that never pruned."""
     used, fresh = (Engine(f"network:weights={fitted[0]}", RULES) for _ in range(2))
@@ -138,6 +144,7 @@ def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
         *({"shift": float("nan")}, {"shift": 1e300}, {"slope": 10**400}),
     ],
 )
+@pytest.mark.slow
 def test_lines_of_a_file_are_checked(fitted, change):
     table = as_table(fitted[1])
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
@@ -151,6 +158,7 @@ def test_lines_of_a_file_are_checked(fitted, change):
         *({"spread": {}}, {"spread": None}, {"spread": FINITE | {"deep": float("inf")}}, {"pairs": [3]}),
     ],
 )
+@pytest.mark.slow
 def test_coefficients_of_a_file_are_checked(fitted, change):
     assert from_table(as_table(fitted[1]) | {"spread": FINITE})
     with pytest.raises(ReversiError, match="ProbCut coefficients"):

@@ -10,6 +10,8 @@ from search.core.table import BYTES_PER_BUCKET, WORDS_PER_BUCKET
 
 DEFAULT_MEGABYTES = 64
 _LARGEST_MEGABYTES = 1 << 20
+#: Words of a line of the cache. Where the table begins with one, no bucket lies in more than two.
+_LINE = 8
 
 
 class Table:
@@ -30,9 +32,11 @@ class Table:
         while 2 * buckets * BYTES_PER_BUCKET <= megabytes * 2**20:
             buckets *= 2
         try:
-            self._words = np.zeros(buckets * WORDS_PER_BUCKET, np.uint64)
+            memory = np.zeros(buckets * WORDS_PER_BUCKET + _LINE, np.uint64)
         except MemoryError:
             raise ReversiError(f"table of {megabytes:g} MiB: expected a size that the memory has room for") from None
+        first = -memory.ctypes.data // 8 % _LINE
+        self._words = memory[first : first + buckets * WORDS_PER_BUCKET]
         self.bucket_mask = buckets - 1
         self.generation = 0
         self._contents: str | None = None

@@ -212,6 +212,7 @@ def test_tables_from_small_to_four_gibibytes(megabytes):
     table = Table(megabytes)
     assert megabytes / 2 - 0.0002 < table.megabytes <= megabytes
     assert table.megabytes == (table.bucket_mask + 1) * 96 / 2**20
+    assert table.address % 64 == 0  # so that no bucket lies in three lines of the cache
     stored = np.arange(1, 301 if megabytes > 100 else 4001, dtype=np.uint64)  # every page touched is memory taken
     found, highest = _store_and_probe(table.address, table.bucket_mask, stored)
     if megabytes < 1:

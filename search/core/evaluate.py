@@ -27,7 +27,7 @@ from numba import types
 from numba.extending import overload
 from numba.np.numpy_support import from_dtype
 
-from reversi_env.core.compiling import TYPE_FINGERPRINTS, kernel
+from reversi_env.core.compiling import TYPE_FINGERPRINTS, kernel, source_fingerprint
 
 _FUNCTIONS: dict[types.Type, Callable] = {}
 
@@ -56,22 +56,22 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
                 f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own"
             )
         _FUNCTIONS[record] = function
-        TYPE_FINGERPRINTS[record] = hashlib.sha256(_source(function)).hexdigest()
+        TYPE_FINGERPRINTS[record] = _fingerprint(function)
         return function
 
     return register
 
 
-def _source(function: Callable) -> bytes:
-    """The whole file that the function comes from, so that an edit of its helpers counts too; its bytecode where there is none."""
+def _fingerprint(function: Callable) -> str:
+    """Hash of the function's file and of the kernel sources that it may use; of its bytecode where there is no file."""
     try:
         file = inspect.getsourcefile(function)
         if file is not None:
-            with open(file, "rb") as stream:  # noqa: PTH123 - may be a name such as <stdin>
-                return stream.read()
+            return source_fingerprint(file)
     except (OSError, TypeError):
         pass
-    return function.__code__.co_code + repr(function.__code__.co_consts).encode()
+    code = function.__code__.co_code + repr(function.__code__.co_consts).encode()
+    return hashlib.sha256(code).hexdigest()
 
 
 @kernel

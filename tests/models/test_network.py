@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numba.np.numpy_support import from_dtype
 
+from models.core import deep_value, dense_value, pattern_value
 from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
 from models.files import WeightsError
@@ -20,6 +23,7 @@ from models.network import NetworkEvaluator
 from models.pattern_net import PatternNet
 from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
+from reversi_env.core import compiling
 from search import agents, evaluators
 from search.agents import AgentSpecError, make
 from search.core.midgame import UNIT
@@ -231,6 +235,21 @@ def test_cached_kernels_know_no_address(small):
     assert first[1] != second[1]
     assert second[2] == "0"  # nothing was compiled again
     assert first[3] == "False"
+
+
+def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):
+    """A kernel of the search is compiled for a network from files to its right, and not from the evaluator's file alone."""
+    for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET"), (dense_value, "DENSE_NET")):
+        found = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
+        assert found == compiling.source_fingerprint(module.__file__)
+    for folder in compiling.KERNEL_FOLDERS:
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiling, "_PROJECT_ROOT", tmp_path)
+    fingerprint, file = compiling.source_fingerprint.__wrapped__, tmp_path / "models" / "core" / "deep_value.py"
+    before = fingerprint(str(file))
+    with (file.parent / "pattern_states.py").open("a") as helper:
+        helper.write("# another line\n")
+    assert fingerprint(str(file)) != before
 
 
 def test_the_way_in_for_players_needs_no_torch():

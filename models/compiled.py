@@ -41,8 +41,9 @@ class CompiledPatternNet(Compiled):
     def __init__(self, rules: Rules, weights: np.ndarray, constants: np.ndarray) -> None:
         self.rules = rules
         self._memory = np.concatenate([weights.ravel(), constants])
+        self._digits = digit_table(rules.size)
         patterns, net = patterns_of(rules.size), np.zeros(1, PATTERN_NET)
-        net["pattern_weights"], net["digits"] = self._memory.ctypes.data, digit_table(rules.size).ctypes.data
+        net["pattern_weights"], net["digits"] = self._memory.ctypes.data, self._digits.ctypes.data
         net["row"], net["states"], net["phases"] = weights.shape[1], patterns.states, patterns.phases
         net["empties_a_phase"] = EMPTIES_A_PHASE[rules.size]
         net["squares"], net["playable"] = rules.square_count, rules.playable
@@ -60,12 +61,13 @@ class CompiledDeepNet(Compiled):
     def __init__(self, rules: Rules, rows: np.ndarray, heads: np.ndarray) -> None:
         self.rules = rules
         self._rows, self._heads = np.ascontiguousarray(rows), deep_value.heads_for_sums(heads)
+        self._digits = digit_table(rules.size)
         # A board emptier than the start has the first rows and head.
         phase = np.minimum(np.arange(deep_value.EMPTIES) // deep_value.EMPTIES_A_PHASE[rules.size], len(rows) - 1)
         net = np.zeros(1, DEEP_NET)
         net["deep_rows"] = self._rows.ctypes.data + phase * self._rows.strides[0]
         net["heads"] = self._heads.ctypes.data + phase * self._heads.strides[0]
-        net["digits"], net["states"] = digit_table(rules.size).ctypes.data, patterns_of(rules.size).states
+        net["digits"], net["states"] = self._digits.ctypes.data, patterns_of(rules.size).states
         net["squares"], net["playable"] = rules.square_count, rules.playable
         net["limit"] = rules.square_count - 0.5
         self._record = net

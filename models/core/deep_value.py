@@ -8,7 +8,6 @@ which the CPU's registers hold.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from numba.extending import intrinsic
 from models.core.pattern_states import emit_states
 from models.core.pattern_value import COUNTS
 from models.core.vectors import (
-    FUSED,
     REAL,
     WORD,
     emit_at_least,
@@ -99,26 +97,26 @@ def _emit_real(builder: ir.IRBuilder, sums: Any) -> Any:
     return builder.sitofp(builder.sext(sums, ir.VectorType(ir.IntType(32), WIDTH)), REALS)
 
 
-def _emit_units(builder: ir.IRBuilder, inputs: list[Any], head: Any, first: int) -> Any:
+def _emit_units(context: Any, builder: ir.IRBuilder, inputs: list[Any], head: Any, first: int) -> Any:
     """The outputs of the units *first* … *first* + WIDTH - 1."""
     chains = [_emit_reals(builder, head, BIAS + first)]
     for k, value in enumerate(inputs):
         weights = _emit_reals(builder, head, FIRST + k * HIDDEN + first)
         if k < CHAINS - 1:
-            chains.append(builder.fmul(value, weights, flags=FUSED))
+            chains.append(builder.fmul(value, weights))
         else:
-            chains[k % CHAINS] = emit_product_added(builder, chains[k % CHAINS], value, weights)
-    return emit_at_least(builder, emit_sum(chains, partial(builder.fadd, flags=FUSED)), 0.0)
+            chains[k % CHAINS] = emit_product_added(context, builder, chains[k % CHAINS], value, weights)
+    return emit_at_least(builder, emit_sum(chains, builder.fadd), 0.0)
 
 
-def _emit_head(builder: ir.IRBuilder, sums: Any, head: Any) -> Any:
+def _emit_head(context: Any, builder: ir.IRBuilder, sums: Any, head: Any) -> Any:
     """The value in discs of these sums."""
     parts = [_emit_real(builder, emit_limited(builder, some, 0, ONE)) for some in (sums, builder.neg(sums))]
     inputs = [emit_chosen(builder, part, [k] * WIDTH) for part in parts for k in range(WIDTH)]
-    total = builder.fmul(_emit_real(builder, sums), _emit_reals(builder, head, 0), flags=FUSED)
+    total = builder.fmul(_emit_real(builder, sums), _emit_reals(builder, head, 0))
     for first in range(0, HIDDEN, WIDTH):
-        units = _emit_units(builder, inputs, head, first)
-        total = emit_product_added(builder, total, units, _emit_reals(builder, head, SECOND + first))
+        units = _emit_units(context, builder, inputs, head, first)
+        total = emit_product_added(context, builder, total, units, _emit_reals(builder, head, SECOND + first))
     constant = builder.load(builder.inttoptr(builder.add(head, WORD(4 * CONSTANT)), ir.PointerType(REAL)))
     return builder.fadd(emit_total(builder, total), constant)
 
@@ -147,7 +145,7 @@ def deep_sum(
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         _, own, opp, digits, rows, head, *counts = args
         states = emit_states(builder, size.literal_value, own, opp, digits)
-        return _emit_head(builder, _emit_sums(builder, rows, [*states, *counts]), head)
+        return _emit_head(context, builder, _emit_sums(builder, rows, [*states, *counts]), head)
 
     board, number = types.uint64, types.int64
     return types.float32(size, board, board, *[number] * 6), codegen

@@ -15,7 +15,6 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from reversi_env import Rules
-from reversi_env.core.geometry import board_of
 from reversi_env.core.symmetry import INVERSE_SYMMETRY, transform
 
 SYMMETRIES = 8
@@ -34,11 +33,6 @@ class Pattern:
     def states(self) -> int:
         """Number of states."""
         return int(3 ** len(self.squares))
-
-    @property
-    def mask(self) -> int:
-        """The squares as a board."""
-        return board_of(list(self.squares))
 
     def image(self, symmetry: int) -> tuple[int, ...]:
         """The squares of the real board that stand on this pattern's squares after the board has undergone *symmetry*."""

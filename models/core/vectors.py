@@ -6,10 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from numba.core.cpu import CPUContext
 
 WORD, REAL = ir.IntType(64), ir.FloatType()
-#: A multiplication and the addition of its result may become one instruction.
-FUSED = ("contract",)
 
 
 def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.VectorType) -> Any:
@@ -26,9 +25,24 @@ def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     return vectors[0]
 
 
-def emit_product_added(builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
-    """*total* + *left* * *right*, rounded once where the CPU can do so in one instruction."""
-    return builder.fadd(total, builder.fmul(left, right, flags=FUSED), flags=FUSED)
+def fuses(context: Any) -> bool:
+    """Whether code is made for a CPU that multiplies and adds in one instruction: all but x86's before 2013."""
+    if not isinstance(context, CPUContext):
+        return False
+    triple, _, features = context.codegen().magic_tuple()
+    return not triple.startswith(("x86", "i686")) or "+fma" in features.split(",")
+
+
+def emit_product_added(context: Any, builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
+    """*total* + *left* * *right*, rounded once where the CPU can do so in one instruction.
+
+    That is said, not left to the compiler: it might choose differently on another CPU, and values would differ in a last bit.
+    """
+    if not fuses(context):
+        return builder.fadd(total, builder.fmul(left, right))
+    kind = ir.FunctionType(total.type, [total.type] * 3)
+    fused = builder.module.declare_intrinsic(f"llvm.fma.v{total.type.count}f32", (), kind)
+    return builder.call(fused, [left, right, total])
 
 
 def emit_limited(builder: ir.IRBuilder, vector: Any, least: int, most: int) -> Any:

@@ -1,11 +1,16 @@
 """The compiled forward passes against torch and against plain Python, on boards of all sizes."""
 
+import weakref
+
 import numpy as np
 import pytest
 import torch
+from numba import njit
 
 from models.boards import board_tensor, legal_moves
 from models.compiled import quantised
+from models.core import vectors
+from models.core.deep_value import deep_value
 from models.core.dense_value import HIDDEN, INPUTS
 from models.core.pattern_states import LANES, LINE, digit_table
 from models.core.pattern_value import COUNTS, UNITS
@@ -125,6 +130,18 @@ def test_no_vector_of_the_table_straddles_two_lines_of_the_cache_and_no_state_ov
     assert most.max() <= np.iinfo(table.dtype).max
 
 
+@pytest.mark.parametrize("kind", [PatternNet, DeepPatternNet])
+def test_a_network_keeps_the_table_that_its_record_points_to(kind):
+    """Two threads that ask for the first time at once are given one each, and only one of them is remembered."""
+    digit_table.cache_clear()
+    table = weakref.ref(digit_table(4))
+    network = kind(4).weights(Rules(4)).compiled()
+    digit_table.cache_clear()
+    kept = table()
+    assert kept is not None
+    assert network.record(Rules(4))["digits"][0] == kept.ctypes.data
+
+
 # --- the deep network ------------------------------------------------------------------------------
 
 
@@ -166,6 +183,19 @@ def test_the_deep_network_has_the_same_value_under_all_symmetries():
     expected = values(stored, own, opp)
     for image in images(own, opp, stored.rules):
         assert np.array_equal(values(stored, *image), expected)
+
+
+@pytest.mark.slow
+def test_the_deep_network_on_a_cpu_that_multiplies_and_adds_in_two_instructions(monkeypatch):
+    stored, (own, opp) = deep_weights(4), some_boards(4, 100)
+    expected = values(stored, own, opp)
+    asked = []
+    monkeypatch.setattr(vectors, "fuses", asked.append)  # and no is the answer
+    network, value = stored.compiled(), njit(deep_value)  # not what `evaluate` knows: compiled anew
+    record = network.record(stored.rules)[0]
+    found = [value(record, a, b) for a, b in zip(own, opp, strict=True)]
+    assert found == pytest.approx(expected.tolist(), abs=ROUNDING)
+    assert asked
 
 
 def test_rounding_the_deep_network_keeps_what_fits():

@@ -330,6 +330,18 @@ def test_the_node_limit_holds_and_there_is_always_a_move(limit):
         assert abs(found.value) <= 64
 
 
+def test_nothing_that_a_stopped_search_returns_gets_into_the_table():
+    """Wherever the limit strikes, at the last ply above all: the next search finds only what is true."""
+    rules = Rules(4)
+    engine, position = Engine("six-factor", rules, megabytes=0.1), some_positions(rules, 1, seed=21, empties=9)[0]
+    whole = engine.search(position, at_depth(4))
+    assert whole.value == textbook.alpha_beta(position, 4, quantised("six-factor", rules)).value
+    for limit in range(1, whole.nodes, 2):
+        engine.clear()
+        assert engine.search(position, Limits(depth=4, nodes=limit, empties_exact=0)).depth < 4
+        assert engine.search(position, at_depth(4)).value == whole.value, limit
+
+
 def test_the_node_limit_holds_for_the_solver_too():
     """Nodes left over from the search, shared out; a few hundred more, since the last six squares are not counted singly."""
     position = some_positions(Rules(), 1, seed=13, empties=18)[0]

@@ -4,8 +4,9 @@ Values are whole UNITs, 128 to a disc, for the side to move; a finished game cou
 kept strictly inside that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up
 depth.
 
-`negamax` is the only search function: a null window is the same call with ``beta = alpha + 1``. It calls itself and
-nothing that calls it back, which is what the on-disk cache of recursive kernels needs.
+`negamax` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
+``beta = alpha + 1``. It calls itself and nothing that calls it back, which is what the on-disk cache of recursive kernels
+needs.
 """
 
 from __future__ import annotations

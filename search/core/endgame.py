@@ -48,7 +48,7 @@ HINT_EMPTIES = 12
 #: What one disc of an evaluator's value counts in a move's rank, where a reply counts 18.
 VALUE_RANK = 10.0
 #: From so many empties on, an evaluator's value counts in the ranks, if there is one.
-RANK_EMPTIES = 12
+RANK_EMPTIES = 13
 
 
 #: All that a thread needs to solve: what is asked, what it may use, what it has counted, and room for its move lists.

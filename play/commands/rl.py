@@ -101,9 +101,9 @@ def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_jso
     if out is None:
         raise ReversiError("--out is missing: expected a folder for the policy and logs")
     folder = Path(out)
-    made_folder("--out", folder)
     _checked_device(how["device"])
     options = _options(folder, changes, how["device"])
+    made_folder("--out", folder)
     from train.rl.training import Training
 
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()

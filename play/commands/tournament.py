@@ -241,16 +241,16 @@ def winrate(
 
 def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
     """The specs, with every agent by name in the place of ``all``, but for those that do not know the game."""
+    from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
-    from search import evaluators
     from search.agents import names
 
     found: list[str] = []
     for spec in specs:
         for name in names() if spec == "all" else (spec,):
             try:
-                if spec == "all" and evaluators.exists(name):
-                    evaluators.get(name).record(Rules(size, variant))
+                if spec == "all":
+                    Thinker(name).check(Rules(size, variant))
                 found.append(name)
             except ReversiError as error:
                 print(f"reversi: {name} is left out: {error}", file=sys.stderr)

@@ -85,10 +85,12 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from play.commands.tournament import _expanded
     from search.agents import names
 
-    assert _expanded(["all"], 8, "normal") == names()
     assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
     assert capsys.readouterr().err == ""
-    assert _expanded(["all"], 4, "normal") == tuple(name for name in names() if name != "network")
+    without_policy = [name for name in names() if name not in ("rl", "rl-search")]
+    assert _expanded(["all"], 8, "normal") == tuple(without_policy)
+    assert "rl is left out: rl for 8x8 normal: the package has no policy" in capsys.readouterr().err
+    assert _expanded(["all"], 4, "normal") == tuple(name for name in without_policy if name != "network")
     assert "network is left out: " in capsys.readouterr().err
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from reversi_env import Rules
+from search.agents import AgentSpecError
 from train.batch_games import EvaluatorPlayer, RandomPlayer
 from train.errors import TrainError
 from train.folders import only_writer
@@ -250,6 +251,11 @@ def test_presets_are_options(size, algorithm):
 def test_options_that_cannot_be(wrong):
     with pytest.raises(TrainError, match="expected"):
         preset(4, **wrong)
+
+
+def test_an_opponent_that_nobody_knows():
+    with pytest.raises(AgentSpecError, match="agent 'nobody' is unknown"):
+        preset(4, opponents=("random", "nobody"))
 
 
 def test_sizes_that_cannot_be():

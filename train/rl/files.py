@@ -82,11 +82,14 @@ def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:
 def shipped(rules: Rules, name: str = DEFAULT) -> Path:
     """The package's own policy for a game."""
     found = sorted(FOLDER.glob(f"{name}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
-    if len(found) != 1:
+    game = f"{rules.size}x{rules.size} {rules.variant}"
+    if not found:
         raise WeightsError(
-            f"{len(found)} policies {name!r} for {rules.size}x{rules.size} {rules.variant} in the package: expected one; "
-            "train one with `reversi rl` and give it as rl:FILE"
+            f"rl for {game}: the package has no policy {name!r} for that game; "
+            f"expected one that you train with `reversi rl` and give as rl:FILE"
         )
+    if len(found) > 1:
+        raise WeightsError(f"{len(found)} policies {name!r} for {game} in {str(FOLDER)!r}: expected one")
     return found[0]
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from search import agents
 from train.errors import TrainError, check_number, check_whole
 from train.rl.network import Architecture
 
@@ -78,6 +79,8 @@ class RlOptions:
             raise TrainError(f"opponents={shown(self.opponents)}: expected a tuple of agent specs")
         if not self.opponents:
             raise TrainError("no opponents: expected at least one baseline, the pool has no past selves at first")
+        for spec in self.opponents:
+            agents.check(spec)
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
 
     @property

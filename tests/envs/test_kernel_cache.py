@@ -12,11 +12,10 @@ REPOSITORY = Path(__file__).parents[2]
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from reversi_env import aec
 from reversi_env.core import episodes
-from reversi_env.core.compiling import Builds
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from tests.kernel_report import report
 
 def last_legal(board, mask):
     return mask.shape[-1] - 1 - mask[..., ::-1].argmax(-1)
@@ -46,23 +45,7 @@ for _ in game.agent_iter():
     game.step(None if game.last()[2] else game.sample_legal())
 print(seen.hexdigest())
 
-kernels = {
-    f"{name} {kernel.targetoptions.get('parallel')}": kernel
-    for name, value in vars(episodes).items()
-    for kernel in (value if isinstance(value, Builds) else [value])
-    if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == episodes.__name__
-}
-reached = {kernel for kernel in kernels.values() if kernel.overloads}
-called = list(reached)
-while called:  # a kernel from the cache holds those that it calls, which are not loaded themselves
-    function = called.pop().py_func
-    more = {function.__globals__.get(name) for name in function.__code__.co_names} & set(kernels.values()) - reached
-    reached |= more
-    called += more
-print(len(kernels))
-print(sorted(name for name, kernel in kernels.items() if kernel not in reached))
-print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
-print(len([kernel for kernel in kernels.values() if kernel.stats.cache_hits]))
+report(episodes)
 """
 
 

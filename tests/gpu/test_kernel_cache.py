@@ -12,10 +12,9 @@ REPOSITORY = Path(__file__).parents[2]
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from reversi_env.core import rollout
-from reversi_env.core.compiling import Builds
 from reversi_env.envs import TorchVectorEnv
+from tests.kernel_report import report
 
 seen = hashlib.sha256()
 for parallel in (False, True):
@@ -42,23 +41,7 @@ rollout.set_game(game[0], one, 1.0, 64, 1, 0, 0, 0)
 rollout.set_start(game[0], one, one, 0, 0, -1, 0)
 print(seen.hexdigest())
 
-kernels = {
-    f"{name} {kernel.targetoptions.get('parallel')}": kernel
-    for name, value in vars(rollout).items()
-    for kernel in (value if isinstance(value, Builds) else [value])
-    if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == rollout.__name__
-}
-reached = {kernel for kernel in kernels.values() if kernel.overloads}
-called = list(reached)
-while called:  # a kernel from the cache holds those that it calls, which are not loaded themselves
-    function = called.pop().py_func
-    more = {function.__globals__.get(name) for name in function.__code__.co_names} & set(kernels.values()) - reached
-    reached |= more
-    called += more
-print(len(kernels))
-print(sorted(name for name, kernel in kernels.items() if kernel not in reached))
-print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
-print(len([kernel for kernel in kernels.values() if kernel.stats.cache_hits]))
+report(rollout)
 """
 
 

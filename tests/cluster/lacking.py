@@ -20,6 +20,12 @@ def said(crew, job):
             return str(error)
 
 
+def left_in_the_middle(crew):
+    """Whether a job came back; those that are under way then are nobody's, and may end at that very moment."""
+    with crew:
+        return next(crew.results(iter(range(1000)))) is not None
+
+
 def main(address, folder, out):
     sys.path.append(folder)
     import elsewhere
@@ -27,6 +33,7 @@ def main(address, folder, out):
     found = {}
     with on_ray.RayCluster(address) as cluster:
         found["module"] = said(cluster.crew(elsewhere.Worker), 1)
+        found["left"] = [left_in_the_middle(cluster.crew(Worker)) for _ in range(20)]
         found["refusal"] = said(cluster.crew(Unwilling), 1)
         found["failure"] = said(cluster.crew(Worker), "fail")
         found["death"] = said(cluster.crew(Worker), "die")

@@ -39,7 +39,7 @@ class Executor(Protocol):
     """Has crews."""
 
     def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
-        """Workers ``make(*arguments)`` that use so many CPUs each; they end with the context, whatever they are doing."""
+        """Workers ``make(*arguments)`` that use so many CPUs each; they end with the context, or with the executor's."""
         ...
 
 

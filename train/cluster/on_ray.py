@@ -2,7 +2,7 @@
 
 Jobs and results are small and travel inside the task's messages. What the workers are made of, with the files that it names, is put
 into the object store once; a worker process fetches it at its first job, and keeps what it has made of it for the next ones.
-Tasks belong to this process: when it ends, in whatever way, Ray ends them.
+Tasks belong to this process's connection: when it ends, in whatever way, Ray ends them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import re
 import socket
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -95,7 +94,11 @@ class Kit:
 
 
 class RayCrew:
-    """Tasks of one kind; those that nobody waits for any more are cancelled at the end."""
+    """Tasks of one kind. Those that nobody waits for any more end with the connection, or when they are done.
+
+    They are not cancelled: ``ray.cancel`` aborts the process that calls it if the task ends at that very moment (Ray 2.60,
+    "Tried to complete task that was not pending").
+    """
 
     def __init__(self, ray: Any, cpus: Callable[[], int], kit: Kit, cpus_each: int) -> None:
         self._ray, self._cpus, self._cpus_each = ray, cpus, cpus_each
@@ -132,9 +135,6 @@ class RayCrew:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for task in self._pending:
-            with suppress(Exception):  # it may have ended, or the cluster may be gone
-                self._ray.cancel(task, force=True)  # kernels do not listen
         self._pending.clear()
 
     def _answer(self, task: Any) -> Answer:

@@ -1,8 +1,20 @@
-"""What a process that has run a module's kernels tells of them; printed by the tests' child processes."""
+"""Every kernel of a module must run from the on-disk cache in the next process: the part that all such tests share.
+
+A child process plays a program that ends in `report`; `second_process_agrees` runs it twice and compares.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
 from reversi_env.core.compiling import Builds
+
+REPOSITORY = Path(__file__).parents[1]
+
+# --- in the child process -------------------------------------------------------------------------
 
 
 def kernels_of(module):
@@ -35,3 +47,23 @@ def report(module):
     print(sorted(name for name, kernel in kernels.items() if kernel not in run))
     print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
     print(len([kernel for kernel in kernels.values() if kernel.stats.cache_hits]))
+
+
+# --- in the test ----------------------------------------------------------------------------------
+
+
+def second_process_agrees(program, folder, *, cache, kernels):
+    """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    if cache == "empty":
+        environment["NUMBA_CACHE_DIR"] = str(folder)
+    run = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "check": True}
+    command = [sys.executable, "-c", program]
+    first, second = (subprocess.run(command, **run).stdout.splitlines() for _ in range(2))
+    assert int(first[1]) > kernels
+    assert first[2] == "[]", "kernels that this test does not reach"
+    if cache == "empty":
+        assert first[3] != "[]"
+    assert second[0] == first[0]
+    assert second[3] == "[]", "kernels that were compiled again"
+    assert int(second[4]) > 5  # those that Python calls

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 
 _kernelapi: Any = import_module("numba.cuda.simulator.kernelapi")
 _lock = threading.Lock()
+#: Seconds between two looks at the threads of a block.
+PAUSE = 0.0003
 
 
 def _shared_array(self: Any, shape: Any, dtype: Any, alignment: Any = None) -> np.ndarray:
@@ -29,3 +32,15 @@ def _shared_array(self: Any, shape: Any, dtype: Any, alignment: Any = None) -> n
 
 
 _kernelapi.FakeCUDAShared.array = _shared_array
+
+
+def _set_after_a_pause(*elements: Any) -> set[Any]:
+    """Numba's loop over the threads of a block, which begins each round with a new ``set`` of those that are left.
+
+    Without a pause it holds Python's lock, which they need, for most of the time.
+    """
+    time.sleep(PAUSE)
+    return set(*elements)
+
+
+import_module("numba.cuda.simulator.kernel").set = _set_after_a_pause  # type: ignore[attr-defined]

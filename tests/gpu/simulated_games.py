@@ -11,7 +11,6 @@ import sys
 import torch
 
 from reversi_env.envs.torch_vector import TorchVectorEnv
-from tests.gpu.patience import pause_between_looks
 
 #: On the smaller boards a full block of the simulator's threads and one that is not (`kernels.block_size`); the masks' bytes
 #: are no multiple of eight.
@@ -81,7 +80,6 @@ if __name__ == "__main__":
     from reversi_env.gpu.driver import SIMULATED
 
     assert SIMULATED
-    pause_between_looks()
     for text in sys.argv[1:]:
         size, variant, opponent, layout, steps, *more = text.split(",")
         extra = dict(pair.split("=") for pair in more)

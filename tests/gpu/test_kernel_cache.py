@@ -1,13 +1,8 @@
 """Every CPU kernel of the tensor environment runs from the on-disk cache in the next process."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.kernel_report import second_process_agrees
 
 PLAY_EVERYTHING = """
 import hashlib
@@ -48,20 +43,4 @@ report(rollout)
 @pytest.mark.slow
 @pytest.mark.parametrize("cache", ["of all tests", pytest.param("empty", marks=pytest.mark.long)])
 def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, cache):
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    if cache == "empty":
-        environment["NUMBA_CACHE_DIR"] = str(tmp_path)
-    command = [sys.executable, "-c", PLAY_EVERYTHING]
-    first, second = (
-        subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-        for _ in range(2)
-    )
-    assert int(first[1]) > 15
-    assert first[2] == "[]", "kernels that this test does not reach"
-    if cache == "empty":
-        assert first[3] != "[]"
-    assert second[0] == first[0]
-    assert second[3] == "[]", "kernels that were compiled again"
-    assert int(second[4]) > 5  # those that Python calls
+    second_process_agrees(PLAY_EVERYTHING, tmp_path, cache=cache, kernels=15)

@@ -17,11 +17,11 @@ from search import agents, evaluators
 from search.solver import solve_batch
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
-from train.exam import least_squares_scale
 from train.fit_options import FitOptions
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.match import MatchResult, play_match
+from train.rescaling import least_squares_scale
 from train.stages import GAMES, Stage
 
 RULES = Rules(6)

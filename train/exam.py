@@ -25,6 +25,7 @@ from search import evaluators
 from search.solver import Solver, solve_batch
 from search.table import Table
 from train.folders import cache_folder
+from train.rescaling import least_squares_scale
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
@@ -193,11 +194,6 @@ def _npy(array: np.ndarray) -> bytes:
 
 
 # --- marks ----------------------------------------------------------------------------------------
-
-
-def least_squares_scale(values: np.ndarray, scores: np.ndarray) -> float:
-    """The number that, times *values*, comes nearest to *scores*."""
-    return float(values @ scores / max(values @ values, np.finfo(float).tiny))
 
 
 def greedy_moves(evaluator: Any, own: np.ndarray, opp: np.ndarray, rules: Rules) -> tuple[np.ndarray, np.ndarray]:

@@ -2,10 +2,13 @@
 
 import doctest
 
-from train import batch_games
+import pytest
+
+from train import batch_games, rescaling
 
 
-def test_examples_in_docstrings():
-    result = doctest.testmod(batch_games)
+@pytest.mark.parametrize("module", [batch_games, rescaling])
+def test_examples_in_docstrings(module):
+    result = doctest.testmod(module)
     assert result.attempted > 0
     assert result.failed == 0

@@ -17,11 +17,11 @@ from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Evaluator
-from train.exam import least_squares_scale
 from train.experiments import style
 from train.experiments.document import Figure, Section, Table, game_name, with_error
 from train.experiments.progress import Progress, silent
 from train.labels import LabelOptions, label_positions, sample_positions
+from train.rescaling import least_squares_scale
 from train.trees import Trees, back_up, grow
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from reversi_env import Rules, batch
 from search.batch import search_batch
 from search.formulas import Evaluator
-from train.exam import least_squares_scale
 from train.labels.labellers import Plan
 from train.labels.players import player_of
+from train.rescaling import least_squares_scale
 from train.rl.expert_options import SELF
 from train.rl.network import PolicyValueNet
 from train.rl.regret_positions import ILLEGAL, Boards, action_table, move_values

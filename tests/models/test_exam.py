@@ -16,8 +16,8 @@ from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train import exam
 from train.charts import LineChart
 from train.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
-from train.rescaling import least_squares_scale
 from train.folders import cache_folder
+from train.rescaling import least_squares_scale
 
 
 @pytest.fixture(scope="module")

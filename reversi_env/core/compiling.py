@@ -1,11 +1,12 @@
 """How kernels are compiled, cached on disk and announced.
 
-Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with three differences:
+Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with four differences:
 
 * **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
   file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
   folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
-* **No mixed-up options.** A serial and a parallel build of the same function get separate cache entries.
+* **No mixed-up code.** A serial and a parallel build of the same function get separate cache entries, and processes that
+  compile at the same time do not get in each other's way.
 * **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
 """
 
@@ -55,13 +56,35 @@ def source_fingerprint(source_file: str) -> str:
     return digest.hexdigest()
 
 
+class EntryFiles(IndexDataCacheFile):
+    """The compiled code of one function, every entry in files of its own.
+
+    Numba keeps all entries of a function in numbered files with one index, which it reads and writes without a lock: of two
+    processes that save at the same time one entry may be lost, or both be given the same number, and then one's code is run for
+    the arguments of the other.
+    """
+
+    def save(self, key: tuple, data: Any) -> None:
+        """Save an entry; what another process saves under that key at the same time is the same code."""
+        self._files_of(key).save(key, (self._source_stamp, data))
+
+    def load(self, key: tuple) -> Any:
+        """The entry, or None if there is none that was compiled from the present sources."""
+        stamp, data = self._files_of(key).load(key) or (None, None)
+        return data if stamp == self._source_stamp else None
+
+    def _files_of(self, key: tuple) -> IndexDataCacheFile:
+        name = f"{Path(self._index_name).stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
+        return IndexDataCacheFile(self._cache_path, name, self._source_stamp)
+
+
 class FingerprintedCache(FunctionCache):
     """Numba's on-disk cache of one function, valid only for the exact kernel sources it was compiled from."""
 
     def __init__(self, py_func: Callable, options: dict[str, Any]) -> None:
         super().__init__(py_func)
         self._options = tuple(sorted(options.items()))
-        self._cache_file = IndexDataCacheFile(
+        self._cache_file = EntryFiles(
             cache_path=self._cache_path,
             filename_base=self._impl.filename_base,
             source_stamp=source_fingerprint(py_func.__code__.co_filename),

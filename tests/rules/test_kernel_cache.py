@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from reversi_env.core.compiling import EntryFiles
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -73,6 +76,24 @@ def test_every_kernel_works_from_the_cache_in_a_second_process():
     misses, hits = map(int, second[1].split())
     assert misses == 0
     assert hits > 10  # those that Python calls; what they call is part of them
+
+
+def test_of_two_processes_that_save_at_the_same_time_each_finds_its_own_code(tmp_path, monkeypatch):
+    """Numba alone gives both the same file: code would run with another's arguments."""
+    one, other = (EntryFiles(str(tmp_path), "kernel-1.py311", "of today") for _ in range(2))
+    load_index = IndexDataCacheFile._load_index
+
+    def save_another_meanwhile(files):
+        index = load_index(files)
+        monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
+        other.save(("B",), "code for B")
+        return index
+
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", save_another_meanwhile)
+    one.save(("A",), "code for A")
+    for files in one, other:
+        assert [files.load((key,)) for key in "ABC"] == ["code for A", "code for B", None]
+    assert EntryFiles(str(tmp_path), "kernel-1.py311", "of tomorrow").load(("A",)) is None
 
 
 @pytest.mark.slow

@@ -73,6 +73,8 @@ class Weights:
                     f"{name} of {array.dtype} and shape {array.shape}: expected {np.dtype(dtype)} of {shape} "
                     f"for the {self.rules.size}x{self.rules.size} board"
                 )
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise WeightsError(f"{name} holds infinities or not-a-number: expected finite weights")
 
     def to_bytes(self) -> bytes:
         """The file's content."""

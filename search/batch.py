@@ -75,6 +75,7 @@ class _Job:
         self.empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         self._local = threading.local()
         self._all_works: list[np.ndarray] = []
+        self._stopped = False
 
     def chunks(self) -> Iterator[np.ndarray]:
         """Indices of positions with equally many empties each, as `search_many` wants them, most empties first."""
@@ -94,6 +95,7 @@ class _Job:
 
     def stop(self) -> None:
         """Make the threads return as soon as they can; what they have not finished stays 0."""
+        self._stopped = True
         for works in self._all_works:
             works["stop"] = 1
 
@@ -104,6 +106,7 @@ class _Job:
             local.table, local.works, local.empties = Table(TABLE), make_works(self.rules), empties
             local.table.attach(local.works, "estimates")
             self._all_works.append(local.works)
+            local.works["stop"] = self._stopped  # read after that: whoever has not seen this record has set it before
         if local.empties != empties:
             local.table.words()[:] = 0
             local.empties = empties

@@ -9,6 +9,7 @@ as a function of both depths and of the empty squares. The engine prunes with th
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -93,11 +94,14 @@ def _values(
     values = np.zeros((len(positions), deepest + 1))
     rows = iter(range(len(positions)))  # whose next() is one step of the interpreter: threads share it safely
     done = iter(range(1, len(positions) + 1))
+    ended = threading.Event()
 
     def work(engine: Engine) -> None:
         for row in rows:
             engine.clear()
             for depth in range(1, deepest + 1):
+                if ended.is_set():
+                    return
                 values[row, depth] = engine.search(positions[row], Limits(depth=depth, empties_exact=0)).value
             progress(next(done))
 
@@ -106,8 +110,7 @@ def _values(
         try:
             list(pool.map(work, engines))
         finally:  # Ctrl-C: nothing more is begun, and what was begun ends soon
-            for _ in rows:
-                pass
+            ended.set()
             for engine in engines:
                 engine.stop()
     return values

@@ -27,11 +27,12 @@ from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from search import evaluators
 from train.errors import TrainError
+from train.fingerprints import weights_sha256
 from train.fit import Epoch, FitReport, fit
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
-from train.labels.players import player_of, weights_sha256
 from train.labels.sampling import sample_block
 from train.stages import Stage, stages_of
 
@@ -82,7 +83,7 @@ class BootstrapOptions:
         if self.network not in NETWORKS:
             raise TrainError(f"network={shown(self.network)}: expected one of {', '.join(NETWORKS)}")
         if self.player is not None:
-            player_of(self.player)
+            evaluators.get(self.player)
         if self.exact is not None and self.exact not in range(8, 21):
             raise TrainError(f"exact={shown(self.exact)}: expected a whole number from 8 to 20")
         if self.exact is not None and self.size == 4:

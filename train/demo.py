@@ -18,6 +18,7 @@ from search.solver import solve_batch
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
 from train.fit_options import FitOptions
+from train.folders import only_writer
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.match import MatchResult, play_match
@@ -69,7 +70,8 @@ def run(
 ) -> DemoResult:
     """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
-    weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
+    with only_writer(folder):
+        weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
     network = f"network:weights={weights}"
     opponents = evaluators.published()
 

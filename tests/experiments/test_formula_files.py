@@ -9,7 +9,7 @@ from reversi_env import Position, Rules
 from search import agents, evaluators
 from search.evaluators import EvaluatorError
 from search.formula_files import formula_file
-from train.labels.players import weights_sha256
+from train.fingerprints import weights_sha256
 
 START = Position.initial(Rules(6)).play("e4")
 

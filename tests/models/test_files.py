@@ -80,6 +80,15 @@ def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
         read_weights(other)
 
 
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_weights_of_a_training_that_diverged_are_refused(number):
+    """In the search they would become whole numbers, which ones depends on the processor."""
+    shapes = DenseWeights.shapes(Rules(4))
+    arrays = {name: np.full(shape, number, kind) for name, (kind, shape) in shapes.items()}
+    with pytest.raises(WeightsError, match=r"holds infinities or not-a-number: expected finite weights"):
+        DenseWeights(Rules(4), **arrays)
+
+
 def test_the_name_says_the_game_and_the_hash(saved):
     assert re.fullmatch(r"4x4-reversed-[0-9a-f]{12}\.safetensors", saved.name)
     again = random_weights(4, variant="reversed").save_in(saved.parent)

@@ -18,7 +18,7 @@ from search import agents
 from search.agents import Agent, SearchAgent
 from train.arena.openings import JUDGE, Opening, balanced_openings, openings_of_file, random_openings
 from train.arena.sprt import Sprt
-from train.labels.players import weights_sha256
+from train.fingerprints import weights_sha256
 
 Format = Literal["round-robin", "gauntlet"]
 #: Plies of openings drawn at random, unless said otherwise.

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
-from search import agents
+from search import agents, evaluators
 from search.batch import DEEPEST, HasRecord, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import solve_batch
 from train.labels.errors import LabelError
-from train.labels.players import player_of
 
 Kind = Literal["exact", "search"]
 Scores = NDArray[np.float32]
@@ -87,7 +86,7 @@ class SearchLabeller:
 
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Values after *depth* plies; exact where the game ends within them."""
-        evaluator = player_of(self.evaluator) if isinstance(self.evaluator, str) else self.evaluator
+        evaluator = evaluators.get(self.evaluator) if isinstance(self.evaluator, str) else self.evaluator
         depth, total = self.depth or 0, np.zeros(len(own), np.float32)
         for number, plies in enumerate(range(depth - self.mean + 1, depth + 1)):
             counter = _share(progress, number * len(own), self.mean)
@@ -120,7 +119,7 @@ def labeller_plan(spec: str) -> Plan:
     name, options = agents.parse_spec(spec)
     if "weights" in options:
         name = f"{name}:weights={options.pop('weights')}"
-    player_of(name)
+    evaluators.get(name)
     for key in options:
         if key not in _RANGES:
             raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth, mean, exact or weights")

@@ -10,9 +10,9 @@ import numpy as np
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from search import evaluators
 from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
-from train.labels.players import player_of
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2
@@ -75,7 +75,7 @@ class LabelOptions:
             _check_whole(name, getattr(self, name), least, most)
         self._check_empties(rules)
         self._check_noise()
-        player_of(self.player)
+        evaluators.get(self.player)
         labeller_plan(self.labeller)
 
     @property

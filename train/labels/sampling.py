@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.errors import shown
+from search import evaluators
 from search.batch import HasRecord, make_works
 from search.solver import checked_threads
 from train.core.sampling import GAMES, keep_new, play_games
 from train.labels.errors import LabelError
 from train.labels.options import LabelOptions
-from train.labels.players import player_of
 
 Boards = NDArray[np.uint64]
 #: Plays games: number of the first, how many (a multiple of CHUNK), which numbers of empties are wanted. Gives own boards, other
@@ -134,7 +134,7 @@ class Players:
 
     def __init__(self, options: LabelOptions, player: HasRecord | None = None) -> None:
         self._options, rules = options, options.rules
-        self._player = player or player_of(options.player)  # whose record may hold the address of its weights
+        self._player = player or evaluators.get(options.player)  # whose record may hold the address of its weights
         self._nets = self._player.record(rules)
         self._start = tuple(np.uint64(board) for board in rules.start_boards)
         self._how = how_to_play(options)

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from reversi_env.errors import ReversiError, shown
+from train.fingerprints import weights_sha256
 from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
-from train.labels.players import weights_sha256
 
 FORMAT = "reversi-labels-1"
 MANIFEST = "manifest.json"

@@ -33,8 +33,8 @@ from reversi_env import ReversiError, Rules, batch
 from train.batch_games import BatchPlayer, EvaluatorPlayer
 from train.errors import TrainError
 from train.experiments import style
+from train.fingerprints import weights_sha256
 from train.folders import only_writer
-from train.labels.players import weights_sha256
 from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers

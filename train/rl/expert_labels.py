@@ -14,10 +14,10 @@ import torch
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from search import evaluators
 from search.batch import search_batch
 from search.formulas import Evaluator
 from train.labels.labellers import Plan
-from train.labels.players import player_of
 from train.rescaling import least_squares_scale
 from train.rl.expert_options import SELF
 from train.rl.network import PolicyValueNet
@@ -101,7 +101,7 @@ def _searched(
     for number, plies in enumerate(range(plan.depth - plan.mean, plan.depth)):  # the move itself is a ply
         before, total = number * len(scores), plan.mean * len(scores)
         scores += search_batch(
-            *(children.own, children.opp, player_of(str(plan.evaluator)), rules, plies),
+            *(children.own, children.opp, evaluators.get(str(plan.evaluator)), rules, plies),
             threads=threads,
             progress=lambda done, before=before, total=total: progress(before + done, total),  # type: ignore[misc]
         ) * np.float32(scale / plan.mean)
@@ -115,13 +115,13 @@ def _scale(own: Boards, opp: Boards, exact: Values, rules: Rules, plan: Plan, th
 
     1 for networks, which speak of discs themselves, and where nothing is solved.
     """
-    if plan.evaluator == SELF or not isinstance(player_of(str(plan.evaluator)), Evaluator):
+    if plan.evaluator == SELF or not isinstance(evaluators.get(str(plan.evaluator)), Evaluator):
         return 1.0
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     rows = np.argsort(-empties, kind="stable")[:CALIBRATION]  # those nearest to the positions that are searched
     if not rows.size:
         return 1.0
-    values = search_batch(own[rows], opp[rows], player_of(str(plan.evaluator)), rules, 1, threads=threads)
+    values = search_batch(own[rows], opp[rows], evaluators.get(str(plan.evaluator)), rules, 1, threads=threads)
     scale = least_squares_scale(values.astype(float), exact[rows].max(axis=1).astype(float))
     return scale if scale > 0 else 1.0
 

@@ -7,6 +7,8 @@ import sys
 import pytest
 import torch
 
+from tests.cli.jobs import PATIENCE
+from tests.search.background import wait_until
 from tests.train.kills import run_with_kills, start
 from train.rl.expert import remembered
 from train.rl.files import read_policy
@@ -101,16 +103,12 @@ def test_a_run_survives_kill_9(tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     job = start([*command("run", tmp_path / "cache"), "--samples", 100_000_000], tmp_path)
+    labels = tmp_path / "run" / "labels-001.npz"
     try:
-        for _ in range(600):
-            if (tmp_path / "run" / "labels-001.npz").exists() or job.poll() is not None:
-                break
-            try:
-                job.wait(0.1)
-            except subprocess.TimeoutExpired:
-                continue
+        wait_until(lambda: labels.exists() or job.poll() is not None)
+        assert labels.exists(), job.communicate()[1]
         job.send_signal(signal.SIGINT)
-        _, err = job.communicate(timeout=60)
+        _, err = job.communicate(timeout=PATIENCE)
     finally:
         job.kill()
     assert job.returncode == 130

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 BEGIN, END = "<!-- cards:begin -->", "<!-- cards:end -->"
 #: Numbers of empty squares that a card shows.
 SHOWN = (4, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40)
+#: Errors of a stage with fewer positions are left out: a twentieth is held out, and a hundred are wanted.
+FEWEST_POSITIONS = 2000
 
 
 def annotate(path: Path, folder: Path | None = None, **facts: Any) -> Path:
@@ -38,6 +40,8 @@ def card(path: Path) -> str:
     rules = weights.rules
     lines = [f"### {rules.size}×{rules.size} {rules.variant}", "", "| | |", "|---|---|"]
     lines += [f"| {name} | {_escaped(text)} |" for name, text in _facts(path, weights)]
+    if "exam" in weights.record:
+        lines += _exam_tables(weights.record["exam"])
     stages = weights.record.get("figures", [])
     if stages:
         lines += ["", "| stage | positions | labels | epochs | error of held-out positions |", "|---|---|---|---|---|"]
@@ -61,17 +65,17 @@ def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
     positions = record.get("positions") or sum(stage.get("positions", 0) for stage in record.get("figures", []))
     if positions:
         yield "positions", f"{positions:,}"
+    if record.get("player_sha256"):
+        yield "of games played by", f"the weights with SHA-256 `{record['player_sha256'][:12]}…`"
     errors = _errors(record)
     if errors:
         yield "mean absolute error of held-out positions, in discs, by empty squares", _by_empties(errors)
-    if "exam" in record:
-        yield "the same on tournament games (`reversi exam`)", _by_empties(_exam_errors(record["exam"]))
     if record.get("probcut"):
         yield _probcut(from_table(record["probcut"]))
     if record.get("note"):
         yield "note", str(record["note"])
     for opponent, result in record.get("matches", {}).items():
-        yield f"match against {opponent}", str(result)
+        yield f"games: {opponent}", str(result)
 
 
 def _architecture(weights: Any) -> str:
@@ -101,15 +105,33 @@ def _probcut(cuts: Cuts) -> tuple[str, str]:
 
 def _errors(record: Mapping[str, Any]) -> dict[int, float]:
     """Error by number of empties, each by the last stage that was measured at it."""
-    rows = [*(stage.get("error_by_empties", {}) for stage in record.get("figures", []))]
-    rows.append(record.get("error_by_empties", {}))
+    stages = [stage for stage in record.get("figures", []) if stage.get("positions", 0) >= FEWEST_POSITIONS]
+    rows = [*(stage.get("error_by_empties", {}) for stage in stages), record.get("error_by_empties", {})]
     return {int(empties): error for row in rows for empties, error in row.items()}
 
 
-def _exam_errors(exam: Mapping[str, Any]) -> dict[int, float]:
-    """The network's errors in an exam (`train.exam.Exam.as_dict`)."""
-    marks = [mark for mark in exam["marks"] if mark["evaluator"].startswith("network")]
-    return {mark["empties"]: mark["error"] for mark in marks}
+def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
+    """An exam (`train.exam.Exam.as_dict`): errors of static values, and what the best move one ply ahead gives away."""
+    papers = exam["papers"]
+    heads = [f"{paper['empties']} empties" for paper in papers]
+    marks = {(mark["evaluator"], mark["empties"]): mark for mark in exam["marks"]}
+    names = dict.fromkeys(name for name, _ in marks)
+
+    def row(name: str, cells: Iterable[str]) -> str:
+        return f"| {' | '.join([name, *cells])} |"
+
+    yield from ("", row("`reversi exam`: mean absolute error of the static value, discs", heads))
+    yield row("---", ["---"] * len(heads))
+    for name in names:
+        found = [marks[name, paper["empties"]] for paper in papers]
+        yield row(f"`{name}`", (f"{mark['error']:.2f} ± {mark['error_deviation']:.2f}" for mark in found))
+    yield row("always 0", (f"{paper['mean_score']:.2f}" for paper in papers))
+    yield row("positions of tournament games", (f"{paper['positions']:,}" for paper in papers))
+    yield from ("", row("given away by the best move one ply ahead, discs (how often none)", heads))
+    yield row("---", ["---"] * len(heads))
+    for name in names:
+        found = [marks[name, paper["empties"]] for paper in papers]
+        yield row(f"`{name}`", (f"{mark['regret']:.2f} ({mark['best_moves']:.0%})" for mark in found))
 
 
 def _by_empties(errors: Mapping[int, float]) -> str:

@@ -60,7 +60,9 @@ def tournament(
     agents: Annotated[
         list[str],
         typer.Argument(
-            metavar="AGENT", help="Agent specs, or [b]all[/b] for every name.", autocompletion=complete_spec
+            metavar="AGENT",
+            help="Agent specs, [b]all[/b] for every name, [b]published[/b] for the students' heuristics.",
+            autocompletion=complete_spec,
         ),
     ],
     games: Annotated[
@@ -240,21 +242,23 @@ def winrate(
 
 
 def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
-    """The specs, with every agent by name in the place of ``all``, but for those that do not know the game."""
+    """The specs, with agents by name in the place of ``all`` and ``published``, but for those that do not know the game."""
     from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
     from search.agents import names
+    from search.evaluators import published
 
+    groups = {"all": names(), "published": published()}
     found: list[str] = []
     for spec in specs:
-        for name in names() if spec == "all" else (spec,):
+        for name in groups.get(spec, (spec,)):
             try:
-                if spec == "all":
+                if spec in groups:
                     Thinker(name).check(Rules(size, variant))
                 found.append(name)
             except ReversiError as error:
                 print(f"reversi: {name} is left out: {error}", file=sys.stderr)
-    return tuple(dict.fromkeys(found)) if "all" in specs else tuple(found)
+    return tuple(dict.fromkeys(found)) if groups.keys() & set(specs) else tuple(found)
 
 
 def _read_sprt(text: str, errors: float) -> Sprt:

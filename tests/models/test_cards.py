@@ -35,12 +35,18 @@ def test_a_card_says_what_the_record_says(tmp_path):
             },
             {
                 "stage": "depth4-10-12",
-                "positions": 500,
+                "positions": 5000,
                 "epochs": 2,
                 "validation_error": 3,
                 "error_by_empties": {"12": 1.5},
             },
-            {"stage": "depth6-13-14", "positions": 100, "epochs": 1, "validation_error": 4},
+            {  # whose error, of five positions, is left out
+                "stage": "depth6-13-14",
+                "positions": 100,
+                "epochs": 1,
+                "validation_error": 4,
+                "error_by_empties": {"12": 9.9},
+            },
         ],
     }
     path = cards.annotate(random_weights(4).save_in(tmp_path), **record)
@@ -48,10 +54,10 @@ def test_a_card_says_what_the_record_says(tmp_path):
     assert "### 4×4 normal" in text
     assert path.name in text
     assert "`reversi train --size 4 \\| tee log`" in text
-    assert "| positions | 2,600 |" in text
+    assert "| positions | 7,100 |" in text
     assert "8: 2.00, 12: 1.50" in text
     assert "| 1 to 9 empties | 2,000 | exact | 3 | 1.23 |" in text
-    assert "| 10 to 12 empties | 500 | mean of searches to 3 and 4 plies | 2 | 3.00 |" in text
+    assert "| 10 to 12 empties | 5,000 | mean of searches to 3 and 4 plies | 2 | 3.00 |" in text
     assert "| 13 to 14 empties | 100 | search to 6 plies | 1 | 4.00 |" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.endswith("|") for line in rows)
@@ -59,15 +65,22 @@ def test_a_card_says_what_the_record_says(tmp_path):
 
 def test_facts_are_added_after_the_training(tmp_path):
     before = random_weights(4).save_in(tmp_path)
+    known = {"empties": 14, "regret": 2.5, "best_moves": 0.625}
     exam = {
-        "marks": [{"evaluator": "network", "empties": 14, "error": 5.5}, {"evaluator": "x", "empties": 14, "error": 9}]
+        "papers": [{"empties": 14, "positions": 1000, "mean_score": 17.1}],
+        "marks": [
+            {"evaluator": "network", "error": 5.5, "error_deviation": 0.25, **known},
+            {"evaluator": "x", "error": 9, "error_deviation": 0.5, **known},
+        ],
     }
     after = cards.annotate(before, matches={"six-factor, depth 6": "98 %"}, exam=exam)
     assert after != before
     assert read_weights(after).record == {"seed": 0, "matches": {"six-factor, depth 6": "98 %"}, "exam": exam}
     text = cards.card(after)
-    assert "| match against six-factor, depth 6 | 98 % |" in text
-    assert "14: 5.50 |" in text
+    assert "| games: six-factor, depth 6 | 98 % |" in text
+    assert "static value, discs | 14 empties |\n" in text
+    assert "| `network` | 5.50 ± 0.25 |\n| `x` | 9.00 ± 0.50 |\n| always 0 | 17.10 |\n" in text
+    assert "| `x` | 2.50 (62%) |" in text
 
 
 def test_a_card_without_a_record(tmp_path):

@@ -27,11 +27,11 @@ def test_nonsense_changes_nothing_and_breaks_nothing(special, caplog):
     assert found["statuses"][400] > 30
     assert found["codes"]["bad_message"] > 100
     assert not caplog.records, caplog.text
+    eventually(lambda: api.hall.connections.total() == 0, "the end of all connections")  # a state counts the spectators
     after = api.state(bystander), api.state(target)
     for old, new in zip(before, after, strict=True):
         assert new == old | {"revision": new["revision"]}
     assert api.move(bystander, "white", after[0]["legal"][0], 1).status_code == 200
-    eventually(lambda: api.hall.connections.total() == 0, "the end of all connections")
 
 
 def test_a_players_nonsense_stays_in_the_players_game(special, caplog):

@@ -122,9 +122,6 @@ def test_solve_from_the_start(json_lines, reversi, variant, score):
 # --- checkpoints ----------------------------------------------------------------------------------
 
 
-#: The command line as a process of its own; a suite that runs in the background may have handed it a deaf SIGINT.
-
-
 def long_job(checkpoint):
     """6x6 from the start, far beyond a test's time, saving itself every 0.6 s."""
     options = ("--start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")

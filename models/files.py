@@ -84,7 +84,7 @@ class Weights:
             "architecture": self.architecture,
             "size": self.rules.size,
             "variant": self.rules.variant,
-            "tensors": _hash_of(tensors),
+            "tensors": tensors_hash(tensors),
             "record": self.record,
         }
         return save(tensors, metadata={"network": json.dumps(header, sort_keys=True)})
@@ -258,7 +258,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not isinstance(header["record"], dict):
         kind = type(header["record"]).__name__
         raise WeightsError(f"weight file {str(path)!r} has a record of {kind}: expected an object")
-    if "tensors" in header and header["tensors"] != _hash_of(tensors):
+    if "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors
 
@@ -280,9 +280,36 @@ def read_header(data: bytes) -> dict[str, Any]:
     return header
 
 
-def _hash_of(tensors: Mapping[str, np.ndarray]) -> str:
+def tensors_hash(tensors: Mapping[str, np.ndarray]) -> str:
     """What the header says about the tensors: a hash of their bytes in the order of their names."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         digest.update(np.ascontiguousarray(tensors[name]).data)
     return digest.hexdigest()[:DIGITS]
+
+
+def sealed(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
+    """The content of a safetensors file with a JSON header that has a SHA-256 of all that is in the file, for `unsealed`."""
+    rows = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # safetensors takes no others
+    return save(rows, metadata={"network": json.dumps({**header, "sha256": _seal(rows, header)})})
+
+
+def unsealed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the tensors of what `sealed` made; a `WeightsError` that says what is wrong with anything else."""
+    try:
+        tensors, header = load(data), read_header(data)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"{error}") from None
+    there = header.pop("sha256", None)
+    if there is None:
+        raise WeightsError("it has no SHA-256 of its content, as files of earlier versions")
+    here = _seal(tensors, header)
+    if here != there:
+        raise WeightsError(f"damaged, its SHA-256 is {here[:DIGITS]} and not {str(there)[:DIGITS]}")
+    return header, tensors
+
+
+def _seal(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
+    """A hash of the header, and of the tensors with their names, types and shapes."""
+    kinds = [[name, tensors[name].dtype.str, list(tensors[name].shape)] for name in sorted(tensors)]
+    return hashlib.sha256(json.dumps([header, kinds, tensors_hash(tensors)], sort_keys=True).encode()).hexdigest()

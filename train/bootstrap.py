@@ -31,6 +31,7 @@ from search import evaluators
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fit import Epoch, FitReport, fit
+from train.folders import read_arrays
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.sampling import sample_block
@@ -253,12 +254,11 @@ class Bootstrap:
             content = io.BytesIO()
             np.savez(content, own=own, opp=opp)
             write_atomically(path, content.getvalue())
-        with np.load(path) as saved:
-            return saved["own"], saved["opp"]
+        own, opp = read_arrays(path, ("own", "opp"))
+        return own, opp
 
     def _read_labels(self, number: int) -> Labels:
-        with np.load(self._labels_path(number)) as saved:
-            return Labels(self.rules, *(saved[name] for name in COLUMNS))
+        return Labels(self.rules, *read_arrays(self._labels_path(number), COLUMNS))
 
     # --- weights ----------------------------------------------------------------------------------
 

@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from models.deep_net import DeepPatternNet
-from models.files import read_header, write_atomically
+from models.files import WeightsError, sealed, unsealed, write_atomically
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import batch
@@ -190,7 +188,7 @@ def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str)
 
 
 class _Checkpoint:
-    """A file with all that a fit needs to go on: safetensors, replaced as a whole after every epoch."""
+    """A file with all that a fit needs to go on: safetensors with a hash, replaced as a whole after every epoch."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
         self.path, self.fingerprint = path, fingerprint
@@ -205,7 +203,7 @@ class _Checkpoint:
         }
         tensors = {f"now/{name}": array for name, array in fitting.engine.state().items()}
         tensors |= {f"best/{name}": array for name, array in fitting.kept.items()}
-        write_atomically(self.path, save(tensors, metadata={"network": json.dumps(header)}))
+        write_atomically(self.path, sealed(tensors, header))
 
     def restore(self, fitting: _Fit) -> None:
         """Put the fit where the file says, if there is one."""
@@ -214,9 +212,9 @@ class _Checkpoint:
         except FileNotFoundError:
             return
         try:
-            tensors, header = load(data), read_header(data)
+            header, tensors = unsealed(data)
             same = header["fingerprint"] == self.fingerprint
-        except (SafetensorError, ValueError, KeyError) as error:
+        except (WeightsError, KeyError) as error:
             raise TrainError(
                 f"checkpoint {str(self.path)!r} cannot be read ({error}): expected it as it was written; delete it to "
                 f"begin again"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import numpy as np
 
 from train.errors import TrainError
 
@@ -44,6 +48,15 @@ def only_writer(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> list[np.ndarray]:
+    """Arrays of an npz file, whose checksums find damage; a `TrainError` if it has any."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
+            return [saved[name] for name in names]
+    except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected it as it was written") from None
 
 
 def cache_folder() -> Path:

@@ -186,6 +186,11 @@ def test_a_log_of_another_tuning_or_of_other_candidates_is_refused(tmp_path):
     log.write_text("\n".join(lines) + "\n")
     with pytest.raises(TrainError, match="generation 2 had other candidates"):
         tune(SHORT, LABELS, tmp_path)
+    first = json.loads(lines[1])
+    lines[1] = json.dumps(first | {"losses": [first["losses"][0] + 1, *first["losses"][1:]]})
+    log.write_text("\n".join(lines) + "\n")
+    with pytest.raises(TrainError, match="generation 1 is damaged, its losses have another SHA-256; expected it as it"):
+        tune(SHORT, LABELS, tmp_path)
 
 
 def test_a_refused_tuning_leaves_its_folder_to_the_next(tmp_path):

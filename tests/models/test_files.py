@@ -12,7 +12,16 @@ import torch
 
 from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
-from models.files import DeepWeights, DenseWeights, PatternWeights, WeightsError, read_header, read_weights
+from models.files import (
+    DeepWeights,
+    DenseWeights,
+    PatternWeights,
+    WeightsError,
+    read_header,
+    read_weights,
+    sealed,
+    unsealed,
+)
 from models.network import FOLDER
 from reversi_env import ReversiError, Rules
 from tests.models.twins import random_weights
@@ -111,6 +120,22 @@ def test_a_flipped_byte_is_detected_and_the_file_is_named(saved, renamed):
             read_weights(path)
     path.write_bytes(data)
     assert read_weights(path).record == {"seed": 0}
+
+
+def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
+    """Numbers without a dimension and arrays in another order too."""
+    arrays = {"step": np.array(3.0, np.float32), "turned": np.arange(6, dtype=np.int16).reshape(2, 3).T}
+    data = sealed(arrays, {"best": 0.1, "epochs": [1, 2]})
+    header, there = unsealed(data)
+    assert header == {"best": 0.1, "epochs": [1, 2]}
+    for name, array in arrays.items():
+        assert there[name].shape == array.shape
+        assert there[name].tolist() == array.tolist()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    padding = range(len(data[:begin].rstrip()), begin)
+    for place in {*range(len(data))} - {*padding}:
+        with pytest.raises(WeightsError):
+            unsealed(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 2000, -1])

@@ -425,9 +425,12 @@ def test_a_folder_of_another_run_is_refused(finished, cache):
 def test_a_damaged_file_is_named(name, finished, tmp_path, cache):
     folder = tmp_path / "run"
     shutil.copytree(finished[0], folder)
-    (folder / name).write_bytes(b"nonsense")
-    with pytest.raises(ReversiError, match=name.replace(".", r"\.")):
-        ExpertIteration(folder, TINY, threads=1, cache=cache).run()
+    flipped = bytearray((folder / name).read_bytes())
+    flipped[len(flipped) // 2] ^= 1
+    for data in [b"nonsense"] if name == "run.json" else [b"nonsense", flipped]:
+        (folder / name).write_bytes(data)
+        with pytest.raises(ReversiError, match=name.replace(".", r"\.")):
+            ExpertIteration(folder, TINY, threads=1, cache=cache).run()
 
 
 @pytest.mark.slow

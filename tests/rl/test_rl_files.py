@@ -71,6 +71,7 @@ def test_files_that_are_no_policies(tiny_net, tmp_path):
         (b"", "cannot be read"),
         (b"not a policy", "cannot be read"),
         (whole[:-10], "cannot be read"),
+        (whole[:-10] + bytes([whole[-10] ^ 1]) + whole[-9:], "damaged, its weights are not those that its header says"),
         (archive(sb3_like(net)), f"no {DESCRIPTION} in it"),
         (archive({DESCRIPTION: "{}"}), "no policy.pth in it"),
         (with_description(archive(sb3_like(net)), description | {"format": FORMAT + 1}), f"expected {FORMAT}"),

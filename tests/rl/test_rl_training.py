@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 from importlib.util import find_spec
 
@@ -222,6 +223,13 @@ def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
     training = Training(tmp_path, small_training(), regret=False)
     (tmp_path / "checkpoint.pt").write_bytes(b"damaged")
     with pytest.raises(TrainError, match="checkpoint.pt' cannot be read"):
+        training.run()
+    content = io.BytesIO()
+    torch.save({"format": 1, "policy": torch.zeros(999)}, content)
+    flipped = bytearray(content.getvalue())
+    flipped[2000] ^= 1  # in the tensor, where torch.load does not notice
+    (tmp_path / "checkpoint.pt").write_bytes(flipped)
+    with pytest.raises(TrainError, match=r"checkpoint.pt' cannot be read \(damaged, the checksum of its .* is another"):
         training.run()
 
 

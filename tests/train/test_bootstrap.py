@@ -1,6 +1,7 @@
 """The bootstrap: small runs from nothing to an evaluator, killed and resumed to the same weights."""
 
 import csv
+import io
 import json
 from dataclasses import replace
 
@@ -161,6 +162,16 @@ def test_presets_cover_the_game():
 def test_options_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(ReversiError, match=message):
         BootstrapOptions(**changes)
+
+
+def test_a_flipped_byte_in_the_labels_of_a_stage_is_noticed(tmp_path):
+    path, content = tmp_path / "stage-00-labels.npz", io.BytesIO()
+    np.savez(content, own=np.zeros(100, np.uint64))
+    data = bytearray(content.getvalue())
+    data[500] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ReversiError, match=f"{path.name}' cannot be read .*CRC-32.*: expected it as it was written"):
+        Bootstrap(tmp_path, BootstrapOptions(size=4)).run()
 
 
 def test_a_folder_of_another_run(tmp_path):

@@ -1,12 +1,15 @@
 """Fitting: planted weights are found, mirror images stay on one side, both engines agree, and a fit goes on exactly."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import safetensors.numpy
 import torch
 
 from models.boards import board_tensor
+from models.files import unsealed
 from models.pattern_net import PatternNet
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
@@ -180,6 +183,28 @@ def test_a_checkpoint_of_something_else(labels, tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ReversiError, match="checkpoint .* cannot be read .*: expected it as it was written; delete it"):
         fit(PatternNet(6), labels, FEW, checkpoint=path)
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
+    """Neither gone on from nor handed out as finished, wherever the byte is; a checkpoint without a hash is refused too."""
+    path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
+    fit(PatternNet(6), few, options, checkpoint=path)
+    data = path.read_bytes()
+    tensors = 8 + int.from_bytes(data[:8], "little")
+    in_header = [data.index(b"epochs"), data.index(b"fingerprint") + 20, data.index(b"now/")]
+    for place in [*in_header, tensors, (tensors + len(data)) // 2, len(data) - 1]:
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        why = r"damaged, its SHA-256 is \w{12} and not \w{12}" if place >= tensors else ""
+        with pytest.raises(
+            ReversiError, match=f"checkpoint .* cannot be read .*{why}.*: expected .*; delete it to begin"
+        ):
+            fit(PatternNet(6), few, options, checkpoint=path)
+    header, arrays = unsealed(data)
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={"network": json.dumps(header)}))
+    with pytest.raises(
+        ReversiError, match=r"it has no SHA-256 of its content, as files of earlier versions\): expected"
+    ):
+        fit(PatternNet(6), few, options, checkpoint=path)
 
 
 def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):

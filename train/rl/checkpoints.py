@@ -10,6 +10,7 @@ import io
 import json
 import pickle
 import warnings
+import zipfile
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
     """Put model, games, pool and generators back to where the last checkpoint found them; the caller's own part of it."""
     path = folder / CHECKPOINT
     try:
+        _check_sums(path)
         with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
             content = torch.load(path, map_location=model.device, weights_only=True)
         if content["format"] != FORMAT:
@@ -83,12 +85,20 @@ def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
         return _restored(content, folder, model, env, pool)
     except (
         *(OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, AttributeError),
-        pickle.UnpicklingError,
+        *(pickle.UnpicklingError, zipfile.BadZipFile),
     ) as error:
         if isinstance(error, TrainError):
             raise
         reason = " ".join(str(error).split())[:160]
         raise TrainError(f"{str(path)!r} cannot be read ({reason}): expected what a training wrote") from None
+
+
+def _check_sums(path: Path) -> None:
+    """Refuse a file that was damaged: `torch.save` writes checksums, which `torch.load` does not look at."""
+    with zipfile.ZipFile(path) as members:
+        damaged = members.testzip()
+    if damaged is not None:
+        raise ValueError(f"damaged, the checksum of its {damaged} is another")
 
 
 def _restored(

@@ -25,16 +25,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 
-from models.files import write_atomically
+from models.files import WeightsError, sealed, unsealed, write_atomically
 from reversi_env import ReversiError, Rules, batch
 from train.batch_games import BatchPlayer, EvaluatorPlayer
 from train.errors import TrainError
 from train.experiments import style
 from train.fingerprints import weights_sha256
-from train.folders import only_writer
+from train.folders import only_writer, read_arrays
 from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
@@ -220,13 +218,13 @@ class ExpertIteration:
             return net, optimiser, []
         path, names = self._state_path(last), [name for name, _ in net.named_parameters()]
         try:
-            tensors = load(path.read_bytes())
+            tensors = {name: torch.from_numpy(array) for name, array in unsealed(path.read_bytes())[1].items()}
             net.load_state_dict({name: tensors[f"net/{name}"] for name in net.state_dict()})
             state = {
                 index: {key: tensors[f"adam/{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
                 for index, name in enumerate(names)
             }
-        except (OSError, SafetensorError, LookupError, RuntimeError) as error:
+        except (OSError, WeightsError, LookupError, RuntimeError) as error:
             raise TrainError(
                 f"state {str(path)!r} cannot be read ({error}): expected it as it was written; delete "
                 f"{self._policy_path(last).name!r} too to go back a round"
@@ -242,7 +240,7 @@ class ExpertIteration:
         tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"adam/{names[index]}/{key}": value for key, value in state.items()}
-        write_atomically(self._state_path(number), save({k: v.detach().contiguous() for k, v in tensors.items()}))
+        write_atomically(self._state_path(number), sealed({k: v.detach().numpy() for k, v in tensors.items()}, {}))
         write_atomically(self._policy_path(number), self._saved(net, figures).to_bytes())
         self._state_path(number - 1).unlink(missing_ok=True)
 
@@ -281,14 +279,7 @@ class ExpertIteration:
         write_atomically(self.folder / PLOT, style.drawn(_learning(figures, game)))
 
     def _read_labels(self, number: int) -> ExpertLabels:
-        path = self._labels_path(number)
-        try:
-            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as saved:
-                return ExpertLabels(*(saved[name] for name in _COLUMNS))
-        except (OSError, ValueError, LookupError, EOFError) as error:
-            raise TrainError(
-                f"labels {str(path)!r} cannot be read ({error}): expected them as they were written"
-            ) from None
+        return ExpertLabels(*read_arrays(self._labels_path(number), _COLUMNS))
 
     def _labels_path(self, number: int) -> Path:
         return self.folder / f"labels-{number:03}.npz"

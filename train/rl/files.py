@@ -22,7 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from models.files import DIGITS, WeightsError, check_name, write_atomically
+from models.files import DIGITS, WeightsError, check_name, tensors_hash, write_atomically
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from train.rl import FOLDER
@@ -60,7 +60,8 @@ class SavedPolicy:
     def to_bytes(self) -> bytes:
         """The content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
-        return save(tensors, metadata={METADATA: json.dumps(self.description(), sort_keys=True)})
+        description = {**self.description(), "tensors": _hash_of(tensors)}
+        return save(tensors, metadata={METADATA: json.dumps(description, sort_keys=True)})
 
     def save_in(self, folder: Path, how: str) -> Path:
         """Write the file into *folder* under the name that the package's own policies have; where it is."""
@@ -134,7 +135,14 @@ def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
 def _from_safetensors(data: bytes) -> tuple[Any, dict[str, Tensor]]:
     tensors = load(data)
     length = int.from_bytes(data[:8], "little")
-    return json.loads(json.loads(data[8 : 8 + length])["__metadata__"][METADATA]), tensors
+    description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"][METADATA])
+    if isinstance(description, dict) and description.get("tensors", _hash_of(tensors)) != _hash_of(tensors):
+        raise WeightsError("damaged, its weights are not those that its header says: expected it as it was written")
+    return description, tensors
+
+
+def _hash_of(tensors: Mapping[str, Tensor]) -> str:
+    return tensors_hash({name: tensor.numpy() for name, tensor in tensors.items()})
 
 
 def _assembled(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:

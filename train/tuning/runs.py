@@ -220,13 +220,20 @@ class _Log:
                 f"log {str(self._path)!r}: generation {number} had other candidates; expected the same versions of the "
                 f"libraries to go on, or another folder"
             )
-        return np.array(line["losses"], np.float64), float(line["seconds"])
+        losses = np.array(line["losses"], np.float64)
+        if line.get("losses_sha256", _hash(losses)) != _hash(losses):
+            raise TrainError(
+                f"log {str(self._path)!r}: generation {number} is damaged, its losses have another SHA-256; expected it as "
+                f"it was written, or without that line and those below, to go on from there"
+            )
+        return losses, float(line["seconds"])
 
     def add(self, number: int, points: NDArray[np.float64], losses: NDArray[np.float64], seconds: float) -> None:
         """Keep the losses of a new generation."""
         if self._path is None or number <= len(self._lines):
             return
-        line = {"generation": number, "points_sha256": _hash(points), "losses": losses.tolist(), "seconds": seconds}
+        hashes = {"points_sha256": _hash(points), "losses_sha256": _hash(losses)}
+        line = {"generation": number, **hashes, "losses": losses.tolist(), "seconds": seconds}
         self._lines.append(line)
         if number == 1:  # only now: a tuning that was refused leaves nothing behind
             self._write(self._path)

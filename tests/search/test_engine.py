@@ -2,6 +2,7 @@
 
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,8 @@ from search.core.midgame import UNIT, units
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve, solve_all_moves
+from tests.cli.jobs import PATIENCE
+from tests.search.background import AT_ONCE, in_background, stopped_after
 from tests.search.brute_force import GAMES, game_name
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
@@ -278,8 +281,7 @@ def test_with_a_clock_an_only_move_is_played_at_once():
     position = first_position(Rules(), lambda p: p.legal_board().bit_count() == 1 and p.empties > 25)
     engine = Engine("six-factor", megabytes=1)
     found = engine.search(position, Limits(time=5))
-    assert found.move == position.legal_moves()[0]
-    assert found.seconds < 3
+    assert (found.move, found.depth) == (position.legal_moves()[0], 1)
     assert engine.search(position, at_depth(4)).depth == 4  # without one, the value is what is asked for
 
 
@@ -388,75 +390,95 @@ def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():
         assert engine.search(position, Limits(nodes=10**7, empties_exact=0)).value == found.value
 
 
-def search_under_clock(engine, position, seconds):
-    began = time.perf_counter()
-    found = engine.search(position, Limits(time=seconds))
-    elapsed = time.perf_counter() - began
+def search_within(seconds, engine, position):
+    return in_background(lambda: engine.search(position, Limits(time=seconds))).result(PATIENCE)
+
+
+def overshoot(seconds, engine, position):
+    """Seconds that a search under the clock took beyond its limit, and those of processor time, which nobody else uses up."""
+    began, used = time.perf_counter(), time.process_time()
+    found = search_within(seconds, engine, position)
+    elapsed, used = time.perf_counter() - began, time.process_time() - used
     assert found.move in position.legal_moves()
+    assert not found.exact
     assert 0 < found.seconds <= elapsed
-    return elapsed - seconds
+    return elapsed - seconds, used - seconds
 
 
 def test_a_time_limit_holds():
-    """Loose, for the machine may be busy; the strict test is `test_time_limits_under_load`."""
+    """The best of some rounds, for the machine may be busy; the strict test is `test_time_limits_under_load`."""
     engine = Engine("six-factor", megabytes=4)
-    positions = some_positions(Rules(), 12, seed=15)
-    overshoot = [search_under_clock(engine, position, 0.05) for position in positions]
-    assert np.percentile(overshoot, 25) < 0.006
-    assert max(overshoot) < 2
+    positions = some_positions(Rules(), 8, seed=15, empties=40)
+    for _ in range(10):
+        late, worked_late = np.array([overshoot(0.05, engine, position) for position in positions]).T
+        if late.min() < 0.006 and np.median(worked_late) < 0.006:
+            return
+    raise AssertionError((late, worked_late))
+
+
+def test_the_clock_is_set_to_ring_within_the_limit_and_ends_the_search_at_once(monkeypatch):
+    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=15, empties=40)[0]
+    clocks = []
+
+    class Clock(threading.Timer):
+        """One that rings when it is told to."""
+
+        def start(self):
+            clocks.append(self)
+
+    monkeypatch.setattr(engine_module.threading, "Timer", Clock)
+    found, further, _ = stopped_after(
+        50_000, [engine._works], lambda: clocks[0].function(), lambda: engine.search(position, Limits(time=1000))
+    )
+    assert 999 < clocks[0].interval < 1000
+    assert further < AT_ONCE
+    assert found.move in position.legal_moves()
 
 
 def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
     """The time is used though one iteration took long, for the machine was busy: the next may be quick."""
     engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=16, empties=40)[0]
-    iterate = engine_module._Search._iterate
+    iterate, now = engine_module._Search._iterate, [0.0]
 
     def held_up(search, depth, **options):
-        if depth == 3:
-            time.sleep(0.1)
-        return iterate(search, depth, **options)
+        now[0] += 1000 if depth == 3 else 0.001
+        return depth < 7 and iterate(search, depth, **options)
 
     monkeypatch.setattr(engine_module._Search, "_iterate", held_up)
-    found = engine.search(position, Limits(time=0.4))
-    assert found.depth > 4
-    assert found.seconds > 0.2
+    monkeypatch.setattr(engine_module, "perf_counter", lambda: now[0])
+    assert engine.search(position, Limits(time=4000)).depth == 6
 
 
 def test_a_longer_limit_is_used_for_more_depth():
+    """Of some longer limits, one after the other, for the machine may be busy."""
     engine, position = Engine("six-factor", megabytes=16), some_positions(Rules(), 1, seed=16, empties=40)[0]
-    depths = []
-    for seconds in (0.01, 0.5):
+
+    def depth_within(seconds):
         engine.clear()
-        depths.append(engine.search(position, Limits(time=seconds)).depth)
-    assert depths[0] + 2 <= depths[1]
+        return search_within(seconds, engine, position).depth
+
+    shallow = depth_within(0.01)
+    assert any(depth_within(seconds) >= shallow + 2 for seconds in (0.1, 0.2, 0.5, 1, 2, 5))
 
 
 # --- stopping -------------------------------------------------------------------------------------
-
-
-def searched_in_background(engine, position, limits):
-    results = []
-    thread = threading.Thread(target=lambda: results.append(engine.search(position, limits)))
-    thread.start()
-    return thread, results
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("exact", [0, 60], ids=["searching", "solving"])
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
     engine = Engine("six-factor", threads=threads, megabytes=4)
-    position = some_positions(Rules(), 1, seed=17, empties=32)[0]
-    waits = []
+    position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
+    records, waits = [engine._works, engine.solver._works], []
     for i in range(12):
-        thread, results = searched_in_background(engine, position, Limits(empties_exact=exact))
-        time.sleep(0.02 + 0.005 * i)
-        began = time.perf_counter()
-        engine.stop()
-        thread.join()
-        waits.append(time.perf_counter() - began)
-        assert results[0].move in position.legal_moves()
-        assert not results[0].exact
-    assert np.percentile(waits, 25) < 0.02  # whoever else uses the machine can only make it longer
+        found, further, waited = stopped_after(
+            1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits)
+        )
+        assert further < AT_ONCE
+        assert found.move in position.legal_moves()
+        assert not found.exact
+        waits.append(waited)
+    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
     engine.clear()
     evaluate = quantised("six-factor", Rules())
     assert engine.search(position, at_depth(3)).value == textbook.alpha_beta(position, 3, evaluate).value
@@ -474,10 +496,8 @@ def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
 
     engine.solver._solve = stop_and_solve
     for multi_pv in (1, 3):
-        began = time.perf_counter()
-        found = engine.search(position, Limits(empties_exact=30), multi_pv=multi_pv)
-        assert time.perf_counter() - began < 30
-        assert not found.exact
+        ask = partial(engine.search, position, Limits(empties_exact=30), multi_pv=multi_pv)
+        assert not in_background(ask).result(PATIENCE).exact
 
 
 def test_a_late_clock_does_not_stop_the_next_search():

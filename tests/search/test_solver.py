@@ -1,7 +1,6 @@
 """The exact solver says what plain minimax says, and what the FFO problems' authors say; whatever helps it to be quick."""
 
-import threading
-import time
+from functools import partial
 from importlib.resources import as_file, files
 
 import numpy as np
@@ -12,10 +11,12 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_obf
 from search import evaluators
 from search.core import endgame
-from search.solver import Solver, make_works, solve, solve_all_moves, solve_batch
+from search.solver import BATCH_CHUNK, Solver, make_works, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
 from search.table import Table
+from tests.cli.jobs import PATIENCE
 from tests.search import brute_force
+from tests.search.background import AT_ONCE, in_background, stopped_after, wait_until
 from tests.search.brute_force import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
@@ -287,17 +288,22 @@ def test_an_empty_batch_and_bad_batches():
         solve_batch(nothing, nothing, threads=0)
 
 
-def test_a_batch_whose_progress_fails_ends_at_once():
+def test_a_batch_whose_progress_fails_ends_at_once(monkeypatch):
     """An error or Ctrl-C in the callback must not wait for the rest of a long job."""
-    own, opp = batch.random_positions(64 * 2000, 46)
-    began = time.perf_counter()
+    own, opp = batch.random_positions(BATCH_CHUNK * 200, 46)
+    solve_many, begun = endgame.solve_many, []
+
+    def counted(*arguments):
+        begun.append(arguments)
+        return solve_many(*arguments)
 
     def fail(done):
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(endgame, "solve_many", counted)
     with pytest.raises(KeyboardInterrupt):
-        solve_batch(own, opp, progress=fail)
-    assert time.perf_counter() - began < 60  # all of it would take many minutes
+        solve_batch(own, opp, threads=2, progress=fail)
+    assert len(begun) < 100  # of 200; two at once, and another one or two before the failure is seen
 
 
 # --- threads --------------------------------------------------------------------------------------
@@ -332,11 +338,8 @@ def test_eight_threads_of_searches_on_one_small_table():
 
 
 def in_threads(work, count):
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    for thread in [in_background(partial(work, number)) for number in range(count)]:
+        thread.result(PATIENCE)
 
 
 def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
@@ -355,32 +358,21 @@ def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
 # --- stopping -------------------------------------------------------------------------------------
 
 
-def stopped_after(seconds, solver, ask):
-    """What *ask* returns when the solver is stopped after *seconds*, and how long it took from there."""
-    results = []
-    thread = threading.Thread(target=lambda: results.append(ask()))
-    thread.start()
-    time.sleep(seconds)
-    began = time.perf_counter()
-    solver.stop()
-    thread.join()
-    return results[0], time.perf_counter() - began
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
     solver = Solver(threads=threads, table=Table(4))
     solver.load_kernels()
     long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
-    score, waits = solve(short).score, []
+    score, records, waits = solve(short).score, [solver._works], []
     for i in range(20):
-        solution, waited = stopped_after(0.005 + 0.002 * i, solver, lambda: solver.solve(long))
+        solution, further, waited = stopped_after(1 + 25_000 * i, records, solver.stop, lambda: solver.solve(long))
+        assert further < AT_ONCE
         assert not solution.proven
         assert solution.lower < solution.upper
         assert solution.move in long.legal_moves()
         waits.append(waited)
         assert solver.solve(short).score == score
-    assert np.percentile(waits, 25) < 0.02  # whoever else uses the machine can only make it longer
+    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
 
 
 def test_a_request_to_stop_survives_the_release_of_the_flags():
@@ -402,9 +394,9 @@ def test_a_stop_ends_all_moves_too():
     """It must not only end the move that is being solved, and let the next one run for hours."""
     solver = Solver(table=Table(4))
     solver.load_kernels()
-    values, waited = stopped_after(0.05, solver, lambda: solver.solve_all_moves(positions_with(LONG, 1)[0]))
+    long = positions_with(LONG, 1)[0]
+    values, *_ = stopped_after(500_000, [solver._works], solver.stop, lambda: solver.solve_all_moves(long))
     assert values == {}
-    assert waited < 10
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -436,14 +428,13 @@ def test_all_moves_under_a_node_limit_are_left_out_rather_than_wrong():
 
 def test_bounds_can_be_watched_while_solving():
     solver, position = Solver(table=Table(4)), positions_with(LONG, 1)[0]
-    thread = threading.Thread(target=solver.solve, args=(position,))
-    thread.start()
-    time.sleep(0.2)
+    solving = in_background(lambda: solver.solve(position))
+    wait_until(lambda: solver.bounds()[2] > 1000)
     lower, upper, nodes = solver.bounds()
+    assert not solving.done()
     solver.stop()
-    thread.join()
     assert -64 <= lower < upper <= 64
-    assert nodes > 1000
+    assert solving.result(PATIENCE).nodes >= nodes
 
 
 class Misled:

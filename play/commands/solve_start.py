@@ -13,12 +13,14 @@ import numpy as np
 
 from play.commands.interruptible import interruptible
 from play.commands.options import checked_parent, print_json
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search.solver import Solution, Solver
 from search.table import Table
 
 CHECKPOINT_FORMAT = "reversi-solve-1"
+#: Board sizes whose whole game can be solved. On 8x8 nobody could wait for it.
+SOLVABLE_SIZES = (4, 6)
 
 
 def solve_from_start(
@@ -32,6 +34,8 @@ def solve_from_start(
     as_json: bool,
 ) -> None:
     """Run, or resume, the job; print the value for black, who moves first."""
+    if size not in SOLVABLE_SIZES:
+        raise ReversiError(f"--start with --size {size}: expected --size 4 or --size 6; 8x8 is out of reach")
     rules = Rules(size, variant)  # type: ignore[arg-type]
     job = _Job(rules, threads, megabytes, order, Path(checkpoint) if checkpoint else None)
     job.run(60 * minutes)
@@ -39,7 +43,7 @@ def solve_from_start(
     if as_json:
         print_json(result)
         return
-    name = f"{size}x{size} {variant}"
+    name = _name(rules)
     if result["proven"]:
         print(f"{name}: {result['score']:+d} for black  {result['nodes']:,} nodes  {result['seconds']:.1f} s")
         print(" ".join(result["pv"]))
@@ -49,8 +53,15 @@ def solve_from_start(
         )
 
 
+def _name(rules: Rules) -> str:
+    return f"{rules.size}x{rules.size} {rules.variant}"
+
+
 class _Job:
-    """The solver at work in a thread of its own, watched from here."""
+    """The solver at work in a thread of its own, watched from here.
+
+    ``finished``: whether value and line are known; there is nothing left to do then, and no table to keep.
+    """
 
     def __init__(
         self, rules: Rules, threads: int, megabytes: float, order: str | None, checkpoint: Path | None
@@ -59,15 +70,18 @@ class _Job:
         self.table = Table(megabytes)
         self.solver = Solver(rules, threads=threads, table=self.table, evaluator=order)
         self.solution: Solution | None = None
+        self.finished = False
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
-        self.began = perf_counter()
         checked_parent("--checkpoint", checkpoint)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
+        self.began = perf_counter()
 
     def run(self, seconds_between: float) -> None:
         """Solve, showing the bounds, until done or interrupted; what is known is saved in either case."""
+        if self.finished:
+            return
         saved = perf_counter()
 
         def look() -> str:
@@ -79,7 +93,8 @@ class _Job:
 
         self.solver.load_kernels()  # here, where Ctrl-C can end a compilation
         self.began = perf_counter()
-        self.solution, interrupted = interruptible(self._solve, self.solver.stop, look)
+        solution, interrupted = interruptible(self._solve, self.solver.stop, look)
+        self.solution, self.finished = solution, _is_whole(solution, self.rules)
         if interrupted:
             then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"
             print(f"reversi: interrupted, this is what is known; {then}", file=sys.stderr)
@@ -122,7 +137,10 @@ class _Job:
         return f"value in [{lower:+d}, {upper:+d}], {nodes / 1e6:,.0f} million nodes, {rate:.1f} million/s"
 
     def _save(self) -> None:
-        """Write the checkpoint beside the old one and then exchange them, so that one of the two is always whole."""
+        """Write the checkpoint beside the old one and then exchange them, so that one of the two is always whole.
+
+        A finished one has the line of perfect play instead of the table, which is hundreds of megabytes.
+        """
         assert self.checkpoint is not None
         lower, upper, nodes = self._bounds()
         header = {
@@ -135,31 +153,55 @@ class _Job:
             "seconds": self._seconds(),
             "generation": self.table.generation,
         }
+        words = self.table.words()
+        if self.solution is not None and self.finished:
+            header["pv"], words = list(self.solution.pv), words[:0]
         part = self.checkpoint.with_name(self.checkpoint.name + ".part")
         with part.open("wb") as stream:
-            np.savez(stream, header=np.array(json.dumps(header)), words=self.table.words())
+            np.savez(stream, header=np.array(json.dumps(header)), words=words)
             stream.flush()
             os.fsync(stream.fileno())
         part.replace(self.checkpoint)
 
     def _resume(self, path: Path) -> None:
+        name = f"checkpoint {shown(str(path), 300)}"
         try:
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
-            game = tuple(header[key] for key in ("format", "size", "variant"))
-            known = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
-            seconds = float(header["seconds"])
+            kind, rules = str(header["format"]), Rules(header["size"], header["variant"])
+            known: dict[str, Any] = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
+            known["seconds"] = float(header["seconds"])
+            solution = _finished_solution(rules, header) if "pv" in header else None
         except Exception as error:  # what a damaged file makes the libraries say helps nobody
             reason = f" ({error.strerror.lower()})" if isinstance(error, OSError) and error.strerror else ""
             raise ReversiError(
-                f"checkpoint {shown(str(path), 300)} cannot be read{reason}: expected a whole one of reversi solve --start"
+                f"{name} cannot be read{reason}: expected a whole one of reversi solve --start"
             ) from None
-        if game != (CHECKPOINT_FORMAT, self.rules.size, self.rules.variant):
-            raise ReversiError(f"checkpoint {shown(str(path), 300)} is of {game}: expected {self.rules}")
+        if kind != CHECKPOINT_FORMAT:
+            raise ReversiError(f"{name} is of the format {shown(kind)}: expected {CHECKPOINT_FORMAT!r}")
+        if rules != self.rules:
+            raise ReversiError(f"{name} is of {_name(rules)}: expected {_name(self.rules)}")
+        self.known = known
+        if solution is not None:
+            self.solution, self.finished = solution, True
+            return
         if words.shape != self.table.words().shape or words.dtype != np.uint64:
-            raise ReversiError(
-                f"checkpoint {shown(str(path), 300)} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table"
-            )
+            raise ReversiError(f"{name} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table")
         self.table.words()[:] = words
         self.table.generation = known["generation"]
-        self.known = known | {"seconds": seconds}
+
+
+def _is_whole(solution: Solution, rules: Rules) -> bool:
+    """Whether the value is proven and its line goes to the end of the game: an interruption may cut it short."""
+    end = Position.initial(rules).play_all(solution.pv)
+    return solution.proven and end.is_over() and end.score(BLACK) == solution.score
+
+
+def _finished_solution(rules: Rules, header: dict[str, Any]) -> Solution:
+    """The result in a finished checkpoint's header; raises if it is none."""
+    pv = tuple(map(str, header["pv"]))
+    lower, upper, nodes = (int(header[key]) for key in ("lower", "upper", "nodes"))
+    solution = Solution(lower, pv[0], pv, nodes, float(header["seconds"]), lower, upper)
+    if not _is_whole(solution, rules):
+        raise ReversiError(f"line {shown(pv)}: expected one to the end that is worth {lower:+d} for black")
+    return solution

@@ -186,7 +186,16 @@ def test_a_finished_job_is_finished_at_once_when_resumed(json_lines, tmp_path):
     [first], [second] = json_lines(*arguments), json_lines(*arguments)
     assert first["score"] == second["score"] == -10
     assert second["pv"] == first["pv"]
-    assert first["nodes"] <= second["nodes"] < 1.1 * first["nodes"] + 1000
+    assert second["nodes"] == first["nodes"]  # nothing was searched again
+
+
+def test_a_finished_job_leaves_a_small_file_that_needs_no_table(json_lines, tmp_path):
+    path = tmp_path / "four.npz"
+    arguments = ("solve", "--start", "--size", 4, "--checkpoint", path, "--table")
+    [first] = json_lines(*arguments, 4)
+    assert path.stat().st_size < 10_000
+    [second] = json_lines(*arguments, 1)
+    assert second | {"seconds": 0} == first | {"seconds": 0}
 
 
 def checkpoint_with(path, words=None, **changes):
@@ -209,13 +218,23 @@ def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
 
     checkpoint_with(path)
     assert reversi(*arguments)[0] == 0  # as it should be
-    for changes in ({"size": 6}, {"variant": "reversed"}, {"format": "something else"}):
+    for changes, game in (({"size": 6}, "6x6 normal"), ({"variant": "reversed"}, "4x4 reversed")):
         checkpoint_with(path, **changes)
-        assert "expected Rules(size=4, variant='normal'" in refusal()
+        assert f"checkpoint '{path}' is of {game}: expected 4x4 normal\n" in refusal()
+    checkpoint_with(path, format="something else")
+    assert f"is of the format 'something else': expected '{CHECKPOINT_FORMAT}'" in refusal()
     checkpoint_with(path, words=Table(2).words())
     assert "expected the same --table" in refusal()
     checkpoint_with(path, lower=20)
     assert "window (20, 16): expected" in refusal()
+    line = ["b1", "a1", "a2", "c1", "d4", "a3", "d1", "b4", "a4", "c4"]
+    finished = {"lower": -10, "upper": -10, "pv": line}
+    checkpoint_with(path, **finished)
+    assert reversi(*arguments)[0] == 0
+    no_results = ({"lower": -12}, {"upper": -8}, {"pv": line[:-1]}, {"pv": []}, {"pv": ["a1"]}, {"pv": 5})
+    for changes in (*({**finished, **wrong} for wrong in no_results), {"size": 5}):
+        checkpoint_with(path, **changes)
+        assert "cannot be read" in refusal()
     for changes in ({"lower": "x"}, {"nodes": None}, {"generation": None}, {"size": None}):
         checkpoint_with(path, **changes)
         assert "cannot be read" in refusal()
@@ -394,7 +413,7 @@ def test_match_between_searching_agents(json_lines):
         (("solve", "."), "irectory"),
         (("solve", "-", "--threads", "5000"), "threads=5000: expected"),
         (("solve", "-", "--table", "9999999999"), "MiB: expected a number"),
-        (("solve", "--start", "--size", "5"), "size 5 is not supported"),
+        (("solve", "--start", "--size", "5"), "--size 5: expected --size 4 or --size 6"),
         (("evaluate", "-", "--agent", "random"), "agent 'random' has no evaluation: expected one of cell-utility"),
         (("evaluate", "-", "--agent", "six-facto"), "evaluator 'six-facto' is unknown (did you mean 'six-factor'?)"),
         (("evaluate", "missing.obf", "--agent", "discs"), "missing.obf"),

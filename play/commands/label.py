@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -15,7 +16,7 @@ from play.commands.clusters import RayAddress, Workers, chosen_executor
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
 
 if TYPE_CHECKING:
-    from train.labels import LabelOptions, Manifest, Step
+    from train.labels import Found, LabelOptions, Manifest, Step
 
 Number = TypeVar("Number", int, float)
 
@@ -61,7 +62,7 @@ def label(
     of --heat: a move worse by the heat is e times as rare, 0 plays the best.
     Each game draws one of --prefixes. Scores are discs for the side to move.
     With an evaluator as --labeller, as in [b]six-factor:depth=4,exact=10[/b], only
-    positions with few empties are solved.
+    positions with few empties are solved; above 24 (26 on 6x6) none can be.
 
     Run the same command again to go on after Ctrl-C, or after a crash: the files
     come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
@@ -70,6 +71,7 @@ def label(
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import ReversiError
     from train.labels import LabelOptions, generate
+    from train.labels.storage import rows_in_place
 
     if device != "cpu" and (ray is not None or workers is not None):
         raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
@@ -88,17 +90,16 @@ def label(
         heat=_numbers("--heat", heat, float),
         prefixes=_numbers("--prefixes", prefixes, int),
     )
-    folder = Path(out)
-    finished = _rows_done(folder, options)
-    began = perf_counter()
+    folder, began = Path(out), perf_counter()
+    before = _Before(folder, options)
     try:
-        with chosen_executor(ray, workers) as executor, _progress_bar(options, finished) as progress:
+        with chosen_executor(ray, workers) as executor, _progress_bar(options) as progress:
             how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor}
-            manifest = generate(options, folder, progress=progress, **how)
+            manifest = generate(options, folder, progress=progress, found=before, **how)
     except KeyboardInterrupt:
-        print(f"stopped at {_rows_done(folder)} of {count} positions; the same command goes on", file=sys.stderr)
+        print(f"stopped at {rows_in_place(folder)} of {count} positions; the same command goes on", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-    result = _as_dict(out, manifest, finished, perf_counter() - began)
+    result = _as_dict(out, manifest, before.rows, perf_counter() - began)
     if as_json:
         print_json(result)
     else:
@@ -139,23 +140,26 @@ def _with_depth(labeller: str, depth: int | None) -> str:
     return f"{name}:{','.join(filter(None, (f'depth={depth}', options)))}"
 
 
-def _rows_done(folder: Path, options: LabelOptions | None = None) -> int:
-    """Positions that the folder has already; said on standard error if the options are given and there are any."""
-    from train.labels import read_manifest
-    from train.labels.storage import MANIFEST
+@dataclass
+class _Before:
+    """What earlier runs have made: said on standard error, if it is anything, as soon as it has been checked."""
 
-    if not (folder / MANIFEST).exists():
-        return 0
-    manifest = read_manifest(folder)
-    if options is not None and manifest.rows and manifest.options == options:
-        done, shards = len(manifest.shards), options.shards
-        what = "complete already" if manifest.complete else "going on from there"
-        print(f"{folder}: {done} of {shards} shards, {manifest.rows:,} positions; {what}", file=sys.stderr)
-    return manifest.rows
+    folder: Path
+    options: LabelOptions
+    rows: int = 0
+
+    def __call__(self, found: Found) -> None:
+        """Say it, and keep it for the result."""
+        self.rows = found.rows
+        if found.rows:
+            shards = self.options.shards
+            what = "complete already" if found.shards == shards else "going on from there"
+            message = f"{self.folder}: {found.shards} of {shards} shards, {found.rows:,} positions; {what}"
+            print(message, file=sys.stderr)
 
 
 @contextmanager
-def _progress_bar(options: LabelOptions, finished: int) -> Iterator[Callable[[Step], None]]:
+def _progress_bar(options: LabelOptions) -> Iterator[Callable[[Step], None]]:
     """A bar on standard error with the rate and the time left: one for the sampling of a block, one for the labels."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -172,7 +176,7 @@ def _progress_bar(options: LabelOptions, finished: int) -> Iterator[Callable[[St
     with Progress(*columns, console=console, **shown) as bar:
         tasks = {
             "sampling": bar.add_task("sampling", rate="", visible=False),
-            "labelling": bar.add_task("labelling", total=options.count, completed=finished, rate="", visible=False),
+            "labelling": bar.add_task("labelling", total=options.count, rate="", visible=False),
         }
 
         def show(step: Step) -> None:
@@ -217,7 +221,7 @@ def _print_table(options: LabelOptions, result: dict[str, Any]) -> None:
     for heading in ("empties", "positions", "labels"):
         table.add_column(heading, justify="right")
     for row in result["by_empties"]:
-        kind = "exact" if row["empties"] <= max(plan.exact, plan.depth) else f"depth {plan.depth}"
+        kind = "exact" if row["empties"] <= plan.solved else f"depth {plan.depth}"
         table.add_row(str(row["empties"]), f"{row['positions']:,}", kind)
     Console().print(table)
     new = result["positions"] - result["resumed_from"]

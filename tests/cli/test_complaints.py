@@ -29,6 +29,18 @@ from train.match import GameResult, MatchResult
         (("tournament", "greedy", "random", "--out", "FILE/x"), "--out '{file}/x' is a file, or in one"),
         (("label", "FILE", "--count", 10), "'{file}' is a file: expected a folder, or a name for a new one"),
         (("label", "FILE/x", "--count", 10), "folder '{file}/x' cannot be made, not a directory: expected a place"),
+        (
+            ("label", "x", "--count", 10, "--empties", "40-50"),
+            "50 empties to be solved by labeller 'exact': expected at most 24 on the 8x8 board, or --labeller network:depth=4",
+        ),
+        (
+            ("label", "x", "--count", 10, "--empties", "20-30", "--labeller", "discs:depth=2,exact=25"),
+            "positions with 25 empties to be solved by labeller 'discs:depth=2,exact=25': expected at most 24",
+        ),
+        (
+            ("solve", "--start", "--size", 8),
+            "--start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach",
+        ),
         (("experiment", "breadth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
         (("measure", "depth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
         (("exam", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),

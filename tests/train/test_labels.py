@@ -29,6 +29,7 @@ from train.labels import (
     sample_positions,
     storage,
 )
+from train.labels.labellers import MOST_SOLVED, check_solvable
 
 SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)
 
@@ -220,6 +221,23 @@ def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
         assert files(folder) == files(made)
 
 
+def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, made, tmp_path):
+    folder = copy(made, tmp_path / "labels")
+    small = ("--size", 4, "--count", 100, "--empties", "4-6", "--shard-rows", 40, "--block-rows", 80)
+    command = ("label", folder, *small)
+    assert reversi(*command)[2] == f"{folder}: 3 of 3 shards, 100 positions; complete already\n"
+    shard = folder / "shard-00001.parquet"
+    shard.write_bytes(b"something else")
+    assert "complete" not in (message := reversi(*command)[2])
+    assert f"'{shard}' is damaged" in message
+    shard.unlink()
+    assert storage.rows_in_place(folder) == 60
+    code, out, err = reversi(*command, "--json")
+    assert (code, err) == (0, f"{folder}: 2 of 3 shards, 60 positions; going on from there\n")
+    assert json.loads(out)["resumed_from"] == 60
+    assert files(folder) == files(made)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [("seed", 1), ("count", 101), ("empties", (4, 7)), ("variant", "reversed"), ("labeller", "six-factor:depth=2")],
@@ -292,6 +310,37 @@ def test_devices(tmp_path, monkeypatch):
     assert not (tmp_path / "none").exists()
     with pytest.raises(LabelError, match="device 'tpu': expected one of cpu, cuda"):
         generate(SMALL, tmp_path, device="tpu")
+
+
+@pytest.mark.parametrize(
+    ("labeller", "empties", "most"),
+    [
+        ("exact", (20, 30), 30),
+        ("six-factor:depth=4", (8, 50), 10),
+        ("six-factor:depth=4", (11, 50), 0),
+        ("six-factor:depth=4,exact=30", (31, 50), 0),
+        ("six-factor:depth=28,exact=0", (20, 50), 28),
+    ],
+)
+def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
+    assert LabelOptions(empties=empties, labeller=labeller).most_solved == most
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
+    """Looked at before a folder is made; up to the limit it would go on."""
+    most = MOST_SOLVED[size]
+    check_solvable(most, Rules(size), "exact")
+    message = f"{most + 1} empties to be solved by labeller 'exact': expected at most {most} on the {size}x{size} board"
+    with pytest.raises(LabelError, match=message):
+        generate(LabelOptions(size=size, empties=(20, most + 1)), tmp_path / "never-made")
+    assert not (tmp_path / "never-made").exists()
+
+
+def test_positions_are_counted_not_the_options_that_they_are_labelled_by():
+    start = Position.initial(Rules(6))
+    with pytest.raises(LabelError, match="positions with 32 empties to be solved by labeller 'exact': expected"):
+        label_positions(np.array([start.own], np.uint64), np.array([start.opp], np.uint64), LabelOptions(size=6))
 
 
 # --- in memory ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from train.labels.data import Labels
 from train.labels.errors import LabelError
-from train.labels.generation import Step, generate, label_positions, read
+from train.labels.generation import Found, Step, generate, label_positions, read
 from train.labels.labellers import ExactLabeller, Labeller, SearchLabeller
 from train.labels.options import LabelOptions
 from train.labels.sampling import sample_positions
@@ -16,6 +16,7 @@ from train.labels.storage import Manifest, Shard, read_manifest
 
 __all__ = [
     "ExactLabeller",
+    "Found",
     "LabelError",
     "LabelOptions",
     "Labeller",

@@ -17,7 +17,15 @@ from train.folders import only_writer
 from train.labels import parquet, storage
 from train.labels.data import Labels
 from train.labels.errors import LabelError
-from train.labels.labellers import Counter, ExactLabeller, Labeller, Scores, SearchLabeller, labeller_plan
+from train.labels.labellers import (
+    Counter,
+    ExactLabeller,
+    Labeller,
+    Scores,
+    SearchLabeller,
+    check_solvable,
+    labeller_plan,
+)
 from train.labels.options import LabelOptions
 from train.labels.sampling import (
     Boards,
@@ -40,7 +48,18 @@ class Step(NamedTuple):
     total: int
 
 
+class Found(NamedTuple):
+    """What earlier runs left in a folder: whole shards, and the positions in them."""
+
+    shards: int
+    rows: int
+
+
 def _nobody(step: Step) -> None:
+    pass
+
+
+def _nobody_asks(found: Found) -> None:
     pass
 
 
@@ -52,6 +71,7 @@ def generate(
     threads: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[Step], None] = _nobody,
+    found: Callable[[Found], None] = _nobody_asks,
 ) -> Manifest:
     """Make the data set in *folder*, or finish it there; its manifest.
 
@@ -59,17 +79,23 @@ def generate(
     finished shard. A folder begun with other options, and a shard that is not as it was written, raise a `LabelError`.
     *device* ``cuda`` solves on a GPU. *threads* is by default the number of cores. An *executor* has games played and
     positions labelled by other processes or machines, each with *threads*, by default one; shards are written here.
+    *found* is told once what is there already, when every file has been checked. More empties than can be solved raise a
+    `LabelError` before anything is written.
     """
     path = Path(folder)
+    search_instead = ", or --labeller network:depth=4, which searches"
+    check_solvable(options.most_solved, options.rules, options.labeller, search_instead)
     parquet.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)
     with only_writer(path):
         manifest = storage.open_folder(path, options)
         done = {shard for shard in range(options.shards) if storage.is_done(path, manifest, shard)}
+        rows = sum(len(options.rows(shard)) for shard in done)
+        found(Found(len(done), rows))
         if len(done) == options.shards:
             return manifest
-        count = _Count(sum(len(options.rows(shard)) for shard in done), options.count, progress)
+        count = _Count(rows, options.count, progress)
         with _workers(options, device, threads, executor, count.within) as crew:
             for block in range(options.blocks):
                 if missing := [shard for shard in block_shards(options, block) if shard not in done]:
@@ -123,9 +149,13 @@ def label_positions(
     threads: int | None = None,
     progress: Counter = lambda done: None,
 ) -> Labels:
-    """Label positions of the options' game as the options say: solved up to some number of empties, searched above."""
+    """Label positions of the options' game as the options say: solved up to some number of empties, searched above.
+
+    More empties than can be solved raise a `LabelError`.
+    """
     rules, plan = options.rules, labeller_plan(options.labeller)
     exact = _is_exact(own, opp, options)
+    check_solvable(int(_empties(own, opp, options)[exact].max(initial=0)), rules, options.labeller)
     score = np.zeros(len(own), np.float32)
     labellers: list[tuple[np.ndarray, Labeller]] = [(exact, ExactLabeller(rules, device, threads))]
     if plan.evaluator is not None:
@@ -150,9 +180,9 @@ def _empties(own: Boards, opp: Boards, options: LabelOptions) -> NDArray[np.uint
 
 
 def _is_exact(own: Boards, opp: Boards, options: LabelOptions) -> NDArray[np.bool_]:
-    """Which positions are solved. A search that reaches the end of every game is a slow solver."""
+    """Which positions are solved."""
     plan = labeller_plan(options.labeller)
-    return np.asarray(_empties(own, opp, options) <= max(plan.exact, plan.depth))
+    return np.asarray(_empties(own, opp, options) <= plan.solved)
 
 
 class _Count:

@@ -23,6 +23,11 @@ Scores = NDArray[np.float32]
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
+#: Most empties of a position that is solved for its label, by board size: about a minute of one core, several in the reversed
+#: game. With a table as small as `solve_batch` has, positions of noisy play took 35 to 185 million nodes with 22 empties on 8x8 and
+#: more than 600 million with 24; on 6x6 up to 104 million with 24 and up to 440 million with 26. Two empties more make it four
+#: times as many or more. All of 4x4 is solved at once.
+MOST_SOLVED = {4: 12, 6: 26, 8: 24}
 
 
 def _nobody(done: int) -> None:
@@ -110,6 +115,21 @@ class Plan:
     evaluator: str | None = None
     depth: int = 0
     mean: int = 1
+
+    @property
+    def solved(self) -> int:
+        """Most empties of a position that is solved. A search that reaches the end of every game is a slow solver."""
+        return max(self.exact, self.depth)
+
+
+def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "") -> None:
+    """Refuse to solve positions with so many empties, if no one could wait for it; *instead* is what else to do."""
+    most = MOST_SOLVED[rules.size]
+    if empties > most:
+        raise LabelError(
+            f"positions with {empties} empties to be solved by labeller {shown(labeller)}: "
+            f"expected at most {most} on the {rules.size}x{rules.size} board{instead}"
+        )
 
 
 def labeller_plan(spec: str) -> Plan:

@@ -31,7 +31,8 @@ class LabelOptions:
     * ``seed``: which games are played.
     * ``shard_rows``: positions a file; the work that an interruption can lose.
     * ``labeller``: ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``. The latter solves exactly
-      what has at most ``exact=`` empties (by default six more than the depth) and searches the rest.
+      what has at most ``exact=`` empties (by default six more than the depth) and searches the rest. Up to `MOST_SOLVED`
+      empties can be solved, which only those who label are held to.
     * ``player``: name of the evaluator that chooses the moves that are not random.
     * ``play_depth``: plies that it searches for a move, the move included. Two plies look much more like the play of people
       than one: the same number of labels taught a network tournament positions to 7.5 discs instead of 7.8.
@@ -87,6 +88,12 @@ class LabelOptions:
     def strata(self) -> int:
         """How many numbers of empties there are."""
         return self.empties[1] - self.empties[0] + 1
+
+    @property
+    def most_solved(self) -> int:
+        """Most empties of the positions that the labeller solves; 0 if it solves none."""
+        solved = min(self.empties[1], labeller_plan(self.labeller).solved)
+        return solved if solved >= self.empties[0] else 0
 
     @property
     def shards(self) -> int:

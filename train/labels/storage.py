@@ -138,6 +138,13 @@ def is_done(folder: Path, manifest: Manifest, shard: int) -> bool:
     return False
 
 
+def rows_in_place(folder: Path) -> int:
+    """Rows of the shards of a folder that are there; 0 where nothing was begun. Their bytes are not looked at."""
+    if not (folder / MANIFEST).exists():
+        return 0
+    return sum(shard.rows for shard in read_manifest(folder).shards if (folder / shard.file).exists())
+
+
 def checked_bytes(folder: Path, shard: Shard, *, verify: bool = True) -> bytes:
     """A shard's bytes; a `LabelError` with its name if it is missing or, with *verify*, not as it was written."""
     path = folder / shard.file

@@ -156,7 +156,7 @@ def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
     """It would think for an hour."""
     game = terminal("--agent", "six-factor:time=3600", "--size", "8")
     game.until(r"black> ")
-    game.line("f5", r"is thinking")
+    game.line("f5", r"white is thinking")
     shown = game.type("\x03", r"black> ")
     assert re.search(r"white \(six-factor:time=3600\) plays [a-h][1-8]", shown)
     assert "f5" in game.line("moves")
@@ -207,10 +207,10 @@ def test_terminals_without_colours(terminal, environment):
 @pytest.mark.slow
 def test_a_watched_game_can_be_paused(terminal):
     game = terminal("--watch", "--agent", "six-factor:time=3600", "--opponent", "greedy", "--size", "6")
-    game.until(r"is thinking")
+    game.until(r"black is thinking")
     game.type("\x03", r"white \(paused: Enter goes on\)> ")
     assert len(transcript(game.line("moves"))) == 2
-    game.line("", r"is thinking")
+    game.line("", r"black is thinking")
     game.type("\x03", r"paused: Enter goes on\)> ")
     assert len(transcript(game.line("moves"))) == 6
     os.write(game.controller, b"quit\n")

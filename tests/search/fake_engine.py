@@ -1,6 +1,8 @@
 """A program for tests that speaks GTP or NBoard, plays the first legal move, and fails on request. Needs nothing but Python.
 
 ``fake_engine.py gtp|nboard [--fail HOW] [--after MOVES] [--once FILE] [--passes explicit|implicit] [--pids FILE]``
+
+With ``--once`` it fails if *FILE* is not there yet: only the first process does.
 """
 
 import argparse
@@ -80,12 +82,9 @@ class Engine:
     def maybe_fail(self):
         """Before a move: do what was asked for, if it is time for it."""
         self.made += 1
-        once = self.options.once
-        if self.options.fail is None or self.made <= self.options.after or (once and Path(once).exists()):
-            return None
-        if once:
-            Path(once).touch()
         how = self.options.fail
+        if how is None or self.made <= self.options.after:
+            return None
         if how == "crash":
             print("Segmentation fault, or so", file=sys.stderr, flush=True)
             sys.exit(3)
@@ -195,6 +194,10 @@ def main():
     parser.add_argument("--passes", default="explicit")
     parser.add_argument("--pids")
     options = parser.parse_args()
+    if options.once:
+        if Path(options.once).exists():
+            options.fail = None
+        Path(options.once).touch()
     if options.pids:  # and a child of its own
         child = subprocess.Popen(["sleep", "1000"])
         with Path(options.pids).open("a") as stream:

@@ -5,7 +5,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,14 @@ from search.external import EngineFailure, GtpAgent, NBoardAgent
 from search.external import process as processes
 from search.external.gtp import _time_settings
 from tests.conftest import REPOSITORY
+from tests.search.background import wait_until
 from train.arena.games import play_game
 from train.arena.openings import Opening, random_opening
 
 FAKE = Path(__file__).parent / "fake_engine.py"
 RHINO = Path("/usr/games/gtp-rhino")
-#: Seconds after which something is taken never to happen.
-PATIENCE = 60
+#: Seconds that a program may take over a move where it is to fail by taking longer. Everywhere else it has all the time it needs.
+SHORT = 0.3
 
 
 def spec(protocol, *arguments, **options):
@@ -53,19 +53,18 @@ class FirstMove:
         return position.legal_actions()[0]
 
 
+@pytest.fixture
+def patient_at_the_end(monkeypatch):
+    """A program that has ended is waited for until its status and its last words are there."""
+    monkeypatch.setattr(processes, "FAREWELL_SECONDS", 60)
+
+
 def gone(pid):
     """Whether no such process runs; one that nobody has reaped yet does not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
         return True
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 # --- whole games ----------------------------------------------------------------------------------
@@ -139,6 +138,7 @@ def test_gtp_rhino_plays_whole_games_with_passes(made):
 # --- failures -------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("patient_at_the_end")
 @pytest.mark.parametrize("protocol", ["gtp", "nboard"])
 @pytest.mark.parametrize(
     ("how", "kind", "words"),
@@ -154,7 +154,7 @@ def test_gtp_rhino_plays_whole_games_with_passes(made):
 def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
     made, tmp_path, protocol, how, kind, words
 ):
-    limit, after = (0.3, 0) if how == "hang" else (60, 3)
+    limit, after = (SHORT, 0) if how == "hang" else (60, 3)
     program = made(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
     opening = random_opening(Rules(6), 2, np.random.default_rng(0))
     game = play_game({WHITE: program, BLACK: FirstMove()}, opening)
@@ -171,12 +171,12 @@ def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
 @pytest.mark.parametrize(("how", "kind"), [("refuse", "refused"), ("resign", "resigned"), ("drip", "timeout")])
 def test_other_ways_to_lose_by_gtp(made, how, kind):
     """An engine that writes empty lines for ever is answering nothing, too."""
-    game = play_game(
-        {BLACK: made(spec("gtp", "--fail", how, limit=0.5)), WHITE: FirstMove()}, Opening(Position.initial())
-    )
+    program = made(spec("gtp", "--fail", how, limit=SHORT if kind == "timeout" else 60))
+    game = play_game({BLACK: program, WHITE: FirstMove()}, Opening(Position.initial()))
     assert (game.forfeit.kind, game.discs, game.moves) == (kind, -64, ())
 
 
+@pytest.mark.usefixtures("patient_at_the_end")
 def test_the_last_words_of_a_crash_are_reported(made):
     with pytest.raises(EngineFailure, match="Segmentation fault, or so"):
         made(spec("gtp", "--fail", "crash")).choose(Position.initial())
@@ -190,11 +190,12 @@ def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monk
     assert failure.value.kind == "crash"
 
 
+@pytest.mark.usefixtures("patient_at_the_end")
 def test_a_program_that_does_not_greet_is_refused_at_once(made, monkeypatch):
-    monkeypatch.setattr(GtpAgent, "patience", 0.5)
-    with pytest.raises(EngineFailure, match="no answer to 'known_command set_game' within 0.5 s"):
-        made("gtp:sleep 1000").prepare(Rules())
-    monkeypatch.undo()
+    with monkeypatch.context() as impatient:
+        impatient.setattr(GtpAgent, "patience", SHORT)
+        with pytest.raises(EngineFailure, match=f"no answer to 'known_command set_game' within {SHORT} s"):
+            made("gtp:sleep 1000").prepare(Rules())
     with pytest.raises(EngineFailure, match="ended with exit status 1 "):
         made("gtp:false").prepare(Rules())
     with pytest.raises(EngineFailure, match="answered 'known_command set_game' to"):
@@ -265,7 +266,8 @@ def pids_in(path, lines):
 
 @pytest.mark.parametrize("how", [None, "hang"])
 def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
-    program = make(spec("gtp", "--pids", tmp_path / "pids", *(["--fail", how] if how else []), limit=0.5))
+    failing, limit = (["--fail", how], SHORT) if how else ([], 60)
+    program = make(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
     if how:
         with pytest.raises(EngineFailure):
             program.choose(Position.initial())

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given
 from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
+from tests.cli.jobs import PATIENCE
 from tests.strategies import reachable_positions
 
 
@@ -71,33 +71,46 @@ def test_the_board_that_is_given_is_not_changed():
     assert np.array_equal(board, before)
 
 
+#: Prints the seconds that the first move took, of how many, and the move.
+FIRST_MOVE = """
+import os, sys
+from time import perf_counter
+import numpy as np
+from play.course import AI, COLOR_BLACK
+board = np.zeros((8, 8), int)
+board[3, 3] = board[4, 4] = 1
+board[3, 4] = board[4, 3] = -1
+ai = AI(8, COLOR_BLACK, float(sys.argv[1]))
+began = perf_counter()
+ai.go(board)
+print(perf_counter() - began, ai.candidate_list[-1], flush=True)
+os._exit(0)  # as a referee that kills its players: the compiler may still be at work
+"""
+
+
 @pytest.mark.slow
 def test_answers_in_time_though_nothing_is_compiled(tmp_path):
-    """A machine that never ran us: two seconds are too few to compile the search, and yet there is a move within them."""
-    program = """
-        from time import perf_counter
-        import numpy as np
-        from play.course import AI, COLOR_BLACK
-        board = np.zeros((8, 8), int)
-        board[3, 3] = board[4, 4] = 1
-        board[3, 4] = board[4, 3] = -1
-        ai = AI(8, COLOR_BLACK, 2)
-        began = perf_counter()
-        ai.go(board)
-        print(perf_counter() - began, ai.candidate_list[-1], flush=True)
-        import os
-        os._exit(0)  # as a referee that kills its players: the compiler may still be at work
+    """A machine that never ran us: two seconds are too few to compile the search, and yet there is a move within them.
+
+    Whoever else uses the machine can only make it longer, so the best of some launches shows what we do; five seconds are too
+    few as well.
     """
-    result = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={"NUMBA_CACHE_DIR": str(tmp_path), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
-    )
-    seconds, move = result.stdout.split(maxsplit=1)
-    assert float(seconds) < 2
-    assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}
+    taken = []
+    for launch, time_out in enumerate((2, 2, 5)):
+        result = subprocess.run(
+            [sys.executable, "-c", FIRST_MOVE, str(time_out)],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=PATIENCE,
+            env={"NUMBA_CACHE_DIR": str(tmp_path / str(launch)), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+        )
+        seconds, move = result.stdout.split(maxsplit=1)
+        assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}
+        taken.append(float(seconds))
+        if taken[-1] < time_out:
+            return
+    raise AssertionError(taken)
 
 
 def test_colours_are_the_fields():

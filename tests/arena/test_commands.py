@@ -13,9 +13,10 @@ import pytest
 
 from play.commands.interruptible import INTERRUPTED
 from reversi_env import ReversiError, Rules
+from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.cluster.workers import Worker
 from tests.conftest import REPOSITORY
-from tests.search.test_external import FAKE, gone, wait_until
+from tests.search.test_external import FAKE, gone
 from tests.train.kills import run_with_kills
 from train.arena.options import TournamentOptions
 from train.arena.storage import GAMES, RECORDS
@@ -128,8 +129,8 @@ def test_killed_at_random_moments_and_on_any_number_of_workers_the_games_are_the
     [result] = json_lines(*arguments, "--out", tmp_path / "whole")
     folder = tmp_path / "killed"
     folder.mkdir()
-    command = ("-m", "play.cli", *arguments, "--workers", 2, "--out", folder)
-    assert run_with_kills(command, folder, kills=2, seed=1, longest=0.2) >= 1
+    command = ("-c", REVERSI, *arguments, "--workers", 2, "--out", folder)
+    assert run_with_kills(command, folder, kills=2, seed=1, longest=0.2, hold=(GAMES, 80)) == 2  # of 240
     assert (folder / RECORDS).read_bytes() == (tmp_path / "whole" / RECORDS).read_bytes()
     numbers = [json.loads(line)["game"] for line in (folder / GAMES).read_text().splitlines()]
     assert numbers == list(range(result["games"])) == list(range(240))
@@ -142,11 +143,14 @@ def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
     arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
     job = started(tmp_path, *arguments, start_new_session=True)
     games = tmp_path / "out" / GAMES
-    wait_until(lambda: games.exists() and games.read_text().count("\n") >= 4)
-    children = children_of(job.pid)
-    assert len(children) >= 2
-    os.killpg(job.pid, signal.SIGINT)  # the whole group, as a terminal does
-    out, err = job.communicate(timeout=120)
+    try:
+        wait_until(lambda: games.exists() and games.read_text().count("\n") >= 4, job)
+        children = children_of(job.pid)
+        assert len(children) >= 2
+        os.killpg(job.pid, signal.SIGINT)  # the whole group, as a terminal does
+        out, err = job.communicate(timeout=PATIENCE)
+    finally:
+        job.kill()
     assert job.returncode == INTERRUPTED, err
     assert "of 2000 games; the same command goes on" in err
     assert "8x8 normal" in out
@@ -160,9 +164,11 @@ def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
     program = f"gtp[limit=600]:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'} --fail hang --after 5"
     job = started(tmp_path, "tournament", program, "random", "--games", 20, "--workers", 2, "--out", tmp_path / "out")
     # one program to see whether it starts, then one for each worker
-    wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3)
-    children = children_of(job.pid)
-    job.kill()
+    try:
+        wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3, job)
+        children = children_of(job.pid)
+    finally:
+        job.kill()
     job.communicate()
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     wait_until(lambda: all(map(gone, [*pids, *children])))

@@ -11,9 +11,12 @@ from contextlib import suppress
 
 import pytest
 
+from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
 from train.labels import LabelOptions, generate, read, read_manifest
 
 JOB = LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600)
+#: What is written first of a shard.
+PART = ".shard-*.part"
 #: Positions of a job that no test waits for.
 LONG = 60_000
 COMMAND = ("--size", "6", "--count", str(LONG), "--empties", "9-11", "--shard-rows", "30")
@@ -32,24 +35,21 @@ def shards(folder):
     return len(list(folder.glob("shard-*.parquet")))
 
 
-def start(folder):
-    return subprocess.Popen([sys.executable, "-c", KILLED, str(folder)], stderr=subprocess.PIPE, text=True)
-
-
-def wait_for_shards(job, folder, more_than):
-    deadline = time.monotonic() + 300
-    while shards(folder) <= more_than and job.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
+def start(code, *arguments):
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], text=True, **pipes)
 
 
 def kill_and_resume(folder, kills, seed):
-    """Kill the job *kills* times, at random moments after it has made some progress; the shards there after each."""
-    moments, counts = random.Random(seed), [0]
+    """Kill the job *kills* times, at random moments after it has made some progress; the shards there after each.
+
+    No run makes more than its part of the shards, so that all are killed, even on a fast machine, or by a test that was held up.
+    """
+    moments, counts, code = random.Random(seed), [0], held(KILLED, PART, JOB.shards // (kills + 1))
     for _ in range(kills):
-        job = start(folder)
+        job = start(code, folder)
         try:
-            wait_for_shards(job, folder, more_than=counts[-1])
+            wait_until(lambda: shards(folder) > counts[-1], job)
             time.sleep(moments.uniform(0, 0.05))
         finally:
             job.kill()
@@ -87,7 +87,7 @@ def test_killed_blindly_from_its_very_start_on_it_still_ends_with_the_same_files
     generate(JOB, tmp_path / "whole")
     moments, killed = random.Random(7), tmp_path / "killed"
     for _ in range(5):
-        job = start(killed)
+        job = start(KILLED, killed)
         with suppress(subprocess.TimeoutExpired):
             job.wait(moments.uniform(0.5, 4))
         job.kill()
@@ -99,28 +99,24 @@ def test_killed_blindly_from_its_very_start_on_it_still_ends_with_the_same_files
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
-    """The job is far longer than the test waits, so that the signal never comes too late."""
+    """Every run is interrupted while it is at its fourth shard: three more are there, and one that lacks only its name is not."""
     folder = tmp_path / "out"
-    command = [sys.executable, "-m", "play.cli", "label", str(folder), *COMMAND]
 
-    def interrupted_after(progress):
-        job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def interrupted_with(finished):
+        job = start(held(REVERSI, PART, 4), "label", folder, *COMMAND)
         try:
-            wait_for_shards(job, folder, more_than=progress)
+            wait_until(lambda: shards(folder) == finished, job)
             job.send_signal(signal.SIGINT)
-            out, err = job.communicate(timeout=60)
+            out, err = job.communicate(timeout=PATIENCE)
         finally:
             job.kill()
         assert (job.returncode, out) == (130, "")
-        assert f" of {LONG} positions; the same command goes on\n" in err
-        return shards(folder), err
+        assert err.endswith(f"stopped at {30 * finished} of {LONG} positions; the same command goes on\n")
+        return err
 
-    first, err = interrupted_after(0)
-    assert err.startswith("stopped at ")
-    second, err = interrupted_after(first)
-    assert "going on from there" in err
-    assert second > first
-    assert len(read(folder, partial=True)) == 30 * second
+    assert interrupted_with(3).startswith("stopped at ")
+    assert "3 of 2000 shards, 90 positions; going on from there\n" in interrupted_with(6)
+    assert len(read(folder, partial=True)) == 30 * 6
 
 
 def test_json(reversi, tmp_path):

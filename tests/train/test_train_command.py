@@ -3,19 +3,19 @@
 import csv
 import json
 import signal
-import time
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from models.files import read_weights
 from search import evaluators
+from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.train.kills import run_with_kills, start
 from train.labels import LabelOptions, generate
 
 LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
 COMMAND = ("train", "../labels", "--out", "out", "--epochs", 40, "--patience", 40, "--batch", 64)
-SCRIPT = ["-c", "from play.cli import main; main()", *COMMAND]
+SCRIPT = ["-c", REVERSI, *COMMAND]
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_a_bootstrap(reversi, here):
 @pytest.mark.slow
 def test_killed_three_times_it_ends_with_the_same_files(reversi, here):
     assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
-    assert run_with_kills(SCRIPT, here, 3, 2, longest=0.1) > 1
+    assert run_with_kills(SCRIPT, here, 3, 2, longest=0.1, hold=("checkpoint.safetensors", 12)) == 3  # of 40 epochs
     whole, out = files(here / "whole"), files(here / "out")
     weights = [read_weights(next((here / name).glob("6x6*"))) for name in ("whole", "out")]
     assert (weights[0].weights == weights[1].weights).all()
@@ -102,11 +102,9 @@ def test_killed_three_times_it_ends_with_the_same_files(reversi, here):
 def test_ctrl_c(here):
     job = start([*SCRIPT, "--epochs", 9999, "--patience", 9999], here)
     try:
-        while not (here / "out" / "checkpoint.safetensors").exists():
-            assert job.poll() is None
-            time.sleep(0.02)
+        wait_until((here / "out" / "checkpoint.safetensors").exists, job)
         job.send_signal(signal.SIGINT)
-        out, err = job.communicate(timeout=60)
+        out, err = job.communicate(timeout=PATIENCE)
     finally:
         job.kill()
     assert (job.returncode, out, err) == (130, "", "stopped; the same command goes on\n")

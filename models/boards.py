@@ -43,5 +43,33 @@ def legal_moves(own: Tensor, opp: Tensor, playable: int) -> Tensor:
     return found & _signed(playable) & ~(own | opp)
 
 
+def turned(boards: Tensor, symmetries: Tensor) -> Tensor:
+    """Boards under symmetries 0-7, one for each: the twin of `reversi_env.core.symmetry.transform` on tensors."""
+    for bit, image in ((1, _mirrored_rows), (2, _mirrored_columns), (4, _transposed)):
+        boards = torch.where((symmetries & bit).bool(), image(boards), boards)
+    return boards
+
+
+def _swapped(boards: Tensor, mask: int, distance: int) -> Tensor:
+    """Exchange the bits of *mask* with those *distance* higher."""
+    moved = (boards ^ _down(boards, distance)) & mask
+    return boards ^ moved ^ moved << distance
+
+
+def _mirrored_rows(boards: Tensor) -> Tensor:
+    boards = _swapped(_swapped(boards, 0x00FF_00FF_00FF_00FF, 8), 0x0000_FFFF_0000_FFFF, 16)
+    return _down(boards, 32) | boards << 32
+
+
+def _mirrored_columns(boards: Tensor) -> Tensor:
+    boards = _swapped(_swapped(boards, 0x5555_5555_5555_5555, 1), 0x3333_3333_3333_3333, 2)
+    return _swapped(boards, 0x0F0F_0F0F_0F0F_0F0F, 4)
+
+
+def _transposed(boards: Tensor) -> Tensor:
+    boards = _swapped(_swapped(boards, 0x00AA_00AA_00AA_00AA, 7), 0x0000_CCCC_0000_CCCC, 14)
+    return _swapped(boards, 0x0000_0000_F0F0_F0F0, 28)
+
+
 def _signed(board: int) -> int:
     return board - (1 << 64) if board >> 63 else board

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from models.boards import bit_counts, legal_moves, planes
+from models.boards import bit_counts, legal_moves, planes, turned
 from models.core.dense_value import HIDDEN, INPUTS, PLANES
 from models.files import DenseWeights, Weights
 from models.trainable import Trainable
@@ -22,8 +22,10 @@ class DenseNet(Trainable):
 
     ``forward(own, opp)`` takes int64 tensors of boards (`models.boards.board_tensor`). The inputs are own discs,
     opponent's discs, own legal moves and the opponent's, each a bit for every square of the 8x8 frame; the hidden units
-    are cut off below 0 and above 1.
+    are cut off below 0 and above 1. Nothing is shared by the eight images of a position: a fit has to show them.
     """
+
+    symmetric = False
 
     def __init__(self, size: int = 8, seed: int = 0) -> None:
         super().__init__()
@@ -45,6 +47,10 @@ class DenseNet(Trainable):
         playable = self.rules.playable
         boards = own, opp, legal_moves(own, opp, playable), legal_moves(opp, own, playable)
         return torch.stack(boards, dim=-1), self.size**2 - bit_counts(own) - bit_counts(opp)
+
+    def turned(self, features: Tensor, symmetries: Tensor) -> Tensor:
+        """The boards under symmetries 0-7, one for each position: moves turn with the discs."""
+        return turned(features, symmetries.unsqueeze(-1))
 
     def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
         """Values in discs from `features`; a dense network has one phase and does not count empty squares."""

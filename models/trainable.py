@@ -14,12 +14,14 @@ from reversi_env import Rules
 class Trainable(nn.Module):
     """Positions to values in discs for the side to move, in two steps: features, which a fit computes once, and a value.
 
-    ``size``: of the board; ``span``: empty squares that share one phase; ``phases``: how many phases there are.
+    ``size``: of the board; ``span``: empty squares that share one phase; ``phases``: how many phases there are;
+    ``symmetric``: whether all eight images of a position have one value, whatever the parameters are.
     """
 
     size: int
     span: int
     phases: int
+    symmetric: bool = True
 
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
         """Values in discs for the side to move; boards are int64 tensors (`models.boards.board_tensor`)."""
@@ -38,6 +40,10 @@ class Trainable(nn.Module):
 
     def features(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """``(n, feature_count)`` whole numbers, and the numbers of empty squares."""
+        raise NotImplementedError
+
+    def turned(self, features: Tensor, symmetries: Tensor) -> Tensor:
+        """The `features` of the images under symmetries 0-7 (`reversi_env.core.symmetry`), unless all images have the same."""
         raise NotImplementedError
 
     def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ import torch
 
 from models.boards import board_tensor
 from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from train.errors import TrainError
@@ -95,7 +96,7 @@ def compare(options: CompareOptions) -> list[Way]:
     found: dict[str, list[Measured]] = {}
     for seed in range(options.seeds):
         trees = grow(options.labels(seed, options.positions), options.plies)
-        exam = _unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), trees)
+        exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), trees)
         for name, (data, fit_options) in _ways(options, trees, seed).items():
             net = PatternNet(options.size)
             fit(net, data, fit_options)
@@ -123,7 +124,7 @@ def _ways(options: CompareOptions, trees: Trees, seed: int) -> dict[str, tuple[T
     }
 
 
-def _unseen(exam: Trees, trees: Trees) -> Trees:
+def unseen(exam: Trees, trees: Trees) -> Trees:
     """The trees of the exam whose root is no node of the training, nor a mirror image of one."""
     own, opp = exam.own[exam.roots], exam.opp[exam.roots]
     return exam.select(~np.isin(_keys(own, opp), _keys(trees.own, trees.opp)))
@@ -133,7 +134,7 @@ def _keys(own: np.ndarray, opp: np.ndarray) -> np.ndarray:
     return batch.position_hash(*batch.canonical(own, opp)[:2])
 
 
-def measure(net: PatternNet, exam: Trees) -> Measured:
+def measure(net: Trainable, exam: Trees) -> Measured:
     """Error of the static value at the roots, and regret of the best move by the static values after it."""
     with torch.no_grad():
         values = net(board_tensor(exam.own), board_tensor(exam.opp)).numpy()
@@ -147,9 +148,9 @@ def measure(net: PatternNet, exam: Trees) -> Measured:
     return Measured(float(error), float(np.mean(regrets)))
 
 
-def table(ways: Sequence[Way]) -> str:
+def table(ways: Sequence[Way], what_differs: str = "labels used") -> str:
     """The result in Markdown: mean and standard error over the seeds."""
-    lines = ["| labels used | error, discs | regret of the best move, discs |", "|---|---|---|"]
+    lines = [f"| {what_differs} | error, discs | regret of the best move, discs |", "|---|---|---|"]
     for way in ways:
         cells = ["{:.3f} ± {:.3f}".format(*way.mean(what)) for what in ("error", "regret")]
         lines.append(f"| {way.name} | {' | '.join(cells)} |")

@@ -101,21 +101,26 @@ def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
 
 
 class Draw(NamedTuple):
-    """One step: the trees, and what is added to their empties to find their phases."""
+    """One step: the trees, what is added to their empties to find their phases, and the symmetries they are seen under."""
 
     trees: Tensor
     shifts: Tensor
+    symmetries: Tensor
 
 
-def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[Draw]:
-    """The steps of an epoch, a choice of the seed and the epoch's number."""
+def draws(options: FitOptions, count: int, epoch: int, device: torch.device, *, turned: bool = False) -> Iterator[Draw]:
+    """The steps of an epoch, a choice of the seed and the epoch's number; symmetries are 0 unless trees are to be *turned*."""
     generator = torch.Generator(device=device).manual_seed((options.seed * 1_000_003 + epoch) % (1 << 63))
     order = torch.randperm(count, generator=generator, device=device)
     blur = options.blur_of(epoch)
     shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * blur
+    symmetries = torch.zeros((), dtype=torch.int64, device=device).expand(count)
+    if turned:
+        symmetries = torch.randint(8, (count,), generator=generator, device=device)
     batch = options.batch_of(count)
     for start in range(0, count, batch):
-        yield Draw(order[start : start + batch], shifts[start : start + batch])
+        step = slice(start, start + batch)
+        yield Draw(order[step], shifts[step], symmetries[step])
 
 
 def steps_of(options: FitOptions, count: int) -> int:
@@ -239,6 +244,7 @@ class TorchEngine:
         self.net, self.options, self.device = net, options, net.device
         self.steps = steps_of(options, len(training.first) - 1)
         self.alone = len(training.nodes) == len(training.first) - 1
+        self.turned = options.augment and not net.symmetric
         self.training, self.validation = self._moved(training), self._moved(validation)
         fused = self.device.type == "cuda"
         self.optimiser = torch.optim.AdamW(self._groups(), lr=options.rate, weight_decay=options.decay, fused=fused)
@@ -247,7 +253,7 @@ class TorchEngine:
         """Go through the training data once."""
         count = len(self.training["first"]) - 1
         total = torch.zeros((), dtype=torch.float64, device=self.device)
-        for k, draw in enumerate(draws(self.options, count, number, self.device)):
+        for k, draw in enumerate(draws(self.options, count, number, self.device, turned=self.turned)):
             loss, errors = self._loss(draw)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
@@ -309,7 +315,7 @@ class TorchEngine:
         """The mean loss of some trees, and the absolute errors at their roots."""
         data, bend = self.training, self.options.bend
         if self.alone:  # what follows would come to the same, but wait for the device at every step
-            values, scores = self._values(draw.trees, draw.shifts)
+            values, scores = self._values(*draw)
             errors = values - scores
             return (data["weight"][draw.trees] * _huber(errors, bend)).mean(), errors.detach().abs()
         first, after = data["first"][draw.trees], data["first"][draw.trees + 1]
@@ -317,7 +323,7 @@ class TorchEngine:
         begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
         moved = torch.repeat_interleave(first - begin, sizes)
         nodes = torch.arange(len(moved), device=self.device) + moved
-        values, scores = self._values(nodes, torch.repeat_interleave(draw.shifts, sizes))
+        values, scores = self._values(nodes, *(torch.repeat_interleave(part, sizes) for part in draw[1:]))
         errors = values - scores
         loss = (data["weight"][nodes] * _huber(errors, bend)).sum()
         parent = data["parent"][nodes]
@@ -325,11 +331,13 @@ class TorchEngine:
             loss = loss + _consistency(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
         return loss / len(draw.trees), errors[begin].detach().abs()
 
-    def _values(self, nodes: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
+    def _values(self, nodes: Tensor, shifts: Tensor, symmetries: Tensor) -> tuple[Tensor, Tensor]:
         """Values and scores of some nodes; a finished game's value is its score."""
         data = self.training
-        empties, scores = data["empties"][nodes], data["score"][nodes]
-        values = self.net.value(data["features"][nodes].long(), empties, self.net.phases_at(empties + shifts))
+        empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
+        if self.turned:
+            features = self.net.turned(features, symmetries)
+        values = self.net.value(features, empties, self.net.phases_at(empties + shifts))
         return torch.where(data["finished"][nodes], scores, values), scores
 
     def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:

@@ -29,15 +29,16 @@ class FitOptions:
     * ``bend``: errors beyond so many discs count linearly, not squared (Huber).
     * ``held_out``: share of the positions that is kept for validation.
     * ``patience``: epochs without a better validation error after which to stop; the best weights are kept.
-    * ``seed``: order of the positions and the blur.
+    * ``seed``: order of the positions, the blur and the symmetries.
     * ``loss``: ``plain`` counts the error of each labelled position. ``structural`` counts the errors of all nodes of the
       tree of ``plies`` below it too, and how far each node is from its best child.
     * ``ply_weight``: in the structural loss, the error of a node counts so many times that of a node one ply above.
     * ``consistency``: in the structural loss, the distance of an inner node from its best child counts so many times
       the error at the root.
 
-    There is no option for symmetric augmentation: the weights of a pattern are shared by all its images under the eight
-    symmetries (`models.core.patterns`), so that a position and its mirror images are one and the same to the network.
+    * ``augment``: a network that is not symmetric by itself, as `DenseNet`, sees every position under one of the eight
+      symmetries, drawn anew every epoch. To a network over patterns it makes no difference: the weights of a pattern are
+      shared by all its images (`models.core.patterns`), so that a position and its images are one and the same.
     """
 
     epochs: int = 20
@@ -54,6 +55,7 @@ class FitOptions:
     plies: int = 1
     ply_weight: float = 1.0
     consistency: float = 0.5
+    augment: bool = True
 
     def __post_init__(self) -> None:
         for name, least, most in _WHOLE:
@@ -67,6 +69,8 @@ class FitOptions:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
             if not is_number or not least_number <= value <= most_number:
                 raise TrainError(f"{name}={shown(value)}: expected a number from {least_number:g} to {most_number:g}")
+        if not isinstance(self.augment, bool):
+            raise TrainError(f"augment={shown(self.augment)}: expected True or False")
         if self.loss not in LOSSES:
             raise TrainError(f"loss={shown(self.loss)}: expected one of {', '.join(LOSSES)}")
 

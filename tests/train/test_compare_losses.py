@@ -1,4 +1,4 @@
-"""The comparison of the losses: every way measured with every seed, on positions that none has seen."""
+"""The comparisons of losses and networks: every way measured with every seed, on positions that none has seen."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ import torch
 from models.pattern_net import PatternNet
 from reversi_env import ReversiError
 from search.solver import solve_batch
-from train.compare_losses import CompareOptions, Measured, Way, _unseen, compare, main, measure
+from train import compare_networks
+from train.compare_losses import CompareOptions, Measured, Way, compare, main, measure, unseen
 from train.trees import grow
 
 TINY = CompareOptions(positions=200, exam=100, epochs=2, batch=256, seeds=2, empties=(4, 6))
@@ -39,9 +40,9 @@ def test_a_network_that_knows_nothing_and_one_that_knows_all():
 
 def test_what_was_seen_is_not_measured():
     trees = grow(TINY.labels(1, 200))
-    assert not len(_unseen(trees, trees))
+    assert not len(unseen(trees, trees))
     others = grow(TINY.labels(2, 200))
-    assert 150 < len(_unseen(others, trees)) <= 200
+    assert 150 < len(unseen(others, trees)) <= 200
 
 
 def test_mean_and_standard_error():
@@ -59,3 +60,12 @@ def test_the_command(capsys):
         main(["--empties", "many"])
     with pytest.raises(ReversiError, match="seeds=0: expected a whole number, 1 or more"):
         CompareOptions(seeds=0)
+
+
+def test_the_networks_beside_each_other(capsys):
+    compare_networks.main(["--positions", "60", "--exam", "40", "--epochs", "1", "--seeds", "1", "--empties", "3-4"])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| linear", "| deep", "| dense", "| dense, not augmented"]
+    assert lines[4].split(" | ")[1] != lines[5].split(" | ")[1]
+    with pytest.raises(SystemExit):
+        compare_networks.main(["--empties", "many"])

@@ -6,21 +6,24 @@ import numpy as np
 import pytest
 import torch
 
+from models.boards import board_tensor
 from models.deep_net import LARGEST, DeepPatternNet
 from models.dense_net import DenseNet
 from models.files import read_weights
 from models.networks import NETWORKS, network_of
-from reversi_env import ReversiError, Rules
+from models.pattern_net import PatternNet
+from reversi_env import ReversiError, Rules, batch
+from reversi_env.core.symmetry import transform
 from search import evaluators
 from search.batch import search_batch
 from tests.train.test_fit import StoppedError, exact_labels, same, values_of, weights_of
 from train.bootstrap import Bootstrap, BootstrapOptions
 from train.deep_engine import DeepCpuEngine
-from train.engines import TorchEngine, node_weights_of, prepared
+from train.engines import TorchEngine, draws, node_weights_of, prepared
 from train.fit import fit, preset
 from train.fit_options import FitOptions
 from train.stages import GAMES_OPENING, Stage, stages_of
-from train.trees import single_nodes
+from train.trees import grow, single_nodes
 
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
 
@@ -81,6 +84,63 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     resumed = kind(6)
     assert fit(resumed, labels, FEW, checkpoint=path) == report
     assert same(whole, resumed)
+
+
+def images(own, opp, symmetries):
+    """Boards under symmetries, one position at a time."""
+    pairs = zip(own, opp, symmetries.tolist(), strict=True)
+    turned = [(transform(a, symmetry), transform(b, symmetry)) for a, b, symmetry in pairs]
+    return [np.array(boards, np.uint64) for boards in zip(*turned, strict=True)]
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_features_of_a_dense_network_turn_with_the_position(size):
+    own, opp = batch.random_positions(64, plies=7, seed=size, rules=Rules(size))
+    net, symmetries = DenseNet(size), torch.arange(64) % 8
+    expected, empties = net.features(*map(board_tensor, images(own, opp, symmetries)))
+    features, same_empties = net.features(board_tensor(own), board_tensor(opp))
+    assert torch.equal(net.turned(features, symmetries), expected)
+    assert torch.equal(empties, same_empties)
+    assert not net.symmetric
+    assert PatternNet(4).symmetric
+    assert DeepPatternNet(4).symmetric
+
+
+@pytest.mark.parametrize("loss", ["plain", "structural"])
+def test_a_dense_network_learns_from_images_that_are_others_every_epoch(labels, loss):
+    """An augmented epoch is one over positions that were turned before, all nodes of a tree alike."""
+    few, options = labels.select(np.arange(150)), replace(FEW, loss=loss)
+    trees = single_nodes(few) if loss == "plain" else grow(few)
+    device, drawn, state = torch.device("cpu"), [], None
+    net, turned_before = DenseNet(6), DenseNet(6)
+
+    def engine_of(net, trees, options):
+        data = prepared(net, trees, node_weights_of(trees, options), device)
+        return TorchEngine(net, data, data, options)
+
+    augmented = engine_of(net, trees, options)
+    for epoch in (1, 2):
+        symmetry = torch.zeros(len(trees), dtype=torch.int64)
+        for draw in draws(options, len(trees), epoch, device, turned=True):
+            symmetry[draw.trees] = draw.symmetries
+        own, opp = images(trees.own, trees.opp, symmetry.repeat_interleave(torch.from_numpy(np.diff(trees.first))))
+        plain = engine_of(turned_before, replace(trees, own=own, opp=opp), replace(options, augment=False))
+        if state is not None:
+            plain.load(state)
+        assert augmented.epoch(epoch) == plain.epoch(epoch)
+        assert same(net, turned_before)
+        state = plain.state()
+        drawn.append(symmetry)
+    assert set(drawn[0].tolist()) == set(range(8))
+    assert not torch.equal(*drawn)
+
+
+def test_the_order_and_the_blur_of_an_epoch_do_not_depend_on_augmentation():
+    turned, straight = ([*draws(FEW, 600, 1, torch.device("cpu"), turned=turned)] for turned in (True, False))
+    for one, other in zip(turned, straight, strict=True):
+        assert torch.equal(one.trees, other.trees)
+        assert torch.equal(one.shifts, other.shifts)
+        assert not other.symmetries.any()
 
 
 def test_it_learns_what_it_is_shown(labels):

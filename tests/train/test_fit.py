@@ -191,8 +191,7 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
     fit(PatternNet(6), few, options, checkpoint=path)
     data = path.read_bytes()
     tensors = 8 + int.from_bytes(data[:8], "little")
-    in_header = [data.index(b"epochs"), data.index(b"fingerprint") + 20, data.index(b"now/")]
-    for place in [*in_header, tensors, (tensors + len(data)) // 2, len(data) - 1]:
+    for place in (data.index(b"epochs"), tensors, (tensors + len(data)) // 2):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         why = r"damaged, its SHA-256 is \w{12} and not \w{12}" if place >= tensors else ""
         with pytest.raises(
@@ -294,6 +293,7 @@ def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
         ({"held_out": 0.9}, "held_out=0.9: expected a number from 0 to 0.5"),
         ({"loss": "best"}, "loss='best': expected one of plain, structural"),
         ({"plies": 9}, "plies=9: expected a whole number from 1 to 3"),
+        ({"augment": 1}, "augment=1: expected True or False"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

@@ -81,7 +81,7 @@ def tournament(
     plies: Annotated[
         int | None,
         typer.Option(
-            "--plies", "-k", help="Length of the openings; by default 6 on 8x8, and of a file all.", min=0, max=60
+            "--plies", "-k", help="Length of the openings; by default 6, on 4x4 2, and of a file all.", min=0, max=60
         ),
     ] = None,
     balance: Annotated[float, typer.Option("--balance", help="Discs from a draw that are balanced.", min=0)] = 2.0,
@@ -341,6 +341,10 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     else:
         paired = ", every opening from both sides"
         print_tables(played, table, title + (paired if played.complete else f" of {options.total} so far"))
+        if played.openings < played.rounds:
+            print(
+                f"different openings: {played.openings} for {played.rounds} rounds; games may repeat (--plies: longer ones)"
+            )
         print(f"games, options and plot: {folder}")
 
 
@@ -353,6 +357,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
         "variant": played.options.variant,
         "complete": played.complete,
         "games": len(played.records),
+        "openings": played.openings,
         "agents": [
             {
                 "name": player.name,

@@ -320,3 +320,13 @@ def test_between_depth_two_and_depth_four_the_sprt_stops_within_a_hundred_games(
     assert tournament.verdict == "H1"
     assert len(tournament.records) <= 100
     assert len((tmp_path / GAMES).read_text().splitlines()) == len(tournament.records)
+
+
+def test_openings_that_come_again_are_told(reversi, json_lines, tmp_path):
+    """All first moves mirror each other: deterministic agents would play the same two games again and again."""
+    arguments = ("tournament", "random", "greedy", "--size", 4, "--plies", 1, "--games", 4, "--out", tmp_path)
+    code, out, _ = reversi(*arguments, "--workers", 1)
+    assert code == 0
+    assert "different openings: 1 for 2 rounds; games may repeat" in out
+    [result] = json_lines(*arguments)
+    assert result["openings"] == 1

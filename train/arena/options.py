@@ -21,8 +21,8 @@ from train.arena.sprt import Sprt
 from train.fingerprints import weights_sha256
 
 Format = Literal["round-robin", "gauntlet"]
-#: Plies of openings drawn at random, unless said otherwise.
-DEFAULT_PLIES = {4: 2, 6: 4, 8: 6}
+#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632.
+DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,16 @@ class Tournament:
     complete: bool
     verdict: Verdict | None = None
 
+    @property
+    def openings(self) -> int:
+        """Positions that games began from, those that mirror each other counted once."""
+        return len({record.game.opening.position.canonical() for record in self.records})
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that were begun; each is meant to have an opening of its own."""
+        return len({record.fixture.round for record in self.records})
+
 
 def run_tournament(
     options: TournamentOptions,

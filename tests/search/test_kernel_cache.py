@@ -105,11 +105,15 @@ def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
 
 @pytest.mark.slow
 def test_the_first_start_compiles_in_a_while_and_the_second_is_quick(tmp_path):
-    """Processor time, since the machine may be busy, which makes even that longer: the aims are 40 s and 1.5 s."""
+    """Processor time, since the machine may be busy, which makes even that longer: the aims are 40 s and 1.5 s.
+
+    A machine that is too slow for that has as many times what the libraries alone take there; the next test looks more closely.
+    """
     (move, first), (same_move, second) = (run(FIRST_MOVE, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert move == same_move
-    assert first < 80
-    assert second < 4  # once only; the best of several launches is the business of the next test
+    _, libraries = run(LIBRARIES)
+    assert first < max(80, 80 * libraries)
+    assert second < max(4, 4 * libraries)
 
 
 @pytest.mark.slow

@@ -35,7 +35,9 @@ def train(
     variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
     network: Annotated[
         str | None,
-        typer.Option("--network", help="linear: a number a pattern; deep: a vector each, and a head; dense: none."),
+        typer.Option(
+            "--network", help="linear: a number a pattern; deep: a vector each, and a head; dense: no patterns."
+        ),
     ] = None,
     player: Annotated[
         str | None, typer.Option("--player", help="Evaluator that plays the bootstrap's games, as network.")
@@ -58,7 +60,7 @@ def train(
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Train a pattern network and write its weights.
+    """Train a network and write its weights.
 
     Example: reversi train labels/10-14 --out runs/first
 

@@ -35,7 +35,6 @@ class FitOptions:
     * ``ply_weight``: in the structural loss, the error of a node counts so many times that of a node one ply above.
     * ``consistency``: in the structural loss, the distance of an inner node from its best child counts so many times
       the error at the root.
-
     * ``augment``: a network that is not symmetric by itself, as `DenseNet`, sees every position under one of the eight
       symmetries, drawn anew every epoch. To a network over patterns it makes no difference: the weights of a pattern are
       shared by all its images (`models.core.patterns`), so that a position and its images are one and the same.

@@ -78,7 +78,7 @@ def test_killed_twice_and_resumed_the_files_are_the_same(tmp_path):
 @pytest.mark.slow
 @pytest.mark.long
 def test_killed_at_many_moments_and_resumed_the_files_are_the_same(tmp_path):
-    check_kills(tmp_path, 5)
+    check_kills(tmp_path, 10)
 
 
 @pytest.mark.slow

@@ -86,9 +86,11 @@ def test_a_bootstrap(reversi, here):
 
 
 @pytest.mark.slow
-def test_killed_three_times_it_ends_with_the_same_files(reversi, here):
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.long)])
+def test_killed_several_times_it_ends_with_the_same_files(reversi, here, kills):
     assert reversi(*COMMAND[:3], "whole", *COMMAND[4:])[0] == 0
-    assert run_with_kills(SCRIPT, here, 3, 2, longest=0.1, hold=("checkpoint.safetensors", 12)) == 3  # of 40 epochs
+    hold = ("checkpoint.safetensors", 40 // (kills + 1))  # of 40 epochs
+    assert run_with_kills(SCRIPT, here, kills, 2, longest=0.1, hold=hold) == kills
     whole, out = files(here / "whole"), files(here / "out")
     weights = [read_weights(next((here / name).glob("6x6*"))) for name in ("whole", "out")]
     assert (weights[0].weights == weights[1].weights).all()

@@ -218,7 +218,7 @@ def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi)
     assert [mark["empties"] for mark in record["exam"]["marks"]] == [6, 8]
     assert {mark["evaluator"] for mark in record["exam"]["marks"]} == {"network"}
     assert record | {"exam": None} == read_weights(own).record | {"exam": None}
-    assert "on tournament games" in card(path)
+    assert "`reversi exam`: mean absolute error" in card(path)
 
 
 @pytest.mark.parametrize(

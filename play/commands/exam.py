@@ -52,6 +52,8 @@ def exam(
     checked_plot(plot, ".svg", ".png")
     if cache is not None:
         made_folder("--cache", cache)
+    if annotate is not None:
+        made_folder("--annotate", annotate)
     rules, network = Rules(8, variant.value), "network" if weights is None else f"network:weights={weights}"
     try:
         with _progress() as progress:
@@ -118,13 +120,13 @@ def _print_table(result: Exam, title: str, cell: Callable[[Mark], str], *, zero:
 
 
 def _annotate(result: Exam, weights: Path, folder: Path) -> None:
-    """Write the weights again into *folder*, their own marks and the papers in their record, and say where."""
+    """Write the weights again into *folder*, with the whole exam in their record, and say where."""
     from models import cards
 
     facts = result.as_dict()
-    facts["marks"] = [mark for mark in facts["marks"] if mark["evaluator"] == result.names()[0]]
     for mark in facts["marks"]:
-        mark["evaluator"] = "network"  # and not the place where the file happened to lie
+        if mark["evaluator"] == result.names()[0]:
+            mark["evaluator"] = "network"  # and not the place where the file happened to lie
     print(f"reversi: {cards.annotate(weights, folder, exam=facts)}", file=sys.stderr)
 
 

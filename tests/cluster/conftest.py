@@ -28,6 +28,7 @@ def ray_environment():
     token.write_text(uuid.uuid4().hex)
     named = {"RAY_TMPDIR": folder, "RAY_AUTH_TOKEN_PATH": token, "RAY_AUTH_MODE": "token", "PYTHONPATH": REPOSITORY}
     environment = {**os.environ, **{name: str(value) for name, value in named.items()}, "RAY_USAGE_STATS_ENABLED": "0"}
+    environment["RAY_worker_niceness"] = "0"  # else other tests on a busy machine leave its workers next to nothing
     environment.pop("RAY_ADDRESS", None)
     yield environment
     shutil.rmtree(folder, ignore_errors=True)

@@ -210,13 +210,13 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
 def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi):
     own = evaluators.get("network").file(Rules())
     arguments = ("--wthor", games, "-e", 6, "-e", 8, "-p", 5, "--cache", tmp_path, "--threads", 1)
-    status, _, err = reversi("exam", *arguments, "--weights", own, "--annotate", tmp_path)
+    status, _, err = reversi("exam", *arguments, "--weights", own, "--annotate", tmp_path / "new")
     assert status == 0
-    (path,) = tmp_path.glob("*.safetensors")
+    (path,) = (tmp_path / "new").glob("*.safetensors")
     assert str(path) in err
     record = read_weights(path).record
-    assert [mark["empties"] for mark in record["exam"]["marks"]] == [6, 8]
-    assert {mark["evaluator"] for mark in record["exam"]["marks"]} == {"network"}
+    marks = {(mark["evaluator"], mark["empties"]) for mark in record["exam"]["marks"]}
+    assert marks == {(name, count) for name in ("network", *evaluators.published()) for count in (6, 8)}
     assert record | {"exam": None} == read_weights(own).record | {"exam": None}
     assert "`reversi exam`: mean absolute error" in card(path)
 

@@ -157,6 +157,15 @@ def table(ways: Sequence[Way], what_differs: str = "labels used") -> str:
     return "\n".join(lines)
 
 
+def range_of(parser: argparse.ArgumentParser, empties: str) -> tuple[int, int]:
+    """Lowest and highest of ``LOW-HIGH``; anything else ends the command."""
+    try:
+        low, high = map(int, empties.split("-"))
+    except ValueError:
+        parser.error("--empties: expected a range, as in 6-10")
+    return low, high
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m train.compare_losses", description=__doc__.split("\n")[0])
@@ -168,12 +177,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("positions", "plies", "exam", "epochs", "batch", "seeds"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     given = vars(parser.parse_args(arguments))
-    try:
-        low, high = map(int, given.pop("empties").split("-"))
-    except ValueError:
-        parser.error("--empties: expected a range, as in 6-10")
+    empties = range_of(parser, given.pop("empties"))
     Rules(given["size"], given["variant"])
-    print(table(compare(CompareOptions(empties=(low, high), **given))), flush=True)
+    print(table(compare(CompareOptions(empties=empties, **given))), flush=True)
 
 
 if __name__ == "__main__":

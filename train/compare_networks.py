@@ -16,7 +16,7 @@ from models.deep_net import DeepPatternNet
 from models.dense_net import DenseNet
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
-from train.compare_losses import EXAM_SEED, CompareOptions, Measured, Way, measure, table, unseen
+from train.compare_losses import EXAM_SEED, CompareOptions, Measured, Way, measure, range_of, table, unseen
 from train.fit import FitOptions, fit, preset
 from train.trees import grow, single_nodes
 
@@ -53,12 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("positions", "exam", "seeds"):
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     given = vars(parser.parse_args(arguments))
-    try:
-        low, high = map(int, given.pop("empties").split("-"))
-    except ValueError:
-        parser.error("--empties: expected a range, as in 6-10")
-    epochs = given.pop("epochs")
-    print(table(compare(CompareOptions(empties=(low, high), **given), epochs), "network"), flush=True)
+    empties, epochs = range_of(parser, given.pop("empties")), given.pop("epochs")
+    print(table(compare(CompareOptions(empties=empties, **given), epochs), "network"), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ def launch(*arguments, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
 
 
-def wait_until(condition, job=None):
-    """Wait for something that must come about; before *job* ends, if one is named."""
+def wait_until(condition, job=None, pause=0.01):
+    """Wait for something that must come about, *pause* seconds between two looks; before *job* ends, if one is named."""
     deadline = time.monotonic() + PATIENCE
     while not condition():
         assert job is None or job.poll() is None, job.communicate()
         assert time.monotonic() < deadline
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 # --- jobs that cannot end too soon ----------------------------------------------------------------

@@ -5,18 +5,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.cli.jobs import PATIENCE
 from tests.conftest import REPOSITORY
 
 collect_ignore = ["lacking.py", "nodes.py"]  # for processes of their own: they import Ray
-#: Seconds after which something is taken to hang; everything is waited for, nothing is timed.
-PATIENCE = 240
 
 
 @pytest.fixture(scope="session")
@@ -65,13 +63,6 @@ def two_nodes(ray_environment):
     nodes = TwoNodes(ray_environment)
     yield nodes
     nodes.close()
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def jobs_of(raylet):

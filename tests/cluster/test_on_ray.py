@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from models.network import FOLDER
-from tests.cli.jobs import REVERSI, held
-from tests.cluster.conftest import PATIENCE, jobs_of, wait_until
+from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
+from tests.cluster.conftest import jobs_of
 from tests.conftest import REPOSITORY
 from train.arena.options import TournamentOptions
 from train.arena.tournament import run_tournament
@@ -64,7 +64,7 @@ def shards(folder):
 
 def running(job, condition):
     """Wait until the condition holds, which it must before the job ends."""
-    wait_until(lambda: condition() or job.poll() is not None)
+    wait_until(lambda: condition() or job.poll() is not None, pause=0.05)
     assert job.poll() is None, job.communicate()
 
 
@@ -114,7 +114,7 @@ def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_
         _, err = job.communicate(timeout=PATIENCE)
         assert job.returncode == status, err
         assert "Traceback" not in err
-        wait_until(lambda: jobs_of(two_nodes.head) == [])
+        wait_until(lambda: jobs_of(two_nodes.head) == [], pause=0.05)
     assert err.endswith(" of 12000 positions; the same command goes on\n")
     assert shards(folder) < 40
     generate(OPTIONS, folder)

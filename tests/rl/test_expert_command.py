@@ -7,8 +7,7 @@ import sys
 import pytest
 import torch
 
-from tests.cli.jobs import PATIENCE, REVERSI
-from tests.search.background import wait_until
+from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.train.kills import run_with_kills, start
 from train.rl.expert import remembered
 from train.rl.files import read_policy

@@ -4,17 +4,10 @@ import threading
 import time
 from concurrent.futures import Future
 
-from tests.cli.jobs import PATIENCE
+from tests.cli.jobs import PATIENCE, wait_until
 
 #: Nodes that threads may still visit when they are told to stop at once: they look at every node but the last plies'.
 AT_ONCE = 20_000
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 def in_background(ask):
@@ -40,7 +33,7 @@ def stopped_after(nodes, records, stop, ask):
     for works in records:
         works["nodes"] = 0  # of the search before
     asked = in_background(ask)
-    wait_until(lambda: visited(records) >= nodes or asked.done())
+    wait_until(lambda: visited(records) >= nodes or asked.done(), pause=0.001)
     began = time.perf_counter()
     stop()
     then = visited(records)

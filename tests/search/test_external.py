@@ -16,8 +16,8 @@ from search.agents import AgentSpecError, RandomAgent, make
 from search.external import EngineFailure, GtpAgent, NBoardAgent
 from search.external import process as processes
 from search.external.gtp import _time_settings
+from tests.cli.jobs import wait_until
 from tests.conftest import REPOSITORY
-from tests.search.background import wait_until
 from train.arena.games import play_game
 from train.arena.openings import Opening, random_opening
 

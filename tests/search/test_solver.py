@@ -14,9 +14,9 @@ from search.core import endgame
 from search.solver import BATCH_CHUNK, Solver, make_works, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
 from search.table import Table
-from tests.cli.jobs import PATIENCE
+from tests.cli.jobs import PATIENCE, wait_until
 from tests.search import brute_force
-from tests.search.background import AT_ONCE, in_background, stopped_after, wait_until
+from tests.search.background import AT_ONCE, in_background, stopped_after
 from tests.search.brute_force import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)

@@ -17,6 +17,7 @@ import typer
 from play.commands import (
     analyse,
     bench,
+    cache,
     connect,
     demo,
     evaluate,
@@ -98,6 +99,7 @@ app.command("exam", rich_help_panel=MEASURE)(exam.exam)
 app.add_typer(measure.app, name="measure", rich_help_panel=MEASURE)
 app.add_typer(experiment.app, name="experiment", rich_help_panel=MEASURE)
 app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
+app.add_typer(cache.app, name="cache", rich_help_panel=MEASURE)
 
 
 def main() -> None:

@@ -56,7 +56,7 @@ def second_process_agrees(program, folder, *, cache, kernels):
     """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     if cache == "empty":
-        environment["NUMBA_CACHE_DIR"] = str(folder)
+        environment["REVERSI_CACHE_DIR"] = str(folder)
     run = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "check": True}
     command = [sys.executable, "-c", program]
     first, second = (subprocess.run(command, **run).stdout.splitlines() for _ in range(2))

@@ -19,12 +19,12 @@ import numpy as np
 
 from models.files import write_atomically
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.caches import cache_folder
 from reversi_env.errors import shown
 from reversi_env.notation import read_wthor
 from search import evaluators
 from search.solver import Solver, solve_batch
 from search.table import Table
-from train.folders import cache_folder
 from train.rescaling import least_squares_scale
 
 #: Numbers of empty squares that are examined.
@@ -131,7 +131,7 @@ class ExactScores:
 
     def __init__(self, rules: Rules, folder: Path | None = None, threads: int | None = None) -> None:
         self.rules, self.threads = rules, threads or os.cpu_count() or 1
-        self.path = (folder or cache_folder()) / f"exact-{rules.size}x{rules.size}-{rules.variant}.npy"
+        self.path = (folder or cache_folder("solved")) / f"exact-{rules.size}x{rules.size}-{rules.variant}.npy"
         self._known = self._read()
         self._solver: Solver | None = None
 

@@ -1,9 +1,8 @@
-"""Folders: that of a training, a tournament or a data set, where one process at a time may write; and the user's cache."""
+"""Folders of a training, a tournament or a data set, where one process at a time may write."""
 
 from __future__ import annotations
 
 import os
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -57,12 +56,3 @@ def read_arrays(path: Path, names: Sequence[str]) -> list[np.ndarray]:
             return [saved[name] for name in names]
     except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise TrainError(f"{str(path)!r} cannot be read ({error}): expected it as it was written") from None
-
-
-def cache_folder() -> Path:
-    """Where a program keeps what it can compute again: by XDG_CACHE_HOME, or as is the custom of the system."""
-    if given := os.environ.get("XDG_CACHE_HOME"):  # an empty one is none
-        return Path(given) / "reversi-lab"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "reversi-lab"
-    return Path.home() / (".cache" if sys.platform != "darwin" else "Library/Caches") / "reversi-lab"

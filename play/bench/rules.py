@@ -28,7 +28,7 @@ def random_plies_per_second(games: int = 100_000, repeats: int = 5, *, parallel:
 def start_up_seconds() -> tuple[float, float]:
     """Seconds from launching Python to the end of the first perft and playout: with an empty kernel cache, and with a full one."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+        environment = os.environ | {"REVERSI_CACHE_DIR": cache}
         seconds = []
         for _ in range(2):
             began = perf_counter()

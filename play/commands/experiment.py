@@ -226,7 +226,7 @@ def everything(
 
     Takes about ten minutes on two cores. Run the same command again to go on
     after Ctrl-C, or after a crash: until the page is written, results are kept
-    in ~/.cache/reversi-lab/experiments (or under XDG_CACHE_HOME).
+    in ~/.cache/reversi-lab/experiments (or where REVERSI_CACHE_DIR says).
     """
     from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError

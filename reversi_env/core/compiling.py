@@ -1,26 +1,41 @@
 """How kernels are compiled, cached on disk and announced.
 
-Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with four differences:
+Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with these differences:
 
 * **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
   file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
   folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
-* **No mixed-up code.** A serial and a parallel build of the same function get separate cache entries, and processes that
-  compile at the same time do not get in each other's way.
+* **No mixed-up and no damaged code.** Entries lie in the user's cache folder, apart by version, Python, numba and CPU; each is a
+  file of its own with a checksum (`reversi_env.kernel_files`).
+* **No code twice.** Kernels that only other kernels call are not built for Python as well (`reversi_env.core.building`).
+* **No slow start.** Numba's machinery for compiling is not loaded where everything comes from the cache.
 * **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
 """
 
 from __future__ import annotations
 
 import hashlib
+import pickle
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import llvmlite
+import numba
+from llvmlite.binding import address_of_symbol
 from numba import njit
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.errors import NumbaWarning
+from numba.core.runtime import rtsys
+from numba.core.serialize import dumps
+
+from reversi_env.caches import cache_folder
+from reversi_env.core.building import KernelCompiler, KernelDispatcher, is_inner
+from reversi_env.kernel_files import KernelFiles
 
 #: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
 KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core", "train/core")
@@ -47,7 +62,7 @@ def source_fingerprint(source_file: str) -> str:
     source = Path(source_file).resolve()
     layers = [_PROJECT_ROOT / folder for folder in KERNEL_FOLDERS]
     own_layer = next((i for i, folder in enumerate(layers) if source.is_relative_to(folder)), len(layers))
-    digest = hashlib.sha256(source.read_bytes())
+    digest = hashlib.sha256(b"" if own_layer < len(layers) else source.read_bytes())
     for folder in layers[: own_layer + 1]:
         for path in sorted(folder.glob("*")):
             if path.suffix in {".py", ".npy"}:
@@ -56,51 +71,85 @@ def source_fingerprint(source_file: str) -> str:
     return digest.hexdigest()
 
 
-class EntryFiles(IndexDataCacheFile):
-    """The compiled code of one function, every entry in files of its own.
+class KernelCache(_Cache):
+    """The compiled versions of one function on disk, valid only for the sources, CPU and libraries that they were compiled with."""
 
-    Numba keeps all entries of a function in numbered files with one index, which it reads and writes without a lock: of two
-    processes that save at the same time one entry may be lost, or both be given the same number, and then one's code is run for
-    the arguments of the other.
-    """
-
-    def save(self, key: tuple, data: Any) -> None:
-        """Save an entry; what another process saves under that key at the same time is the same code."""
-        self._files_of(key).save(key, (self._source_stamp, data))
-
-    def load(self, key: tuple) -> Any:
-        """The entry, or None if there is none that was compiled from the present sources."""
-        stamp, data = self._files_of(key).load(key) or (None, None)
-        return data if stamp == self._source_stamp else None
-
-    def _files_of(self, key: tuple) -> IndexDataCacheFile:
-        name = f"{Path(self._index_name).stem}-{hashlib.sha256(repr(key).encode()).hexdigest()[:16]}"
-        return IndexDataCacheFile(self._cache_path, name, self._source_stamp)
-
-
-class FingerprintedCache(FunctionCache):
-    """Numba's on-disk cache of one function, valid only for the exact kernel sources it was compiled from."""
-
-    def __init__(self, py_func: Callable, options: dict[str, Any]) -> None:
-        super().__init__(py_func)
+    def __init__(self, function: Callable, options: dict[str, Any]) -> None:
+        self._function = function
         self._options = tuple(sorted(options.items()))
-        self._cache_file = EntryFiles(
-            cache_path=self._cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=source_fingerprint(py_func.__code__.co_filename),
-        )
+
+    @property
+    def cache_path(self) -> str:
+        """The folder that all kernels share."""
+        return str(cache_folder("kernels"))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function for *sig*, or None (after saying so) if it has to be compiled."""
-        compiled = super().load_overload(sig, target_context)
-        if compiled is None:
+        if is_inner():
+            return None
+        saved = _files(target_context.codegen().magic_tuple()).read(*self._place(sig, target_context.codegen()))
+        if saved is None:
             announce_compilation()
-        return compiled
+            return None
+        symbols, reduced = pickle.loads(saved)
+        rtsys.initialize(target_context)
+        if not all(map(address_of_symbol, symbols)):
+            target_context.refresh()  # loads all that numba can compile, which takes half a second
+        return CompileResult._rebuild(target_context, *reduced)
 
-    def _index_key(self, sig: Any, codegen: Any) -> tuple:
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for *sig*, if it can be kept: not if it holds addresses of this process."""
+        if is_inner():
+            return
+        if data.library.has_dynamic_globals or data.lifted:
+            warnings.warn(
+                f"kernel {self._function.__qualname__!r} refers to an address of this process: it is compiled at every start",
+                NumbaWarning,
+                stacklevel=2,
+            )
+            return
+        codegen = data.codegen
+        content = dumps((_external_symbols(data.library), data._reduce()))
+        _files(codegen.magic_tuple()).write(*self._place(sig, codegen), content)
+
+    def enable(self) -> None:
+        """Numba's face of a cache; this one is always in use."""
+
+    def disable(self) -> None:
+        """Numba's face of a cache; this one is always in use."""
+
+    def flush(self) -> None:
+        """Numba's face of a cache; entries of other sources are never found, and removed after a while."""
+
+    def _place(self, sig: Any, codegen: Any) -> tuple[str, str, str]:
+        """Group, name and key of the entry for *sig*."""
+        code = self._function.__code__
+        cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
         arguments = (getattr(argument, "dtype", argument) for argument in sig)
         registered = tuple(TYPE_FINGERPRINTS.get(argument, "") for argument in arguments)
-        return (*super()._index_key(sig, codegen), self._options, registered)
+        sources = source_fingerprint(code.co_filename)
+        fingerprints = (sources, hashlib.sha256(code.co_code + (dumps(cells) if cells else b"")).hexdigest())
+        key = repr((sig, codegen.magic_tuple(), fingerprints, self._options, registered))
+        layer, _, module = self._function.__module__.partition(".")
+        name = f"{module.rpartition('.')[2] or layer}.{self._function.__qualname__}".replace("<locals>", "-")
+        return f"{layer}-{sources[:16]}", name, key
+
+
+@cache
+def _files(cpu: tuple[Any, ...]) -> KernelFiles:
+    """The kernel files for this package, Python, numba and CPU (numba's description of it: triple, name and features)."""
+    from reversi_env import __version__
+
+    tag = sys.implementation.cache_tag + getattr(sys, "abiflags", "")
+    _, name, features = cpu
+    rest = hashlib.sha256(f"{cpu} {llvmlite.__version__} {features}".encode()).hexdigest()[:8]
+    return KernelFiles(f"{__version__}-{tag}-numba{numba.__version__}-{name}-{rest}")
+
+
+def _external_symbols(library: Any) -> frozenset[str]:
+    """The functions outside of it that compiled code calls, but for those of LLVM and Python, which are always there."""
+    declared = (function.name for function in library._final_module.functions if function.is_declaration)
+    return frozenset(name for name in declared if not name.startswith(("llvm.", "Py", "_Py")))
 
 
 def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:
@@ -112,8 +161,13 @@ def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:
     if function is None:
         return lambda f: kernel(f, parallel=parallel)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "parallel": parallel}
-    dispatcher = njit(**options)(function)
-    dispatcher._cache = FingerprintedCache(function, options)
+    if parallel:
+        dispatcher = njit(**options)(function)
+    else:
+        dispatcher = KernelDispatcher(
+            function, targetoptions={"nopython": True} | options, pipeline_class=KernelCompiler
+        )
+    dispatcher._cache = KernelCache(function, options)
     return dispatcher
 
 

@@ -16,7 +16,6 @@ from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train import exam
 from train.charts import LineChart
 from train.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
-from train.folders import cache_folder
 from train.rescaling import least_squares_scale
 
 
@@ -107,14 +106,8 @@ def test_a_damaged_cache_is_named(tmp_path):
 
 
 def test_the_cache_is_where_caches_are(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert ExactScores(Rules(8, "reversed")).path == tmp_path / "reversi-lab" / "exact-8x8-reversed.npy"
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    nowhere = cache_folder()
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    assert nowhere == cache_folder()
-    assert nowhere.name == "reversi-lab"
-    assert nowhere.is_absolute()
+    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
+    assert ExactScores(Rules(8, "reversed")).path == tmp_path / "solved" / "exact-8x8-reversed.npy"
 
 
 # --- marks ----------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_answers_in_time_though_nothing_is_compiled(tmp_path):
             text=True,
             check=True,
             timeout=PATIENCE,
-            env={"NUMBA_CACHE_DIR": str(tmp_path / str(launch)), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
+            env={"REVERSI_CACHE_DIR": str(tmp_path / str(launch)), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
         )
         seconds, move = result.stdout.split(maxsplit=1)
         assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}

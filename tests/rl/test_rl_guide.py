@@ -27,15 +27,13 @@ def environment(tmp_path):
         "PATH": f"{BIN}:{os.environ['PATH']}",
         "PYTHONPATH": str(REPOSITORY),
         "XDG_DATA_HOME": str(tmp_path / "data"),
-        "XDG_CACHE_HOME": str(tmp_path / "cache"),
-        "NUMBA_CACHE_DIR": os.environ.get("NUMBA_CACHE_DIR", ""),
     }
 
 
 @pytest.fixture
 def shell(tmp_path):
     """Run a command line of the guide; those that end in & go on until the test ends."""
-    known = {name: value for name, value in environment(tmp_path).items() if value}
+    known = environment(tmp_path)
     running = []
 
     def start(command):

@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from numba.core.caching import IndexDataCacheFile
-
-from reversi_env.core.compiling import EntryFiles
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -78,28 +75,10 @@ def test_every_kernel_works_from_the_cache_in_a_second_process():
     assert hits > 10  # those that Python calls; what they call is part of them
 
 
-def test_of_two_processes_that_save_at_the_same_time_each_finds_its_own_code(tmp_path, monkeypatch):
-    """Numba alone gives both the same file: code would run with another's arguments."""
-    one, other = (EntryFiles(str(tmp_path), "kernel-1.py311", "of today") for _ in range(2))
-    load_index = IndexDataCacheFile._load_index
-
-    def save_another_meanwhile(files):
-        index = load_index(files)
-        monkeypatch.setattr(IndexDataCacheFile, "_load_index", load_index)
-        other.save(("B",), "code for B")
-        return index
-
-    monkeypatch.setattr(IndexDataCacheFile, "_load_index", save_another_meanwhile)
-    one.save(("A",), "code for A")
-    for files in one, other:
-        assert [files.load((key,)) for key in "ABC"] == ["code for A", "code for B", None]
-    assert EntryFiles(str(tmp_path), "kernel-1.py311", "of tomorrow").load(("A",)) is None
-
-
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
-    first, second = (run(TOUCH_EVERYTHING, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    first, second = (run(TOUCH_EVERYTHING, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[0] == second[0]
     assert int(first[1].split()[0]) > 20
     assert int(second[1].split()[0]) == 0
@@ -128,13 +107,13 @@ def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
 @pytest.mark.slow
 def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
     """The scalar bodies are what such a CPU compiles; forced here by asking numba for a generic target."""
-    assert run(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", NUMBA_CACHE_DIR=str(tmp_path)) == ["8200"]
+    assert run(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", REVERSI_CACHE_DIR=str(tmp_path)) == ["8200"]
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
 def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", LEGAL_MOVES]
     announcements = []
     for _ in range(2):

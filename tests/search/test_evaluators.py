@@ -257,7 +257,7 @@ print(evaluate._static_values.stats.cache_misses.total())
 
 def run_outside(folder):
     """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
-    environment = {"PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}", "NUMBA_CACHE_DIR": str(folder / "cache")}
+    environment = {"PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}", "REVERSI_CACHE_DIR": str(folder / "cache")}
     command = [sys.executable, "-c", USE_IT]
     result = subprocess.run(
         command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, check=True

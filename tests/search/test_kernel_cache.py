@@ -97,7 +97,7 @@ def test_every_kernel_works_from_the_cache_in_a_second_process():
 @pytest.mark.slow
 @pytest.mark.long
 def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
-    (first, _), (second, _) = (run(TOUCH_EVERYTHING, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    (first, _), (second, _) = (run(TOUCH_EVERYTHING, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert first[0] == second[0]
     assert int(first[1].split()[0]) > 15
     assert int(second[1].split()[0]) == 0
@@ -109,7 +109,7 @@ def test_the_first_start_compiles_in_a_while_and_the_second_is_quick(tmp_path):
 
     A machine that is too slow for that has as many times what the libraries alone take there; the next test looks more closely.
     """
-    (move, first), (same_move, second) = (run(FIRST_MOVE, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    (move, first), (same_move, second) = (run(FIRST_MOVE, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
     assert move == same_move
     _, libraries = run(LIBRARIES)
     assert first < max(80, 80 * libraries)

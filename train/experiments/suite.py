@@ -16,6 +16,7 @@ from typing import Any
 
 from models.files import write_atomically
 from reversi_env import __version__
+from reversi_env.caches import cache_folder
 from reversi_env.rules import Variant
 from train.cluster.files import build
 from train.experiments import (
@@ -32,7 +33,7 @@ from train.experiments import (
 )
 from train.experiments.document import Section
 from train.experiments.progress import Progress, silent
-from train.folders import cache_folder, only_writer
+from train.folders import only_writer
 from train.measures import search_depth, structural
 
 FIGURES = "images/experiments"
@@ -133,7 +134,7 @@ Statistics of the game and the experiments of five student reports on Reversi pr
 error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
 commands above a section repeat its parts alone (with `--json` for programs). “±” is one standard error. Games between
 players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
-`~/.cache/reversi-lab/experiments`, or under `XDG_CACHE_HOME`; the same command goes on from them.
+`~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them.
 
 The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
 (CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.
@@ -150,7 +151,7 @@ def run_all(
 ) -> Path:
     """Measure everything and write the document and its figures into *out*; its path."""
     chosen = [one for one in experiments() if only is None or one.name in only]
-    kept = (kept_in or cache_folder() / "experiments") / _fingerprint(chosen)
+    kept = (kept_in or cache_folder("experiments")) / _fingerprint(chosen)
     with only_writer(kept):
         found: dict[str, list[dict[str, Any]]] = {}
         for number, experiment in enumerate(chosen):

@@ -22,12 +22,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from models.files import write_atomically
 from reversi_env import Rules, batch
+from reversi_env.caches import cache_folder
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.solver import solve_batch
 from train.errors import TrainError, check_whole
-from train.folders import cache_folder
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
@@ -203,7 +203,7 @@ def regret_positions(
     progress: Progress = _silent,
 ) -> RegretPositions:
     """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
-    path = (folder or cache_folder()) / options.file_name
+    path = (folder or cache_folder("solved")) / options.file_name
     known = _read(path, options)
     if known is not None:
         return known

@@ -59,11 +59,10 @@ class Spread:
     empties: float
     empties_squared: float
 
-    def deviation(self, deep: int, shallow: int, empties: int) -> float:
-        """One standard deviation in discs."""
-        terms = spread_terms(deep, shallow, np.float64(empties))
-        exponent = float(np.dot(terms, astuple(self)))
-        return min(max(math.exp(min(exponent, 10.0)), DEVIATIONS[0]), DEVIATIONS[1])
+    def deviation(self, deep: int, shallow: int, empties: Any) -> Any:
+        """One standard deviation in discs; of an array of empties, an array."""
+        exponent = spread_terms(deep, shallow, empties) @ np.array(astuple(self))
+        return np.clip(np.exp(np.minimum(exponent, 10.0)), *DEVIATIONS)
 
 
 def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
@@ -80,10 +79,9 @@ class Cuts:
     spread: Spread
     empties: tuple[int, int]
 
-    def deviation(self, pair: Pair, empties: int) -> float:
-        """How far the deep search of *pair* lies from the foretold value, one standard deviation in discs."""
-        low, high = self.empties
-        return self.spread.deviation(pair.deep, pair.shallow, min(max(empties, low), high))
+    def deviation(self, pair: Pair, empties: Any) -> Any:
+        """How far the deep search of *pair* lies from the foretold value, one standard deviation in discs; also for arrays."""
+        return self.spread.deviation(pair.deep, pair.shallow, np.clip(empties, *self.empties))
 
 
 def coefficients(cuts: Cuts) -> np.ndarray:
@@ -94,7 +92,7 @@ def coefficients(cuts: Cuts) -> np.ndarray:
         record["cut_depth"][pair.deep] = pair.shallow
         record["cut_slope"][pair.deep] = pair.slope
         record["cut_shift"][pair.deep] = pair.shift * UNIT
-        record["cut_deviation"][pair.deep] = [cuts.deviation(pair, empties) * UNIT for empties in range(64)]
+        record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
     return record
 
 

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from reversi_env import Rules
-from reversi_env.core.symmetry import INVERSE_SYMMETRY, transform
+from reversi_env.core.symmetry import INVERSE_SYMMETRY
 
 SYMMETRIES = 8
 #: Empty squares that share one set of weights, by board size: fewer where there are fewer positions to tell apart.
@@ -48,7 +48,13 @@ class Pattern:
 
 
 def _moved(sq: int, symmetry: int) -> int:
-    return int(transform(np.uint64(1 << sq), symmetry)).bit_length() - 1
+    """Where *symmetry* takes a square: `reversi_env.core.symmetry.transform` for one square, with nothing to compile."""
+    row, column = divmod(sq, 8)
+    if symmetry & 1:
+        row = 7 - row
+    if symmetry & 2:
+        column = 7 - column
+    return 8 * column + row if symmetry & 4 else 8 * row + column
 
 
 def _shapes(size: int) -> dict[str, list[tuple[int, int]]]:
@@ -115,9 +121,9 @@ class PatternSet:
         first = 0
         for pattern, offset in zip(self.patterns, self.offsets, strict=False):
             lowest = _lowest_equivalent(pattern)
-            kept, rows = np.unique(lowest, return_inverse=True)
-            numbers[offset : offset + pattern.states] = first + rows
-            first += kept.size
+            kept = lowest == np.arange(pattern.states)
+            numbers[offset : offset + pattern.states] = first + (np.cumsum(kept, dtype=np.int32) - 1)[lowest]
+            first += np.count_nonzero(kept)
         return numbers
 
     @property
@@ -133,10 +139,13 @@ class PatternSet:
 
 def _lowest_equivalent(pattern: Pattern) -> np.ndarray:
     """For every state of the pattern the lowest one that a symmetry of the pattern makes of it."""
-    states = np.arange(pattern.states)
-    digits = [states // 3**k % 3 for k in range(len(pattern.squares))]
-    images = [sum(digits[source] * 3**k for k, source in enumerate(order)) for order in pattern.digit_orders()]
-    return np.min(images, axis=0)
+    lowest = np.arange(pattern.states, dtype=np.int32)
+    shape = (3,) * len(pattern.squares)  # the digits as axes, the last square's first
+    for order in pattern.digit_orders():
+        axes = [len(order) - 1 - source for source in reversed(order)]
+        images = np.arange(pattern.states, dtype=np.int32).reshape(shape).transpose(axes).reshape(-1)
+        np.minimum(lowest, images, out=lowest)
+    return lowest
 
 
 @lru_cache

@@ -492,12 +492,6 @@ def close_in(work, net, own, opp, guess):
 
 
 @kernel
-def solve_one(works, nets, own, opp, guess):
-    """`close_in` with the first of *works*, whose bounds are the window asked for and, afterwards, the answer."""
-    close_in(works[0], nets[0], own, opp, guess)
-
-
-@kernel
 def solve_many(works, nets, own, opp, scores):
     """Solve many positions one after the other."""
     work, net = works[0], nets[0]
@@ -516,7 +510,14 @@ def table_move(works, own, opp):
 
 
 @kernel
-def move_worth(works, nets, own, opp, score):
+def _is_worth(work, net, own, opp, sq, score, count):
+    turned = flips(sq, own, opp)
+    child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+    return -null_window(work, net, child_own, child_opp, 1 - score, count - 1) >= score and not work.stop
+
+
+@kernel
+def find_worth(works, nets, own, opp, score):
     """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
     work, net = works[0], nets[0]
     work.abandon = 0  # it may have been stopped while it was on its way back
@@ -534,7 +535,19 @@ def move_worth(works, nets, own, opp, score):
 
 
 @kernel
-def _is_worth(work, net, own, opp, sq, score, count):
-    turned = flips(sq, own, opp)
-    child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-    return -null_window(work, net, child_own, child_opp, 1 - score, count - 1) >= score and not work.stop
+def _close_in_or_find(works, nets, own, opp, number, finds):
+    """`find_worth` if *finds*, and `close_in` if not: one entry for both, so that the solver within is compiled once."""
+    if finds:
+        return find_worth(works, nets, own, opp, number)
+    close_in(works[0], nets[0], own, opp, number)
+    return NO_MOVE
+
+
+def solve_one(works, nets, own, opp, guess):
+    """`close_in` with the first of *works*, whose bounds are the window asked for and, afterwards, the answer."""
+    _close_in_or_find(works, nets, own, opp, guess, False)
+
+
+def move_worth(works, nets, own, opp, score):
+    """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
+    return _close_in_or_find(works, nets, own, opp, score, True)

@@ -261,10 +261,14 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
 @kernel
 def _bar(values, searched, lines, alpha):
     """The value a further move must beat: the *lines*-th best of those searched, but at least *alpha*."""
-    if searched < lines:
-        return alpha
-    ranked = np.sort(values[:searched])
-    return max(alpha, ranked[searched - lines])
+    bar = alpha
+    for i in range(searched):  # few moves, and numba takes seconds to compile a sort
+        as_good = 0
+        for j in range(searched):
+            as_good += values[j] >= values[i]
+        if as_good >= lines:
+            bar = max(bar, values[i])
+    return bar
 
 
 @kernel

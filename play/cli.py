@@ -9,47 +9,49 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from play.commands import (
-    analyse,
-    bench,
-    cache,
-    connect,
-    demo,
-    evaluate,
-    exam,
-    experiment,
-    expert,
-    gtp,
-    label,
-    match,
-    measure,
-    nboard,
-    perft,
-    play,
-    rl,
-    rl_exam,
-    serve,
-    solve,
-    tournament,
-    train,
-    tune,
-)
-from play.commands.clusters import ClusterCommand
 from play.commands.interruptible import no_interrupt_lost
-from play.commands.usage import Application, UsageError, complaint
+from play.commands.usage import Application, Command, UsageError, complaint
 
-app = Application(
-    name="reversi",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+#: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
+BROKEN_PIPE = 141
+#: Errors of the system that are about a file or folder named by the user; others are failures.
+WRONG_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+#: The groups of the help, in its order.
+PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
+#: The commands in the help's order: its group, where in `play.commands` it is, and of which class, if not the usual. An `app` has
+#: commands of its own.
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "play": (PLAY, "play:play"),
+    "gtp": (PLAY, "gtp:gtp"),
+    "nboard": (PLAY, "nboard:nboard"),
+    "serve": (PLAY, "serve:serve"),
+    "connect": (PLAY, "connect:connect"),
+    "match": (PLAY, "match:match"),
+    "analyse": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
+    "solve": (LOOK, "solve:solve"),
+    "evaluate": (LOOK, "evaluate:evaluate"),
+    "perft": (LOOK, "perft:perft"),
+    "demo": (LEARN, "demo:demo"),
+    "label": (LEARN, "label:label", "clusters:ClusterCommand"),
+    "train": (LEARN, "train:train"),
+    "tune": (LEARN, "tune:tune", "clusters:ClusterCommand"),
+    "rl": (LEARN, "rl_commands:app"),
+    "tournament": (MEASURE, "tournament:tournament", "clusters:ClusterCommand"),
+    "winrate": (MEASURE, "tournament:winrate"),
+    "exam": (MEASURE, "exam:exam"),
+    "measure": (MEASURE, "measure:app"),
+    "experiment": (MEASURE, "experiment:app"),
+    "bench": (MEASURE, "bench:app"),
+    "cache": (MEASURE, "cache:app"),
+}
 
 
 def _tell_version(asked: bool) -> None:
@@ -60,7 +62,6 @@ def _tell_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def reversi(
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=_tell_version, is_eager=True)
@@ -69,37 +70,36 @@ def reversi(
     """A laboratory for Reversi and Reversed Reversi: play, measure and learn."""
 
 
-#: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
-BROKEN_PIPE = 141
-#: Errors of the system that are about a file or folder named by the user; others are failures.
-WRONG_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
-#: The groups of the help, in its order.
-PLAY, LOOK, LEARN, MEASURE = "Play", "Look into positions", "Learn", "Measure"
+@cache
+def application(names: Iterable[str] = tuple(COMMANDS)) -> Application:
+    """The command line with these commands: all of them, or the one that will run, which is loaded much quicker."""
+    app = Application(
+        name="reversi",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(reversi)
+    for name in names:
+        panel, place, *kind = COMMANDS[name]
+        command = _loaded(place)
+        if isinstance(command, Application):
+            app.add_typer(command, name=name, rich_help_panel=panel)
+        else:
+            app.command(name, rich_help_panel=panel, cls=_loaded(*kind) if kind else Command)(command)
+    return app
 
-app.command("play", rich_help_panel=PLAY)(play.play)
-app.command("gtp", rich_help_panel=PLAY)(gtp.gtp)
-app.command("nboard", rich_help_panel=PLAY)(nboard.nboard)
-app.command("serve", rich_help_panel=PLAY)(serve.serve)
-app.command("connect", rich_help_panel=PLAY)(connect.connect)
-app.command("match", rich_help_panel=PLAY)(match.match)
-app.command("analyse", rich_help_panel=LOOK, cls=analyse.AnalyseCommand)(analyse.analyse)
-app.command("solve", rich_help_panel=LOOK)(solve.solve)
-app.command("evaluate", rich_help_panel=LOOK)(evaluate.evaluate)
-app.command("perft", rich_help_panel=LOOK)(perft.perft)
-app.command("demo", rich_help_panel=LEARN)(demo.demo)
-app.command("label", rich_help_panel=LEARN, cls=ClusterCommand)(label.label)
-app.command("train", rich_help_panel=LEARN)(train.train)
-app.command("tune", rich_help_panel=LEARN, cls=ClusterCommand)(tune.tune)
-rl.app.command("expert")(expert.expert)
-rl.app.command("exam")(rl_exam.exam)
-app.add_typer(rl.app, name="rl", rich_help_panel=LEARN)
-app.command("tournament", rich_help_panel=MEASURE, cls=ClusterCommand)(tournament.tournament)
-app.command("winrate", rich_help_panel=MEASURE)(tournament.winrate)
-app.command("exam", rich_help_panel=MEASURE)(exam.exam)
-app.add_typer(measure.app, name="measure", rich_help_panel=MEASURE)
-app.add_typer(experiment.app, name="experiment", rich_help_panel=MEASURE)
-app.add_typer(bench.app, name="bench", rich_help_panel=MEASURE)
-app.add_typer(cache.app, name="cache", rich_help_panel=MEASURE)
+
+def _loaded(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(f"play.commands.{module}"), name)
+
+
+def _asked(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The command that a command line names, or all of them for help, completion and errors."""
+    first = next(iter(arguments), "")
+    return (first,) if first in COMMANDS and "_REVERSI_COMPLETE" not in os.environ else tuple(COMMANDS)
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def main() -> None:
     _open_closed_streams()
     try:
         with no_interrupt_lost():
-            sys.exit(app(prog_name="reversi", standalone_mode=False))
+            sys.exit(application(_asked(sys.argv[1:]))(prog_name="reversi", standalone_mode=False))
     except UsageError as error:
         if (line := complaint(error)) is not None:
             print(line, file=sys.stderr)

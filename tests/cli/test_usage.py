@@ -25,7 +25,7 @@ def all_options(command, path="reversi"):
 
 def test_a_letter_means_the_same_option_in_every_command():
     meanings = {}
-    for path, names in all_options(typer.main.get_command(cli.app)):
+    for path, names in all_options(typer.main.get_command(cli.application())):
         for letter in (name for name in names if not name.startswith("--")):
             meanings.setdefault(letter, {}).setdefault(names[0], []).append(path)
     assert meanings["-g"].keys() == {"--games"}
@@ -35,7 +35,7 @@ def test_a_letter_means_the_same_option_in_every_command():
 def test_an_option_that_has_a_letter_has_it_in_every_command():
     bare = [
         (path, names)
-        for path, names in all_options(typer.main.get_command(cli.app))
+        for path, names in all_options(typer.main.get_command(cli.application()))
         if names[0] in SHORT and len(names) == 1 and path != "reversi bench server"
     ]
     assert bare == []

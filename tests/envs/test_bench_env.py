@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from play.bench import env as speed
 from play.bench import machine
-from play.cli import app
+from play.cli import application
 
 KEYS = {
     "cpu",
@@ -52,7 +52,7 @@ def bench_json(monkeypatch, peers):
     monkeypatch.setattr(speed, "aec_rate", lambda plies, repeats: aec(300, 1))
     monkeypatch.setattr(speed, "vector_rates", lambda steps, repeats: vector(1, 1))
     monkeypatch.setattr(speed, "peer_rates", lambda: peers)
-    result = CliRunner().invoke(app, ["bench", "env", "--json"])
+    result = CliRunner().invoke(application(), ["bench", "env", "--json"])
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -76,7 +76,7 @@ def test_without_the_peers_their_values_are_null(monkeypatch):
 
 def test_the_table_names_what_is_missing(monkeypatch):
     bench_json(monkeypatch, {"pgx": None, "openspiel": None})
-    table = CliRunner().invoke(app, ["bench", "env"]).stdout
+    table = CliRunner().invoke(application(), ["bench", "env"]).stdout
     assert table.count("not installed") == 2
     assert "million plies/s" in table
 

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from play.bench import gpu
-from play.cli import app
+from play.cli import application
 from reversi_env.envs import TorchVectorEnv
 
 
@@ -17,7 +17,9 @@ def test_the_benchmark_runs_without_a_gpu(monkeypatch):
     monkeypatch.setattr(gpu, "environment_share", lambda device, batch: share(device, 16, steps=3))
     monkeypatch.setattr(gpu, "copy_bandwidth", lambda device: 1e10)
     monkeypatch.setattr(gpu, "_steps_of_about_a_second", lambda step, device: 20)
-    done = CliRunner().invoke(app, ["bench", "gpu", "--cpu", "--json", "--plies", "3000", "--batches", "64,128"])
+    done = CliRunner().invoke(
+        application(), ["bench", "gpu", "--cpu", "--json", "--plies", "3000", "--batches", "64,128"]
+    )
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert result["equal"]

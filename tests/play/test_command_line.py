@@ -9,14 +9,14 @@ import sys
 import pytest
 import typer
 
-from play.cli import app
+from play.cli import application
 from play.commands.specs import complete_spec
 from search import agents
 
 
 def commands(group=None, path=()):
     """Every command with its path, those of subgroups included."""
-    group = group or typer.main.get_command(app)
+    group = group or typer.main.get_command(application())
     for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))

@@ -31,7 +31,7 @@ import numpy as np
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search import evaluators
-from search.external.specs import KINDS, is_external, parse_external
+from search.external.specs import KINDS, agent_class, is_external, parse_external
 from search.limits import Limits, SearchResult
 
 DEFAULT_DEPTH = 4
@@ -361,8 +361,8 @@ def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str]
         kind, option_text, command = parse_external(spec)
     except ValueError as error:
         raise AgentSpecError(f"agent {shown(spec)}: {error}") from None
-    factory, keys = KINDS[kind]
-    return partial(factory, command), {key: _EXTERNAL[key] for key in keys}, _option_texts(spec, option_text)
+    readers = {key: _EXTERNAL[key] for key in KINDS[kind]}
+    return partial(agent_class(kind), command), readers, _option_texts(spec, option_text)
 
 
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:

@@ -1,15 +1,24 @@
-"""Registers the environments' ids; the entry points are texts, so that nothing heavy is imported before an environment is made."""
+"""Registers the environments' ids with Gymnasium and PettingZoo, whichever is imported first, they or this package.
+
+Neither is imported for it, and the entry points are texts: nothing heavy is loaded before an environment is made.
+"""
 
 from __future__ import annotations
 
-import gymnasium
-from pettingzoo.env_registry import registration as pettingzoo
+import sys
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
 
 IDS = {"Reversi-v0": "normal", "ReversedReversi-v0": "reversed"}
 
 
-def register_all() -> None:
-    """Register with Gymnasium (single, vector, and the tensor environment as Torch…) and with PettingZoo (AEC), once."""
+def _with_gymnasium() -> None:
+    """The single and vector environments, and those of tensors (Torch…)."""
+    import gymnasium
+
     for name, variant in IDS.items():
         if name not in gymnasium.registry:
             gymnasium.register(
@@ -21,5 +30,63 @@ def register_all() -> None:
         if f"Torch{name}" not in gymnasium.registry:
             entry = "reversi_env.envs.torch_gymnasium:make"
             gymnasium.register(f"Torch{name}", vector_entry_point=entry, kwargs={"variant": variant})
-        if name not in pettingzoo.aec_registry:
-            pettingzoo.register("aec", name, "reversi_env.aec:env", kwargs={"variant": variant})
+
+
+def _with_pettingzoo() -> None:
+    """The AEC environment."""
+    from pettingzoo.env_registry import registration
+
+    for name, variant in IDS.items():
+        if name not in registration.aec_registry:
+            registration.register("aec", name, "reversi_env.aec:env", kwargs={"variant": variant})
+
+
+REGISTRIES: dict[str, Callable[[], None]] = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}
+
+
+def register_all() -> None:
+    """Register with the libraries that are loaded, and with the others as soon as they are."""
+    waiting = {name: register for name, register in REGISTRIES.items() if name not in sys.modules}
+    for name, register in REGISTRIES.items():
+        if name not in waiting:
+            register()
+    if waiting:
+        sys.meta_path.insert(0, _Waiting(waiting))
+
+
+class _Waiting(MetaPathFinder):
+    """Notices the import of a library, and registers when it is done."""
+
+    def __init__(self, waiting: dict[str, Callable[[], None]]) -> None:
+        self._waiting = waiting
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What the others find, with a loader that registers after it has loaded."""
+        register = self._waiting.pop(name, None)
+        if register is None:
+            return None
+        found = find_spec(name)
+        if found is not None and found.loader is not None:
+            found.loader = _Registering(found.loader, register)
+        return found
+
+
+class _Registering(Loader):
+    """Loads a module as its own loader does, and registers then."""
+
+    def __init__(self, loader: Loader, register: Callable[[], None]) -> None:
+        self._loader, self._register = loader, register
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """As the module's own loader."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module, whose own loader is back in its place for whoever asks for it."""
+        module.__loader__ = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        self._loader.exec_module(module)
+        self._register()

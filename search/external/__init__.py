@@ -10,8 +10,5 @@ that as the loss of the game.
 """
 
 from search.external.failure import EngineFailure
-from search.external.gtp import GtpAgent
-from search.external.nboard import NBoardAgent
-from search.external.player import ExternalAgent
 
-__all__ = ["EngineFailure", "ExternalAgent", "GtpAgent", "NBoardAgent"]
+__all__ = ["EngineFailure"]

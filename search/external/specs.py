@@ -12,19 +12,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from search.external.gtp import GtpAgent
-from search.external.nboard import NBoardAgent
-from search.external.player import ExternalAgent
+if TYPE_CHECKING:
+    from search.external.player import ExternalAgent
 
 #: How an option's text is read; what `search.agents` gives for the options that its own agents share.
 Readers = dict[str, Callable[[str], Any]]
 
-KINDS: dict[str, tuple[type[ExternalAgent], tuple[str, ...]]] = {
-    "gtp": (GtpAgent, ("time", "limit")),
-    "nboard": (NBoardAgent, ("time", "limit", "depth")),
-}
+#: The options of each kind.
+KINDS: dict[str, tuple[str, ...]] = {"gtp": ("time", "limit"), "nboard": ("time", "limit", "depth")}
 _SPEC = re.compile(r"(?P<kind>[a-z]+)(?:\[(?P<options>[^\]]*)\])?:(?P<command>.*)", re.DOTALL)
 _BEGINNING = re.compile(rf"({'|'.join(KINDS)})(\[|:|$)")
 
@@ -32,6 +29,17 @@ _BEGINNING = re.compile(rf"({'|'.join(KINDS)})(\[|:|$)")
 def is_external(spec: str) -> bool:
     """Whether *spec* means to name another program."""
     return isinstance(spec, str) and _BEGINNING.match(spec) is not None
+
+
+def agent_class(kind: str) -> type[ExternalAgent]:
+    """The player of that kind; loaded here, since most games are between agents of our own."""
+    if kind == "gtp":
+        from search.external.gtp import GtpAgent
+
+        return GtpAgent
+    from search.external.nboard import NBoardAgent
+
+    return NBoardAgent
 
 
 def parse_external(spec: str) -> tuple[str, str, str]:

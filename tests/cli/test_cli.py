@@ -43,7 +43,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["play.cli", "typer", "play.commands.solve"])
+@pytest.mark.parametrize("module", ["play.cli", "typer", "play.commands.perft"])
 def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
     script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
     entry, _, function = script.partition(":")

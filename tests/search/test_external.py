@@ -13,9 +13,10 @@ import pytest
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
 from search import agents
 from search.agents import AgentSpecError, RandomAgent, make
-from search.external import EngineFailure, GtpAgent, NBoardAgent
+from search.external import EngineFailure
 from search.external import process as processes
-from search.external.gtp import _time_settings
+from search.external.gtp import GtpAgent, _time_settings
+from search.external.nboard import NBoardAgent
 from tests.cli.jobs import wait_until
 from tests.conftest import REPOSITORY
 from train.arena.games import play_game

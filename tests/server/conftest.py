@@ -1,6 +1,7 @@
 """A server in this process for the tests, with its searches in a thread; and clients that check it against its own description."""
 
 import json
+import logging
 import re
 import threading
 import time
@@ -105,6 +106,7 @@ def running(options: ServerOptions):
     """A server in a thread of this process."""
     listener = listen(options)
     server = uvicorn.Server(configuration(replace(options, port=listener.getsockname()[1])))
+    logging.getLogger("uvicorn").propagate = True  # so that `clean_log` sees its errors
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     eventually(lambda: server.started or not thread.is_alive(), "the start")
@@ -137,3 +139,11 @@ def special():
 
     with ExitStack() as stack:
         yield lambda **changes: stack.enter_context(running(replace(OPTIONS, **changes)))
+
+
+@pytest.fixture
+def clean_log(caplog):
+    """Fails a test after which there is an error in the log: uvicorn puts the tracebacks of our faults there."""
+    yield
+    errors = [record for when in ("setup", "call") for record in caplog.get_records(when)]
+    assert not [record for record in errors if record.levelno >= logging.ERROR], caplog.text

@@ -202,7 +202,8 @@ class Hall:
             if not self.analyses[client]:
                 del self.analyses[client]
         if "error" in found:
-            raise Refused(400, "bad_position", found["error"])
+            status, code = (503, "lost") if "fault" in found else (400, "bad_position")
+            raise Refused(status, code, found["error"])
         fields = {k: v for k, v in found.items() if k not in ("number", "cpu")}
         return Analysis(**fields, agent=agent)
 

@@ -85,7 +85,7 @@ class AnalyseRequest(_Strict):
     agent: Annotated[str, Meta(max_length=40, description="An evaluator; the network where there is one.")] | None = (
         None
     )
-    seconds: Annotated[float, Meta(gt=0, le=60, description="Time to think; the server has a limit of its own.")] = 0.3
+    seconds: Annotated[float, Meta(gt=0, le=60, description="Time to think, from 0.01 up to the server's own limit.")] = 0.3
 
 
 class TranscriptRequest(_Strict):

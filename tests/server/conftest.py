@@ -122,7 +122,7 @@ def running(options: ServerOptions):
         assert not thread.is_alive()
 
 
-OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0)
+OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from reversi_env import ReversiError
 GOODBYE_SECONDS = 3
 #: Parts that a message may come in.
 MOST_FRAGMENTS = 32
-#: The answer to a handshake that cannot be read.
+#: The answer to what cannot be read.
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -54,15 +54,16 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; if that comes within a body whose request has an answer already, only end the connection."""
-        unanswered = self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE)
-        if self.cycle and not self.cycle.response_complete:
+        """Refuse what is no HTTP; if that comes within a body whose request has an answer already, only end the connection.
+
+        The answer is written as it is: the protocol's own state may not allow one, after HEAD for example.
+        """
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(REFUSAL)
+        if self.cycle:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
-        if unanswered:
-            super().send_400_response(msg)
-        else:
-            self.transport.close()
+        self.transport.close()
 
     def _wait(self) -> None:
         self._waiting = self.loop.call_later(self.patience, self.transport.close)

@@ -15,7 +15,7 @@ class ServerTime:
     It is the same before and after a restart, and goes on whether a game is in memory or not. *monotonic* tells how it passes.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
         self.resume(0.0)
 

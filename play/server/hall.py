@@ -33,7 +33,7 @@ class Hall:
         self.options = options
         self.store = Store(options.database)
         self.pool = Pool(options.workers)
-        self.time = ServerTime(options.monotonic)
+        self.time = ServerTime()
         self.rooms: dict[str, Room] = {}
         self.running = 0
         self.connections: Counter[str] = Counter()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,8 +68,6 @@ class ServerOptions:
     sweep_every: float = 20.0
     #: How long after a side's time is up its flag falls, in the whole game: for what networks take.
     clock_grace: float = 2.0
-    #: How the games' time passes; tests have their own.
-    monotonic: Callable[[], float] = time.monotonic
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.7
 

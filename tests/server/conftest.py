@@ -15,6 +15,7 @@ import uvicorn
 from websockets.sync.client import connect
 
 from play.server import openapi
+from play.server.clock import ServerTime
 from play.server.options import ServerOptions
 from play.server.running import configuration, listen, url_of
 
@@ -102,10 +103,11 @@ class Socket:
 
 
 @contextmanager
-def running(options: ServerOptions):
-    """A server in a thread of this process."""
+def running(options: ServerOptions, monotonic: Callable[[], float] = time.monotonic):
+    """A server in a thread of this process, whose games' time passes as *monotonic* tells."""
     listener = listen(options)
     server = uvicorn.Server(configuration(replace(options, port=listener.getsockname()[1])))
+    server.config.app.state.hall.time = ServerTime(monotonic)
     logging.getLogger("uvicorn").propagate = True  # so that `clean_log` sees its errors
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
@@ -134,11 +136,15 @@ def api():
 
 @pytest.fixture
 def special():
-    """Start a server with other options; it ends with the test."""
+    """Start a server with other options, or with another *monotonic*; it ends with the test."""
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(running(replace(OPTIONS, **changes)))
+
+        def start(monotonic=time.monotonic, **changes):
+            return stack.enter_context(running(replace(OPTIONS, **changes), monotonic))
+
+        yield start
 
 
 @pytest.fixture

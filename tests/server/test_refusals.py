@@ -233,7 +233,8 @@ def test_a_path_that_is_none_leads_nowhere(api, upgrade):
 def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, status, rest):
     """Together with its head; and later, when it may have been refused already, with *status*."""
     fields = (b"Host: 127.0.0.1", origin, b"Transfer-Encoding: chunked")
-    assert status_of(api, path, *fields, method=b"POST", body=rest) in (400, 413, int(status or 400))
+    for method in (b"POST", b"HEAD"):
+        assert status_of(api, path, *fields, method=method, body=rest) == 400
     with connection(api) as raw, suppress(ConnectionError):
         raw.sendall(head(b"POST", path, *fields))
         answers = raw.makefile("rb")

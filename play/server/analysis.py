@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 PATIENCE = 3.0
 #: Share of the time after which no deeper search is begun: it would not be done in time.
 LAST_START = 0.45
+#: The shortest time, in seconds, that anything can be found out in.
+LEAST_SECONDS = 0.01
 ALL_MOVES = 64
 
 
 def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
-    """What is found in about *seconds*; values in discs for the side to move, *moves* best first."""
-    began = perf_counter()
+    """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
+    began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
     engine.clear()
     found = _solved(engine, position, seconds)
     if found is None:
@@ -45,22 +47,23 @@ def _solved(engine: Engine, position: Position, seconds: float) -> dict[str, Any
 
 
 def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
-    """Means of the last two depths that were finished in time."""
+    """Means of the last two depths that were finished in time; the first has no clock, and ends early only if it is stopped."""
     began = perf_counter()
     results: list[SearchResult] = []
     nodes = 0
-    for depth in range(1, position.empties + 1):
+    for depth in range(1, max(1, position.empties) + 1):  # a full board has a result too
         left = seconds - (perf_counter() - began)
         if results and left < (1 - LAST_START) * seconds:
             break
-        limits = Limits(time=max(left, 0.01), depth=depth, empties_exact=0)
+        limits = Limits(time=max(left, LEAST_SECONDS) if results else None, depth=depth, empties_exact=0)
         result = engine.search(position, limits, multi_pv=ALL_MOVES, goes_on=depth > 1)
         nodes += result.nodes
-        if result.depth < depth and results:  # not finished
-            break
-        results.append(result)
+        if result.depth == depth or not results:
+            results.append(result)
         if result.exact or result.move is None:
             return _as_dict(result, _values(result), nodes)
+        if result.depth < depth:  # not finished
+            break
     last, before = results[-1], results[-2] if len(results) > 1 else results[-1]
     old, new = _values(before), _values(last)
     means = {move: (value + old.get(move, value)) / 2 for move, value in new.items()}

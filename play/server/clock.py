@@ -1,26 +1,54 @@
-"""`Clock`: the time of both sides; and `Buckets`, how often anybody may do something."""
+"""`ServerTime` and `Clock`: the time of games and of both sides; and `Buckets`, how often anybody may do something."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 
 from play.server.messages import ClockState
 from reversi_env.rules import BLACK, WHITE, Colour
 
 
-class Clock:
-    """Seconds left for each side, and the side whose time runs. Times are those of `time.monotonic`."""
+class ServerTime:
+    """What games are timed by: the seconds that the server has been up since its database was made, restarts left out.
 
-    def __init__(self, black: float, white: float, increment: float) -> None:
+    It is the same before and after a restart, and goes on whether a game is in memory or not. *monotonic* tells how it passes.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
+        self._monotonic = monotonic
+        self.resume(0.0)
+
+    def resume(self, seconds: float) -> None:
+        """Go on from *seconds*, where an earlier run of the server ended."""
+        self._began = self._monotonic() - seconds
+
+    def now(self) -> float:
+        """The seconds so far."""
+        return self._monotonic() - self._began
+
+
+class Clock:
+    """Seconds left for each side, and the side whose time runs. Moments are those of the `ServerTime`.
+
+    A flag falls *grace* seconds after its side has used up its time. What a side has used of its grace is gone: it is for the
+    whole game, for what networks take, and not for every move.
+    """
+
+    def __init__(self, black: float, white: float, increment: float, grace: float) -> None:
         self._left = {BLACK: black, WHITE: white}
-        self.increment = increment
+        self.increment, self.grace = increment, grace
         self.running: Colour | None = None
         self._since = 0.0
 
     def left(self, colour: Colour, now: float) -> float:
-        """Seconds that *colour* has left at *now*; never below 0."""
+        """Seconds that *colour* has left at *now*; below 0 in its grace."""
         used = now - self._since if colour == self.running else 0.0
-        return max(0.0, self._left[colour] - used)
+        return self._left[colour] - used
+
+    def until_flag(self, now: float) -> float:
+        """Seconds until the flag of the side falls whose time runs; 0 or less if it has."""
+        return float("inf") if self.running is None else self.left(self.running, now) + self.grace
 
     def stop(self, now: float) -> None:
         """Stop the time that runs."""
@@ -37,16 +65,17 @@ class Clock:
         before = self._left[mover]
         self.stop(now)
         if seconds is not None:
-            self._left[mover] = max(0.0, before - seconds)
-        in_time = self._left[mover] > 0
-        self._left[mover] += self.increment
+            self._left[mover] = before - seconds
+        in_time = self._left[mover] + self.grace > 0
+        if in_time:
+            self._left[mover] += self.increment
         return in_time
 
     def state(self, now: float) -> ClockState:
         """What is told to clients, in hundredths of a second."""
-        black, white = (round(self.left(colour, now), 2) for colour in (BLACK, WHITE))
+        black, white = (round(max(0.0, self.left(colour, now)), 2) for colour in (BLACK, WHITE))
         running = None if self.running is None else ("black" if self.running == BLACK else "white")
-        return ClockState(black, white, self.increment, running)  # type: ignore[arg-type]
+        return ClockState(black, white, self.increment, running, self.grace)  # type: ignore[arg-type]
 
 
 class Buckets:

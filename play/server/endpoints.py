@@ -179,7 +179,7 @@ ENDPOINTS = (
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     """Check the request, do the work, and answer."""
-    if not same_origin(request.headers.get("origin"), request.headers.get("host")):
+    if not same_origin(request.headers):
         raise Refused(403, "other_origin", "requests from pages of other servers are not answered")
     body = None
     if endpoint.method == "POST":

@@ -13,7 +13,7 @@ from typing import Any
 
 from play.game import Game
 from play.server import catalogue
-from play.server.clock import Buckets, Clock
+from play.server.clock import Buckets, Clock, ServerTime
 from play.server.messages import AnalyseRequest, Analysis, Created, CreateGame, Refused, SeatRequest
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
@@ -33,6 +33,7 @@ class Hall:
         self.options = options
         self.store = Store(options.database)
         self.pool = Pool(options.workers)
+        self.time = ServerTime()
         self.rooms: dict[str, Room] = {}
         self.running = 0
         self.connections: Counter[str] = Counter()
@@ -43,9 +44,10 @@ class Hall:
     async def open(self) -> None:
         """Open the store, start the workers and the sweeping of old games."""
         self.store.open()
+        self.time.resume(await self.store.run(_uptime))
         self.pool.start()
         await asyncio.to_thread(load_rules)
-        await self._forget_the_old()
+        await self._tidy()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
     async def close(self) -> None:
@@ -54,6 +56,7 @@ class Hall:
         for room in list(self.rooms.values()):
             self.drop(room, "the server is shutting down")
         self.pool.close()
+        await self._tidy()
         self.store.close()
         await asyncio.sleep(0)
 
@@ -81,7 +84,8 @@ class Hall:
         room = Room(self, game_id, game, seats, hashed(tokens["spectator"]))
         room.orders = orders
         if request.clock:
-            room.clock = Clock(request.clock.seconds, request.clock.seconds, request.clock.increment)
+            seconds, increment = request.clock.seconds, request.clock.increment
+            room.clock = Clock(seconds, seconds, increment, self.options.clock_grace)
         await self._stored(self.store.write([room.insertion()]))
         self.rooms[game_id] = room
         self.running += 1
@@ -89,15 +93,18 @@ class Hall:
         return Created(game_id, tokens)
 
     async def room(self, game_id: str) -> Room:
-        """The room of a game, brought back from the store if need be."""
+        """The room of a game, brought back from the store if need be; whose time is up has lost before anybody sees it."""
         room = self.rooms.get(game_id)
-        if room is not None:
-            return room
-        if game_id not in self._loading:
-            task = asyncio.get_running_loop().create_task(self._load(game_id))
-            self._loading[game_id] = task
-            task.add_done_callback(lambda _: self._loading.pop(game_id, None))
-        return await asyncio.shield(self._loading[game_id])
+        if room is None:
+            if game_id not in self._loading:
+                task = asyncio.get_running_loop().create_task(self._load(game_id))
+                self._loading[game_id] = task
+                task.add_done_callback(lambda _: self._loading.pop(game_id, None))
+            room = await asyncio.shield(self._loading[game_id])
+        ended = room.look_at_flag()
+        if ended is not None:
+            await ended
+        return room
 
     def drop(self, room: Room, reason: str) -> None:
         """Take a room out of memory; the store has it."""
@@ -145,28 +152,30 @@ class Hall:
     # --- old games --------------------------------------------------------------------------------
 
     async def _sweep(self) -> None:
-        """Take games nobody is in out of memory, now and then, and old ones out of the store."""
+        """Take games nobody is in out of memory, now and then, and tidy the store."""
         while True:
             await asyncio.sleep(self.options.sweep_every)
             now = monotonic()
             for room in list(self.rooms.values()):
                 if not room.members and now - room.idle_since > self.options.room_idle and not room._thinking:
                     self.drop(room, "")
-            await self._forget_the_old()
+            await self._tidy()
 
-    async def _forget_the_old(self) -> None:
-        now, options = time.time(), self.options
+    async def _tidy(self) -> None:
+        """Note the server's time in the store, forget old games and count those that are running."""
+        uptime, now, options = self.time.now(), time.time(), self.options
 
-        def forget(connection: sqlite3.Connection) -> int:
+        def tidy(connection: sqlite3.Connection) -> int:
+            connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
             sql = "DELETE FROM games WHERE status = ? AND updated < ?"
             connection.execute(sql, ("running", now - options.running_idle))
             connection.execute(sql, ("finished", now - options.finished_kept))
             return int(connection.execute("SELECT count(*) FROM games WHERE status = 'running'").fetchone()[0])
 
         try:
-            self.running = await self.store.run(forget)
+            self.running = await self.store.run(tidy)
         except sqlite3.Error as error:
-            log.error("old games could not be forgotten: %s", error)
+            log.error("the store could not be tidied: %s", error)
 
     # --- analysis ---------------------------------------------------------------------------------
 
@@ -202,7 +211,8 @@ class Hall:
             if not self.analyses[client]:
                 del self.analyses[client]
         if "error" in found:
-            raise Refused(400, "bad_position", found["error"])
+            status, code = (503, "lost") if "fault" in found else (400, "bad_position")
+            raise Refused(status, code, found["error"])
         fields = {k: v for k, v in found.items() if k not in ("number", "cpu")}
         return Analysis(**fields, agent=agent)
 
@@ -211,6 +221,12 @@ def _read(connection: sqlite3.Connection, game_id: str) -> tuple[Any, list[Any]]
     row = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
     moves = connection.execute("SELECT * FROM moves WHERE game = ? ORDER BY ply", (game_id,)).fetchall()
     return row, moves
+
+
+def _uptime(connection: sqlite3.Connection) -> float:
+    """The last moment, in the server's time, that the store knows of."""
+    sql = "SELECT max(seconds) FROM (SELECT seconds FROM uptime UNION ALL SELECT max(since) FROM games)"
+    return float(connection.execute(sql).fetchone()[0])
 
 
 def _position(request: AnalyseRequest) -> Position:

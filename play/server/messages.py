@@ -52,7 +52,7 @@ class SeatRequest(_Strict):
 
 
 class ClockRequest(_Strict):
-    """Time for each side; who has none left loses."""
+    """Time for each side; who has none left loses. It runs on the server from the first move on, connected or not."""
 
     seconds: Annotated[float, Meta(ge=1, le=86_400, description="Seconds for the whole game.")]
     increment: Annotated[float, Meta(ge=0, le=600, description="Seconds added after every move.")] = 0.0
@@ -85,7 +85,9 @@ class AnalyseRequest(_Strict):
     agent: Annotated[str, Meta(max_length=40, description="An evaluator; the network where there is one.")] | None = (
         None
     )
-    seconds: Annotated[float, Meta(gt=0, le=60, description="Time to think; the server has a limit of its own.")] = 0.3
+    seconds: Annotated[
+        float, Meta(gt=0, le=60, description="Time to think, from 0.01 up to the server's own limit.")
+    ] = 0.3
 
 
 class TranscriptRequest(_Strict):
@@ -117,12 +119,16 @@ class SeatState(Struct):
 
 
 class ClockState(Struct):
-    """Seconds left for each side; *running* is the side whose clock runs, from the moment this was sent."""
+    """Seconds left for each side; *running* is the side whose clock runs, from the moment this was sent.
+
+    A side whose time is up has lost when its *grace* is used up too: so many seconds in the whole game, for what networks take.
+    """
 
     black: float
     white: float
     increment: float
     running: ColourName | None
+    grace: float
 
 
 class Result(Struct):

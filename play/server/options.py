@@ -66,6 +66,8 @@ class ServerOptions:
     running_idle: float = 14 * 86_400.0
     finished_kept: float = 365 * 86_400.0
     sweep_every: float = 20.0
+    #: How long after a side's time is up its flag falls, in the whole game: for what networks take.
+    clock_grace: float = 2.0
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.7
 

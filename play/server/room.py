@@ -101,7 +101,7 @@ class Room:
         self.created = self.updated = time.time()
         self.members: set[Member] = set()
         self.idle_since = monotonic()
-        self._turn_began = monotonic()
+        self._since = hall.time.now()  # when the turn began
         self._undo_request: Colour | None = None
         self._thinking: asyncio.Task[None] | None = None
         self._flag: asyncio.TimerHandle | None = None
@@ -193,7 +193,7 @@ class Room:
             black=self._seat_state(BLACK),
             white=self._seat_state(WHITE),
             discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
-            clock=self.clock.state(monotonic()) if self.clock else None,
+            clock=self.clock.state(self._hall.time.now()) if self.clock else None,
             result=self._result() if over else None,
             undo_request=None if self._undo_request is None else colour_name(self._undo_request),
             thinking=not over and self.seats[position.turn].kind == "agent",
@@ -215,9 +215,9 @@ class Room:
         return BLACK if role == "black" else WHITE
 
     def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
-        game, now = self.game, monotonic()
+        game, now = self.game, self._hall.time.now()
         mover, before = game.turn, len(game.moves)
-        took = seconds if seconds is not None else round(now - self._turn_began, 3)
+        took = seconds if seconds is not None else round(now - self._since, 3)
         try:
             game.play(move, seconds=took, evaluation=value)
         except ReversiError as error:
@@ -227,7 +227,6 @@ class Room:
             return self._end("timeout", mover)
         game.play_forced_pass()
         self._undo_request = None
-        self._turn_began = now
         self._stop_thinking()
         new = range(before, len(game.moves))
         notes = game.annotations
@@ -246,7 +245,6 @@ class Room:
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
         self._undo_request = None
-        self._turn_began = monotonic()
         self._stop_thinking()
         return self._changed([("DELETE FROM moves WHERE game = ? AND ply >= ?", (self.id, len(self.game.moves)))])
 
@@ -258,7 +256,8 @@ class Room:
 
     def _changed(self, writes: list[Write]) -> asyncio.Future[bytes]:
         """The game has changed: set the clock, write, tell, and let an agent think."""
-        self._set_clock()
+        self._since = self._hall.time.now()
+        self._set_clock(self._since)
         self.revision += 1
         self.updated = time.time()
         told = self._tell([*writes, self._row_update()])
@@ -266,12 +265,12 @@ class Room:
         return told
 
     def _row_update(self) -> Write:
-        game, over, now = self.game, self.game.is_over(), monotonic()
-        left = [self.clock.left(colour, now) if self.clock else None for colour in (BLACK, WHITE)]
+        game, over = self.game, self.game.is_over()
+        left = [self.clock.left(colour, self._since) if self.clock else None for colour in (BLACK, WHITE)]
         loser = int(game.score(BLACK) > 0) * 2 - 1 if game.ending else None  # who lost is the colour that did not win
         return (
             "UPDATE games SET updated = ?, revision = ?, status = ?, black_left = ?, white_left = ?, ending = ?, loser = ?,"
-            " score = ? WHERE id = ?",
+            " score = ?, since = ? WHERE id = ?",
             (
                 self.updated,
                 self.revision,
@@ -280,6 +279,7 @@ class Room:
                 game.ending,
                 loser,
                 game.score(BLACK) if over else None,
+                self._since,
                 self.id,
             ),
         )
@@ -308,26 +308,37 @@ class Room:
 
     # --- the clock --------------------------------------------------------------------------------
 
-    def _set_clock(self) -> None:
-        """Let the right side's time run: from the first move on, until the game is over."""
+    def _set_clock(self, since: float) -> None:
+        """Let the right side's time run from *since* on: from the first move, until the game is over."""
         if not self.clock:
             return
-        now = monotonic()
-        self.clock.stop(now)
+        self.clock.stop(since)
         if self._flag:
             self._flag.cancel()
             self._flag = None
-        if self.game.is_over() or not self.game.moves:
-            return
-        turn = self.game.turn
-        self.clock.run(turn, now)
-        if self.seats[turn].kind == "human":  # an agent is charged what it searched, when it has
-            loop = asyncio.get_running_loop()
-            self._flag = loop.call_later(self.clock.left(turn, now) + 0.01, self._flag_falls, turn)
+        if self.game.moves and not self.game.is_over():
+            self.clock.run(self.game.turn, since)
+            self._await_flag()
 
-    def _flag_falls(self, colour: Colour) -> None:
-        if not self.game.is_over() and self.game.turn == colour and not self.closed:
-            self._end("timeout", colour)
+    def _until_flag(self) -> float:
+        """Seconds until the person to move has lost on time; an agent is charged what it searched, when it has."""
+        if self.closed or not self.clock or self.seats[self.game.turn].kind == "agent":
+            return float("inf")
+        return self.clock.until_flag(self._hall.time.now())
+
+    def _await_flag(self) -> None:
+        left = self._until_flag()
+        if left < float("inf"):
+            self._flag = asyncio.get_running_loop().call_later(max(0.0, left) + 0.01, self._flag_is_due)
+
+    def _flag_is_due(self) -> None:
+        self._flag = None
+        if self.look_at_flag() is None:
+            self._await_flag()
+
+    def look_at_flag(self) -> asyncio.Future[bytes] | None:
+        """End the game if the person to move has no time and no grace left: done when that is written; None if there is some."""
+        return self._end("timeout", self.game.turn) if self._until_flag() <= 0 else None
 
     # --- agents -----------------------------------------------------------------------------------
 
@@ -385,7 +396,8 @@ class Room:
         if not self.clock or not self.orders[colour].searches:
             return seconds
         moves_left = self.game.position.empties / 2 + 1
-        fair = CLOCK_SHARE * (self.clock.left(colour, monotonic()) / moves_left + 0.8 * self.clock.increment)
+        left = max(0.0, self.clock.left(colour, self._hall.time.now()))
+        fair = CLOCK_SHARE * (left / moves_left + 0.8 * self.clock.increment)
         return max(0.01, min(fair, seconds if seconds is not None else fair))
 
     def _seed(self, order: Order) -> int:
@@ -409,7 +421,7 @@ class Room:
 
     def insertion(self) -> Write:
         """The statement that puts a new game into the database."""
-        clock, now, rules = self.clock, monotonic(), self.game.rules
+        clock, now, rules = self.clock, self._since, self.game.rules
         seats = [json.dumps(asdict(self.seats[colour])) for colour in (BLACK, WHITE)]
         times = (
             (clock.left(BLACK, now), clock.increment, clock.left(BLACK, now), clock.left(WHITE, now))
@@ -417,19 +429,20 @@ class Room:
             else (None,) * 4
         )
         return (
-            "INSERT INTO games VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL)",
+            "INSERT INTO games VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?)",
             (
                 *(self.id, self.created, self.updated, self.revision),
                 *(rules.size, rules.variant, rules.start),
                 *seats,
                 self._spectator,
                 *times,
+                self._since,
             ),
         )
 
     @classmethod
     def restored(cls, hall: Hall, row: sqlite3.Row, moves: list[sqlite3.Row]) -> Room:
-        """The room of a stored game."""
+        """The room of a stored game. A person's time has run on in the meantime; an agent has not searched, and begins now."""
         rules = Rules(row["size"], row["variant"], row["start"])
         seats = {BLACK: Seat(**json.loads(row["black"])), WHITE: Seat(**json.loads(row["white"]))}
         game = Game(rules, seats[BLACK].name, seats[WHITE].name)
@@ -439,9 +452,11 @@ class Room:
             game.end(row["ending"], Colour(row["loser"]))
         room = cls(hall, row["id"], game, seats, row["spectator"])
         room.revision, room.created, room.updated = row["revision"], row["created"], row["updated"]
+        room._since = row["since"]
         if row["clock_seconds"] is not None:
-            room.clock = Clock(row["black_left"], row["white_left"], row["clock_increment"])
-            room._set_clock()
+            grace = hall.options.clock_grace
+            room.clock = Clock(row["black_left"], row["white_left"], row["clock_increment"], grace)
+            room._set_clock(room._since if seats[game.turn].kind == "human" else hall.time.now())
         return room
 
     def close(self, reason: str) -> None:

@@ -20,6 +20,8 @@ from reversi_env import ReversiError
 GOODBYE_SECONDS = 3
 #: Parts that a message may come in.
 MOST_FRAGMENTS = 32
+#: The answer to what cannot be read.
+REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 class ServerError(ReversiError):
@@ -27,7 +29,7 @@ class ServerError(ReversiError):
 
 
 class ImpatientProtocol(H11Protocol):
-    """HTTP that closes connections which do not send a whole request head in time."""
+    """HTTP that closes connections which do not send a whole request head in time, or whose request breaks off into nonsense."""
 
     patience = 10.0
 
@@ -51,6 +53,18 @@ class ImpatientProtocol(H11Protocol):
         self._wait_no_more()
         super().connection_lost(exc)
 
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP; if that comes within a body whose request has an answer already, only end the connection.
+
+        The answer is written as it is: the protocol's own state may not allow one, after HEAD for example.
+        """
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.write(REFUSAL)
+        if self.cycle:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self.transport.close()
+
     def _wait(self) -> None:
         self._waiting = self.loop.call_later(self.patience, self.transport.close)
 
@@ -64,8 +78,8 @@ class StrictSockets(WebSocketsSansIOProtocol):
     """WebSockets for clients of all kinds.
 
     Text that is no UTF-8 comes to the application as bytes, which refuses it, and not as a traceback in the log; a message does
-    not consist of any number of empty fragments; and a handshake that cannot be read ends the connection, instead of leaving one
-    behind on which even the server's own shutdown fails.
+    not consist of any number of empty fragments; and a handshake that cannot be read, or is too long, is refused and ends the
+    connection, instead of leaving one behind on which even the server's own shutdown fails.
     """
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +89,13 @@ class StrictSockets(WebSocketsSansIOProtocol):
         except (AssertionError, WebSocketException):  # bytes that the protocol has no answer to
             self.transport.abort()
         if not self.handshake_initiated:
-            self.transport.abort()
+            self.transport.write(REFUSAL)
+            self.transport.close()
+
+    async def send(self, message: Any) -> None:
+        """Send what the application says; a refusal completes the handshake too, or the log would say that there was no answer."""
+        await super().send(message)
+        self.handshake_complete = self.handshake_complete or self.close_sent
 
     def shutdown(self) -> None:
         """End the connection politely, or else anyhow."""

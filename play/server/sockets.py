@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from time import monotonic
-from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from play.server import messages
@@ -19,9 +19,14 @@ from play.server.room import Room
 POLICY, TOO_SLOW, NOT_ADMITTED = 1008, 4408, 4403
 
 
-def same_origin(origin: str | None, host: str | None) -> bool:
-    """Whether a page that sent *origin* came from this server; programs send none."""
-    return origin is None or (bool(host) and urlsplit(origin).netloc.lower() == str(host).lower())
+def same_origin(headers: Headers) -> bool:
+    """Whether a request came from a page of this server, or from a program, which sends no Origin.
+
+    Nothing is parsed, since nothing that cannot be parsed may do harm: what is not our own address to the letter is another's.
+    """
+    origins, host = headers.getlist("origin"), headers.get("host", "").lower()
+    own = (f"http://{host}", f"https://{host}") if host else ()
+    return all(origin.lower() in own for origin in origins)
 
 
 class Connection:
@@ -75,7 +80,7 @@ class GameSocket:
 
     async def attend(self, socket: WebSocket) -> None:
         """One connection from its first message to its end."""
-        if not same_origin(socket.headers.get("origin"), socket.headers.get("host")):
+        if not same_origin(socket.headers):
             await socket.close(POLICY)  # before it is accepted: the client sees 403
             return
         client = socket.client.host if socket.client else ""

@@ -21,8 +21,9 @@ from typing import Any, TypeVar
 from play.server.options import default_database
 from reversi_env import ReversiError
 
-VERSION = 1
-_SCHEMA = """
+#: What makes a new database, and what makes one of version *n* one of the next, at place *n*.
+_SCHEMAS = (
+    """
 CREATE TABLE games (
     id TEXT PRIMARY KEY,
     created REAL NOT NULL,
@@ -52,7 +53,14 @@ CREATE TABLE moves (
     value REAL,
     PRIMARY KEY (game, ply)
 ) WITHOUT ROWID;
-"""
+""",
+    """
+ALTER TABLE games ADD COLUMN since REAL NOT NULL DEFAULT 0;  -- the server's time at `updated`, when the turn began
+CREATE TABLE uptime (seconds REAL NOT NULL);  -- the server's time, as of late
+INSERT INTO uptime VALUES (0);
+""",
+)
+VERSION = len(_SCHEMAS)
 
 Outcome = TypeVar("Outcome")
 Write = tuple[str, tuple[Any, ...]]
@@ -185,11 +193,11 @@ def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if version == 0 and tables == 0:
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif version != VERSION:
+    if not (0 < version <= VERSION or version == tables == 0):
         connection.execute("ROLLBACK")
         raise StoreError(f"database {str(path)!r} is of version {version}: expected {VERSION}, or a new file")
+    for schema in _SCHEMAS[version:]:
+        for statement in schema.split(";"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")

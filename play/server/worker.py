@@ -6,6 +6,7 @@ ends when the server does, however that ended: its end of the pipe closes.
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import signal
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from search.engine import Engine
 
+log = logging.getLogger("reversi.server")
+
 #: Engines that are kept with their tables, the ones used last.
 KEPT_ENGINES = 12
 
@@ -41,7 +44,10 @@ class Searcher:
         self._stopped = -1
 
     def answer(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer to *job*: what was found, or ``error`` with a line that says why not; and the processor time it took."""
+        """The answer to *job*: what was found, or ``error`` with a line that says why not; and the processor time it took.
+
+        A fault of ours ends the one search (``fault`` is set), and not the worker with all the others that it was given.
+        """
         began = thread_time()
         try:
             rules = Rules(job["size"], job["variant"])
@@ -49,6 +55,11 @@ class Searcher:
             found = self._found(job, position)
         except ReversiError as error:
             found = {"error": str(error)[:200]}
+        except MemoryError:
+            raise
+        except Exception as error:
+            log.exception("a search failed: %s", job)
+            found = {"error": f"the search failed: {type(error).__name__}", "fault": True}
         return found | {"number": job["number"], "cpu": thread_time() - began}
 
     def stop(self, number: int) -> None:
@@ -184,7 +195,7 @@ def _work(searcher: Searcher, jobs: queue.SimpleQueue[list[dict[str, Any]]], con
             connection.send_bytes(msgspec.json.encode(answers))
         except OSError:
             os._exit(0)
-        except BaseException:  # a bug, or no memory: the server sees the end of the process, and starts another
+        except BaseException:  # no memory: the server sees the end of the process, and starts another
             import traceback
 
             traceback.print_exc()

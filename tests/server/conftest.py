@@ -1,6 +1,7 @@
 """A server in this process for the tests, with its searches in a thread; and clients that check it against its own description."""
 
 import json
+import logging
 import re
 import threading
 import time
@@ -14,6 +15,7 @@ import uvicorn
 from websockets.sync.client import connect
 
 from play.server import openapi
+from play.server.clock import ServerTime
 from play.server.options import ServerOptions
 from play.server.running import configuration, listen, url_of
 
@@ -101,10 +103,12 @@ class Socket:
 
 
 @contextmanager
-def running(options: ServerOptions):
-    """A server in a thread of this process."""
+def running(options: ServerOptions, monotonic: Callable[[], float] = time.monotonic):
+    """A server in a thread of this process, whose games' time passes as *monotonic* tells."""
     listener = listen(options)
     server = uvicorn.Server(configuration(replace(options, port=listener.getsockname()[1])))
+    server.config.app.state.hall.time = ServerTime(monotonic)
+    logging.getLogger("uvicorn").propagate = True  # so that `clean_log` sees its errors
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     eventually(lambda: server.started or not thread.is_alive(), "the start")
@@ -120,7 +124,7 @@ def running(options: ServerOptions):
         assert not thread.is_alive()
 
 
-OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0)
+OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1)
 
 
 @pytest.fixture(scope="session")
@@ -132,8 +136,20 @@ def api():
 
 @pytest.fixture
 def special():
-    """Start a server with other options; it ends with the test."""
+    """Start a server with other options, or with another *monotonic*; it ends with the test."""
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda **changes: stack.enter_context(running(replace(OPTIONS, **changes)))
+
+        def start(monotonic=time.monotonic, **changes):
+            return stack.enter_context(running(replace(OPTIONS, **changes), monotonic))
+
+        yield start
+
+
+@pytest.fixture
+def clean_log(caplog):
+    """Fails a test after which there is an error in the log: uvicorn puts the tracebacks of our faults there."""
+    yield
+    errors = [record for when in ("setup", "call") for record in caplog.get_records(when)]
+    assert not [record for record in errors if record.levelno >= logging.ERROR], caplog.text

@@ -7,9 +7,12 @@ import signal
 import pytest
 
 from play.server import pool as pools
+from play.server.analysis import analyse
 from play.server.pool import Pool
 from play.server.worker import Searcher
 from reversi_env import Position, Rules
+from reversi_env.rules import BLACK, WHITE
+from search.engine import Engine
 
 
 class FakeWorker:
@@ -187,6 +190,66 @@ def test_a_stop_that_comes_before_the_search_is_heard():
     searcher.stop(2)
     found = searcher.answer(job(2, depth=30, seconds=None))
     assert found["move"] in Position.initial(Rules(6)).legal_moves()
+
+
+def analysis(position, **changes):
+    place = {"own": position.own, "opp": position.opp, "size": position.rules.size, "turn": str(position.turn)}
+    return job(1, kind="analyse", seconds=0.05) | place | changes
+
+
+@pytest.mark.parametrize(
+    "board", ["X" * 16, "X" * 15 + "O", "XO" * 32, "-" * 16, "X" + "-" * 35, "O" * 15 + "-", "OX" + "-" * 62]
+)
+@pytest.mark.parametrize("seconds", [1e-12, 0.05])
+def test_any_position_is_analysed_in_any_time(board, seconds):
+    for turn in (BLACK, WHITE):
+        position = Position.from_text(board, turn)
+        found = Searcher().answer(analysis(position, seconds=seconds))
+        assert "error" not in found
+        assert found["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
+        assert found["exact"] or found["depth"] >= 1
+        if position.is_over():
+            assert (found["exact"], found["value"], found["moves"]) == (True, position.score(), [])
+
+
+@pytest.mark.parametrize("moves", [[], ["b1", "a1", "c4"]])
+def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkeypatch, moves):
+    """Deepened or solved."""
+    position = Position.initial(Rules(4)).play_all(moves)
+    engine = Engine("six-factor", position.rules, megabytes=1)
+    for switch in (engine._switch, engine.solver._switch):
+        monkeypatch.setattr(switch, "withdraw", switch.request)  # whatever begins is stopped at once
+    found = analyse(engine, position, 1.0)
+    assert found["move"] in position.legal_moves()
+    assert not found["exact"]
+    assert found["depth"] == 0
+
+
+@pytest.mark.parametrize("error", [IndexError("x"), ZeroDivisionError(), OverflowError("too large")])
+def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog, error):
+    searcher = Searcher()
+
+    def faulty(*args, **options):
+        raise error
+
+    monkeypatch.setattr(Engine, "search", faulty)
+    found = searcher.answer(job(1))
+    assert (found["number"], found["fault"], found["cpu"] >= 0) == (1, True, True)
+    assert type(error).__name__ in found["error"]
+    assert "Traceback" in caplog.text  # whoever keeps the server can find out why
+    monkeypatch.undo()
+    assert searcher.answer(job(2))["move"]
+
+
+def test_a_visitor_is_told_of_a_fault_and_the_next_one_is_answered(special, monkeypatch):
+    api = special()
+    body = {"board": "X" * 16, "turn": "black", "seconds": 1e-12, "agent": "six-factor"}
+    assert api.call("POST", "/api/analyse", json=body).json()["exact"]
+    monkeypatch.setattr(Engine, "clear", lambda engine: [][0])
+    failed = api.call("POST", "/api/analyse", json=body)
+    assert (failed.status_code, failed.json()["code"]) == (503, "lost")
+    monkeypatch.undo()
+    assert api.call("POST", "/api/analyse", json=body).json()["value"] == 16
 
 
 @pytest.mark.slow

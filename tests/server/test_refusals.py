@@ -152,6 +152,97 @@ def test_half_a_body_is_not_waited_for(impatient):
 
 UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\n"
 KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+HANDSHAKE = tuple((UPGRADE + KEY + "Sec-WebSocket-Version: 13").encode().split(b"\r\n"))
+HTTP, SOCKET = (b"/api/health", ()), (b"/api/games/x/socket", HANDSHAKE)
+
+
+def head(method, path, *fields):
+    return b"\r\n".join([method + b" " + path + b" HTTP/1.1", *fields, b"", b""])
+
+
+def status_of(api, path, *fields, method=b"GET", body=b""):
+    """The status of the answer to a request with these header fields."""
+    with connection(api) as raw:
+        raw.sendall(head(method, path, *fields) + body)
+        return int(raw.makefile("rb").readline().split()[1])
+
+
+@pytest.mark.usefixtures("clean_log")
+@pytest.mark.parametrize("hosts", [(), ("*",)])
+@pytest.mark.parametrize(("path", "upgrade"), [HTTP, SOCKET])
+def test_an_origin_that_is_none_is_another(special, path, upgrade, hosts):
+    api = special(allowed_hosts=hosts)
+    own = b"Host: 127.0.0.1"
+    brackets = (b"http://[", b"http://]", b"http://[::1", b"//[", b"[")
+    others = (b"", b"null", b"127.0.0.1", b"http://127.0.0.1/", b"http://127.0.0.1@evil", b"file://127.0.0.1", b"\xff")
+    for origin in (*brackets, *others, "http://\u2100".encode(), b"http://" + b"a" * 7_000):
+        assert status_of(api, path, own, b"Origin: " + origin, *upgrade) == 403, origin
+    twice = (b"Origin: http://127.0.0.1", b"Origin: http://evil.example")
+    assert status_of(api, path, own, *twice, *upgrade) in (400, 403)
+    assert status_of(api, path, b"Host: LocalHost", b"Origin: http://localHOST", *upgrade) in (101, 200)
+
+
+@pytest.mark.usefixtures("clean_log")
+@pytest.mark.parametrize(("path", "upgrade"), [HTTP, SOCKET])
+def test_a_host_that_is_none_is_refused(api, path, upgrade):
+    odd = (b"http://[", b"", b"[", b"]", b"[::1", b"\xff\xfe", b"127.0.0.1@evil", b"127.0.0.1, evil", b"..", b"*")
+    for host in (*odd, b"127.0.0.1\x00", "\uff11.0.0.1".encode(), b"a" * 7_000, b"a" * 12_000):
+        for origin in (b"X: y", b"Origin: http://" + host):
+            assert status_of(api, path, b"Host: " + host, origin, *upgrade) == 400, host
+    assert status_of(api, path, b"Host: 127.0.0.1", b"Host: 127.0.0.1", *upgrade) == 400
+    assert status_of(api, path, *upgrade) == 400
+
+
+@pytest.mark.usefixtures("clean_log")
+@pytest.mark.parametrize("upgrade", [(), HANDSHAKE])
+def test_a_path_that_is_none_leads_nowhere(api, upgrade):
+    fields = (b"Host: 127.0.0.1", b"Authorization: Bearer " + b"x" * 32, b"Content-Length: 0", *upgrade)
+    odd = (
+        b"/%00",
+        b"//",
+        b"/..",
+        b"/%",
+        b"/%zz",
+        b"/%ff",
+        b"/%ed%a0%80",
+        b"*",
+        b"http://[/",
+        b"[",
+        b"//[",
+        b"?",
+        b"/\\",
+    )
+    games = (b"", b"%00", b"%ff/record", b"/moves", b"..", b"%2e%2e/undo", b"%0d%0aX:y", b"x" * 7_000, b"%00" * 4_000)
+    for path in (*odd, b"/\xff", b"/\x00", b"", b"/" + b"a" * 12_000, *(b"/api/games/" + game for game in games)):
+        for method in (b"GET", b"POST", b"HEAD", b"BREW", b"OPTIONS", b"CONNECT"):
+            status = status_of(api, path, *fields, method=method)
+            assert status in (400, 403, 404, 405), (path[:40], method, status)
+
+
+@pytest.mark.usefixtures("clean_log")
+@pytest.mark.parametrize("rest", [b"zz\r\n", b"2\r\n{}\r\nzz\r\n", b"1100\r\n" + b"x" * 0x1100 + b"\r\nzz\r\n"])
+@pytest.mark.parametrize(
+    ("path", "origin", "status"),
+    [
+        (b"/api/games", b"X: y", None),
+        (b"/api/games", b"Origin: http://evil.example", b"403"),
+        (b"/api/health", b"X: y", b"405"),
+        (b"/not/here", b"X: y", b"404"),
+    ],
+)
+def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, status, rest):
+    """Together with its head; and later, when it may have been refused already, with *status*."""
+    fields = (b"Host: 127.0.0.1", origin, b"Transfer-Encoding: chunked")
+    for method in (b"POST", b"HEAD"):
+        assert status_of(api, path, *fields, method=method, body=rest) == 400
+    with connection(api) as raw, suppress(ConnectionError):
+        raw.sendall(head(b"POST", path, *fields))
+        answers = raw.makefile("rb")
+        if status:
+            assert answers.readline().split()[1] == status
+        raw.sendall(rest)
+        answers.read()  # until the server closes
+    assert api.http.get("/api/health").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,245 @@
+"""Clocks run on the server: connected or not, in memory or not; and not while there is no server. The tests turn the hand."""
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from play.server import store as stores
+from play.server.clock import Clock, ServerTime
+from play.server.hall import _uptime
+from reversi_env.notation import read_ggf_game
+from reversi_env.rules import BLACK, WHITE
+
+from .conftest import eventually
+
+HUNDRED = {"seconds": 100, "increment": 0}
+
+
+class Hand:
+    """Time that passes when the test says so."""
+
+    def __init__(self, now=1000.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def hand():
+    return Hand()
+
+
+def in_loop(api, work, *arguments):
+    """Do *work* in the server's event loop; what it gave."""
+
+    async def run():
+        found = work(*arguments)
+        return await found if asyncio.isfuture(found) or asyncio.iscoroutine(found) else found
+
+    return asyncio.run_coroutine_threadsafe(run(), api.hall.store._loop).result(60)
+
+
+def drop(api, created):
+    in_loop(api, api.hall.drop, api.hall.rooms[created["game"]], "")
+
+
+def left(api, created, colour="white"):
+    state = api.state(created)
+    return state["clock"][colour] if state["status"] == "running" else state["result"]
+
+
+LOST = {"winner": "black", "score": 16, "ending": "timeout"}
+
+
+def started(api, **request):
+    """A game of two people in which black has moved."""
+    created = api.create(size=4, clock=HUNDRED, **request)
+    assert api.move(created, "black", "b1", 0).status_code == 200
+    return created
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_time_runs_for_who_is_not_connected(special, hand, dropped):
+    """Nobody has ever been connected: all is asked for over HTTP."""
+    api = special(monotonic=hand, clock_grace=2.0)
+    created = api.create(size=4, clock=HUNDRED)
+    hand.now += 500  # before the first move no time runs
+    assert api.move(created, "black", "b1", 0).status_code == 200
+    for seconds, expected in ((60, 40), (39.5, 0.5), (1.5, 0), (1.1, LOST), (9, LOST)):
+        hand.now += seconds
+        if dropped:
+            drop(api, created)
+        assert left(api, created) == expected
+    assert api.state(created)["clock"] == {"black": 100, "white": 0, "increment": 0, "running": None, "grace": 2.0}
+    late = api.move(created, "white", "a1", 1)
+    assert (late.status_code, late.json()["code"]) == (409, "game_over")
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_a_move_after_too_long_a_thought_does_not_count(special, hand, dropped):
+    api = special(monotonic=hand)
+    created = started(api)
+    hand.now += 150
+    if dropped:
+        drop(api, created)
+    assert api.move(created, "white", "a1", 1).json()["code"] == "game_over"
+    assert api.state(created)["moves"] == ["b1"]
+    assert left(api, created) == LOST
+
+
+def test_who_comes_back_finds_the_game_lost_on_time(special, hand):
+    api = special(monotonic=hand)
+    created = started(api)
+    drop(api, created)
+    hand.now += 101
+    with api.socket(created["game"], created["tokens"]["white"]) as white:
+        assert white.expect("state")["result"] == LOST
+    assert list(
+        in_loop(api, api.hall.store.run, lambda c: c.execute("SELECT ending, loser FROM games").fetchone())
+    ) == [
+        "timeout",
+        1,
+    ]
+
+
+def test_games_out_of_memory_are_charged_whatever_happens_to_them(special, hand):
+    """Those that the sweeper takes out, as often as it likes, and the time of a move that was thought about meanwhile."""
+    api = special(monotonic=hand, room_idle=0.0, sweep_every=0.01)
+    created = started(api)
+    for gone in (10, 20, 30):
+        eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
+        hand.now += 10
+        assert left(api, created) == 100 - gone
+    assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 70
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["spectator"]).text
+    assert read_ggf_game(record).annotations[1].seconds == 30
+
+
+def test_an_agent_is_not_charged_for_what_it_did_not_search(special, hand, monkeypatch):
+    api = special(monotonic=hand)
+
+    async def never(*arguments, **options):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(api.hall.pool, "search", never)
+    created = started(api, white={"kind": "agent", "agent": "greedy"})
+    for _ in range(2):
+        hand.now += 500
+        drop(api, created)
+        assert left(api, created) == 100
+
+
+def test_the_grace_is_for_the_game_and_not_for_every_move():
+    clock = Clock(10.0, 10.0, 0.0, 2.0)
+    clock.run(WHITE, 0.0)
+    assert clock.until_flag(10.0) == 2.0
+    assert clock.press(WHITE, 11.5)
+    assert clock.state(11.5).white == 0
+    clock.run(WHITE, 20.0)
+    assert clock.until_flag(20.25) == 0.25
+    assert not clock.press(WHITE, 20.5)
+    clock = Clock(10.0, 10.0, 3.0, 2.0)
+    clock.run(BLACK, 0.0)
+    assert clock.press(BLACK, 11.0)
+    assert clock.left(BLACK, 11.0) == 2.0  # what was used of the grace is paid back first
+    clock.run(BLACK, 11.0)
+    assert not clock.press(BLACK, 15.0)
+    assert clock.state(15.0).black == 0  # and who is too late gets nothing
+
+
+def test_used_grace_is_not_given_back_by_a_drop(special, hand):
+    api = special(monotonic=hand, clock_grace=2.0)
+    created = started(api)
+    hand.now += 101.5
+    assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 0
+    assert api.move(created, "black", "c4", 2).status_code == 200
+    drop(api, created)
+    hand.now += 0.75
+    assert left(api, created) == LOST
+
+
+def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
+    """By the clock on the wall: the one who watches is told."""
+    api = special(clock_grace=0.2)
+    created = api.create(size=4, clock={"seconds": 1, "increment": 0})
+    api.move(created, "black", "b1", 0)
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        drop(api, created)
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        assert socket.until(lambda state: state["status"] == "finished")["result"] == LOST
+
+
+def test_no_time_runs_while_there_is_no_server(special, hand, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database, monotonic=hand)
+    created = started(first)
+    hand.now += 30
+    stop(first, database)
+    later = Hand(7.0)  # another machine start, another beginning of time
+    second = special(database=database, monotonic=later)
+    assert left(second, created) == 70
+    later.now += 20
+    assert left(second, created) == 50
+    stop(second, database)
+    third = special(database=database, monotonic=later)
+    assert left(third, created) == 50
+    later.now += 51
+    assert left(third, created) == LOST
+
+
+def test_a_killed_server_gives_back_what_ran_since_it_noted_its_time(special, hand, tmp_path, monkeypatch):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database, monotonic=hand)
+    created = started(first)
+    hand.now += 30
+    in_loop(first, first.hall._tidy)  # as the sweeper does
+
+    async def nothing():
+        pass
+
+    monkeypatch.setattr(first.hall, "_tidy", nothing)
+    hand.now += 15
+    stop(first, database)
+    second = special(database=database, monotonic=Hand())
+    assert left(second, created) == 70
+
+
+def stop(api, database):
+    api.server.should_exit = True
+    eventually(lambda: not database.with_name(database.name + "-wal").exists(), "the end of the server")
+
+
+def test_the_servers_time_never_goes_back():
+    """Not even behind a move that was written after the time was noted last."""
+    connection = stores._opened(":memory:")
+    assert _uptime(connection) == 0
+    connection.execute("UPDATE uptime SET seconds = 5")
+    assert _uptime(connection) == 5
+    values = ("x", 0, 0, 0, "running", 4, "normal", "standard", "", "", "", *[None] * 7, 9.5)
+    connection.execute(f"INSERT INTO games VALUES ({', '.join('?' * len(values))})", values)
+    assert _uptime(connection) == 9.5
+    connection.close()
+    hand = Hand(3.0)
+    time = ServerTime(hand)
+    time.resume(9.5)
+    hand.now = 4.5
+    assert time.now() == 11.0
+
+
+def test_games_of_the_first_version_of_the_database_go_on(special, hand, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database)
+    created = started(first)
+    stop(first, database)
+    with sqlite3.connect(database) as old:  # as it was
+        old.execute("DROP TABLE uptime")
+        old.execute("ALTER TABLE games DROP COLUMN since")
+        old.execute("PRAGMA user_version = 1")
+    old.close()
+    second = special(database=database, monotonic=hand)
+    assert left(second, created) == 100
+    hand.now += 30
+    assert left(second, created) == 70
+    assert second.move(created, "white", "a1", 1).status_code == 200

@@ -107,7 +107,7 @@ def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
         unreachable.append("the interrupt was lost")
 
     unreachable = []
-    monkeypatch.setattr(cli, "app", command)
+    monkeypatch.setattr(cli, "application", lambda names: command)
     with pytest.raises(KeyboardInterrupt):
         cli.main()
     assert not unreachable

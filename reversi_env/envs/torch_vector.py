@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import torch
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env.core import episodes, rollout
@@ -21,6 +20,10 @@ from reversi_env.envs.settings import (
 )
 from reversi_env.envs.torch_host import HostBatch
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
 
 if TYPE_CHECKING:
     from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv

@@ -22,6 +22,7 @@ from typing import Any
 
 from reversi_env import ReversiError, __version__
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from train.cluster.executor import RETRIES, Answer, Make, answer, close, opened
 from train.cluster.files import Parcel, build, parcels, relocated, unpacked
 
@@ -211,10 +212,8 @@ def checked_address(address: str) -> str:
 
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # we report to nobody
-    try:
+    with extra_libraries():
         return importlib.import_module("ray")
-    except ImportError as error:
-        raise ReversiError(f"Ray cannot be used ({error}): expected the package's 'cluster' extra") from None
 
 
 def _connect(ray: Any, address: str) -> None:

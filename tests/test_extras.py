@@ -1,5 +1,6 @@
 """With the core alone, or without one extra: what works, and the one line that the rest ends with."""
 
+import ast
 import json
 import pickle
 import re
@@ -34,7 +35,7 @@ print(json.dumps(told))
 
 #: For every extra, commands that need it, and the library that they miss first.
 NEEDING = {
-    "web": [("uvicorn", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
+    "web": [("h11", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
     "learn": [
         ("pyarrow", "label out --count 5"),
         ("torch", "train labels --out out"),
@@ -198,8 +199,42 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
         wanted = distributions.get(library, library.replace("_", "-"))
         assert any(re.split(r"[>\[]", requirement)[0] == wanted for requirement in extras[extra]), library
     core = {requirement.partition(">=")[0] for requirement in project["dependencies"]}
-    light = "numpy numba gymnasium pettingzoo safetensors pillow typer rich platformdirs"
-    assert core == set(light.split())
+    assert core == {
+        "numpy",
+        "numba",
+        "gymnasium",
+        "pettingzoo",
+        "safetensors",
+        "pillow",
+        "typer",
+        "rich",
+        "platformdirs",
+    }
+
+
+def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra():
+    ours = ("reversi_env", "search", "models", "train", "play")
+    imported = {
+        name.partition(".")[0]
+        for package in ours
+        for path in (REPOSITORY / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    }
+    core = [
+        "numpy",
+        "numba",
+        "llvmlite",
+        "gymnasium",
+        "pettingzoo",
+        "safetensors",
+        "PIL",
+        "typer",
+        "rich",
+        "platformdirs",
+    ]
+    assert imported - sys.stdlib_module_names <= {*ours, *core, *EXTRAS}
 
 
 def test_nothing_tells_people_to_install_a_name_that_is_not_on_pypi():

@@ -355,7 +355,7 @@ def server(
     from play.bench import server as speed
     from reversi_env.extras import require
 
-    require("starlette", "uvicorn", "websockets", "msgspec")
+    require("starlette", "uvicorn", "h11", "websockets", "msgspec")
     with speed.running_server("--workers", str(workers or os.cpu_count() or 1)) as (url, pid):
         found = measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
         memory = speed.memory_mib(pid)

@@ -124,9 +124,9 @@ def main() -> None:
         print(f"reversi: {reason}", file=sys.stderr)
         sys.exit(2 if isinstance(error, WRONG_PLACES) else 1)
     except ImportError as error:
-        if (reason := _reason(error)) is None:
+        if (told := _told(error)) is None:
             raise
-        print(f"reversi: {reason}", file=sys.stderr)
+        print(f"reversi: {told}", file=sys.stderr)
         sys.exit(2)
     except ValueError as error:
         if not _is_told(error):
@@ -148,7 +148,7 @@ def _is_told(error: ValueError) -> bool:
     return errors is not None and isinstance(error, errors.ReversiError)
 
 
-def _reason(error: ImportError) -> Exception | None:
+def _told(error: ImportError) -> Exception | None:
     """Why an import failed, if a user can help it: a library that is not installed, or a file that hides a package of ours."""
     from reversi_env import ReversiError
     from reversi_env.extras import extra_libraries
@@ -157,8 +157,8 @@ def _reason(error: ImportError) -> Exception | None:
     try:
         with extra_libraries():
             raise explained(error) or error
-    except ReversiError as reason:
-        return reason
+    except ReversiError as told:
+        return told
     except ImportError:
         return None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,7 +76,7 @@ def explained(error: Exception) -> HiddenPackage | None:
 def _hidden(package: str, other: Path) -> HiddenPackage:
     return HiddenPackage(
         f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
-        f"or a script that is not beside it",
+        f"or a script and a working folder elsewhere",
         name=package,
     )
 
@@ -94,6 +95,14 @@ def _in_place_of(package: str) -> Path | None:
     return Path(spec.origin) if spec.origin else Path(next(iter(spec.submodule_search_locations or ())))
 
 
+def check_folder(folder: Path) -> None:
+    """Raise a `HiddenPackage` if a program that looks into *folder* first would find code there in place of a package of ours."""
+    for package in LAYERS:
+        spec = PathFinder.find_spec(package, [str(folder)])
+        if spec is not None and spec.origin and Path(spec.origin).resolve() != _HOME / package / "__init__.py":
+            raise _hidden(package, Path(spec.origin))
+
+
 class _Explaining:
     """Asked last for what nobody else has found: a module of ours whose package is somebody else's."""
 
@@ -109,4 +118,4 @@ class _Explaining:
 
 def explain_failed_imports() -> None:
     """Let an import such as ``search.agents`` beside somebody's own package ``search`` fail with the reason."""
-    sys.meta_path.append(_Explaining)  # type: ignore[arg-type]
+    sys.meta_path.append(_Explaining)

@@ -60,7 +60,7 @@ def test_beside_a_module_called_models_only_the_network_is_missed(tmp_path):
     begun, stepped, network = run(tmp_path)
     assert (begun, stepped) == ("begun", "('stepped', False)")
     hiding = f"HiddenPackage '{tmp_path / 'models.py'}' hides this project's package 'models', which is needed here"
-    assert network == f"{hiding}: expected another name for it, or a script that is not beside it"
+    assert network == f"{hiding}: expected another name for it, or a script and a working folder elsewhere"
 
 
 def test_beside_a_package_called_search_the_reason_is_said(tmp_path):

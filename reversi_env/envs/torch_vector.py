@@ -40,8 +40,8 @@ class TorchVectorEnv:
     with ``autoreset_mode="SAME_STEP"``: where a step ends an episode, the next one begins in the same step, and the
     observation is already its first one.
 
-    **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU, and says so in one `GpuError` if
-    either is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
+    **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU; a `MissingExtra` or a `GpuError`
+    says which is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
     where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued on torch's current stream,
     like any torch operation.
 

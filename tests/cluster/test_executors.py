@@ -216,6 +216,15 @@ def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+def test_code_in_the_working_folder_that_workers_would_take_for_ours(reversi, monkeypatch, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    (tmp_path / "models.py").touch()
+    monkeypatch.chdir(tmp_path)
+    code, out, err = reversi("label", "out", "--count", 5, "--ray", "local")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"reversi: '{tmp_path / 'models.py'}' hides this project's package 'models'")
+
+
 def test_a_cluster_that_does_not_answer(reversi, tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
     for command in (

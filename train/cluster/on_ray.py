@@ -16,11 +16,12 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from reversi_env import ReversiError, __version__
+from reversi_env import ReversiError, __version__, plugins
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from train.cluster.executor import RETRIES, Answer, Make, answer, close, opened
@@ -217,6 +218,7 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str) -> None:
+    plugins.check_folder(Path.cwd())  # where Ray's workers look first
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     match = _ADDRESS.fullmatch(address)
     if match:

@@ -243,3 +243,18 @@ def test_nothing_tells_people_to_install_a_name_that_is_not_on_pypi():
     wrong = re.compile(r"pip install[^\n]*reversi-lab")
     read = (path for path in (*files, *REPOSITORY.glob("*.md")) if path != Path(__file__))
     assert [str(path) for path in read if wrong.search(path.read_text())] == []
+
+
+def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
+    pytest.importorskip("msgspec", reason="the server needs msgspec, of the extra web")
+    from play.server import catalogue
+    from play.server.messages import Refused
+    from play.server.options import ServerOptions
+
+    monkeypatch.setattr(catalogue, "installed", lambda library: False)
+    monkeypatch.setattr(catalogue, "policy_sizes", catalogue.policy_sizes.__wrapped__)
+    names = [entry.name for entry in catalogue.entries()]
+    assert "network" in names
+    assert "rl" not in names
+    with pytest.raises(Refused, match="agent 'rl' needs torch, which is not installed"):
+        catalogue.order("rl", 6, ServerOptions())

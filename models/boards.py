@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from reversi_env.core.geometry import AXIS_MASKS, AXIS_STEPS
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
 
 _SQUARES = torch.arange(64)
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from models.core.deep_value import (
     BIAS,
@@ -29,6 +27,11 @@ from models.core.deep_value import (
 from models.files import DeepWeights, Weights
 from models.pattern_features import PatternFeatures
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 #: No number of a row is larger: so much fits into its eight bits.
 LARGEST = 127 / ONE

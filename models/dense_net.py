@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from models.boards import bit_counts, legal_moves, planes, turned
 from models.core.dense_value import HIDDEN, INPUTS, PLANES
 from models.files import DenseWeights, Weights
 from models.trainable import Trainable
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 
 class DenseNet(Trainable):

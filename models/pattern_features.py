@@ -5,8 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from models.boards import bit_counts, legal_moves, planes
 from models.core.pattern_rows import write_rows
@@ -15,6 +13,11 @@ from models.core.pattern_value import COUNTS
 from models.core.patterns import PatternSet, patterns_of
 from models.trainable import Trainable
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
 
 #: Positions that a thread looks at at a time.
 CHUNK = 1 << 14

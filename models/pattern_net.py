@@ -10,8 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from models.compiled import quantised
 from models.core.pattern_value import UNITS
@@ -19,6 +17,11 @@ from models.core.patterns import EMPTIES_A_PHASE
 from models.files import PatternWeights, Weights
 from models.pattern_features import PatternFeatures
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 
 class PatternNet(PatternFeatures):

@@ -17,17 +17,20 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
 
 from models.boards import board_tensor, planes
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from search.limits import MoveValue, SearchResult
 from search.solver import Solver
 from search.table import Table
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 #: Positions that go through the module at once, at most.
 BATCH = 4096

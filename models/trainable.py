@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-
 from models.files import Weights
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 
 class Trainable(nn.Module):

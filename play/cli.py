@@ -125,6 +125,11 @@ def main() -> None:
         reason = f"{error.filename!r}: {error.strerror.lower()}" if error.filename and error.strerror else error
         print(f"reversi: {reason}", file=sys.stderr)
         sys.exit(2 if isinstance(error, WRONG_PLACES) else 1)
+    except ImportError as error:
+        if (told := _told(error)) is None:
+            raise
+        print(f"reversi: {told}", file=sys.stderr)
+        sys.exit(2)
     except ValueError as error:
         if not _is_told(error):
             raise
@@ -143,6 +148,21 @@ def _is_told(error: ValueError) -> bool:
     """Whether the error is about the input, and its message all that a user needs; the rules are loaded by then, or not needed."""
     errors = sys.modules.get("reversi_env.errors")
     return errors is not None and isinstance(error, errors.ReversiError)
+
+
+def _told(error: ImportError) -> Exception | None:
+    """Why an import failed, if a user can help it: a library that is not installed, or a file that hides a package of ours."""
+    from reversi_env import ReversiError
+    from reversi_env.extras import extra_libraries
+    from reversi_env.plugins import explained
+
+    try:
+        with extra_libraries():
+            raise explained(error) or error
+    except ReversiError as told:
+        return told
+    except ImportError:
+        return None
 
 
 if __name__ == "__main__":

@@ -5,12 +5,14 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 
 from reversi_env.envs.registration import register_all
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError, ReversiError, RulesError
+from reversi_env.plugins import explain_failed_imports
 from reversi_env.position import Move, Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules, Start, Variant
 
 __version__ = "0.1.0"
 
 register_all()
+explain_failed_imports()
 
 __all__ = [
     "BLACK",

@@ -22,13 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from functools import cache, partial
-from importlib.metadata import entry_points
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError, Rules, plugins
 from reversi_env.errors import shown
 from search import evaluators
 from search.external.specs import KINDS, agent_class, is_external, parse_external
@@ -266,7 +265,7 @@ _FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] 
 }
 #: The option that may stand without its name, first, by agent: ``rl:FILE`` is ``rl:weights=FILE``.
 _FIRST: dict[str, str] = {}
-#: Entry points in this group are loaded before a name is called unknown; they call `register`.
+#: Entry points in this group have the name of the agent that they `register`, and are loaded when it is asked for.
 PLUGINS = "reversi_search.agents"
 
 
@@ -283,16 +282,9 @@ def register(
         _FIRST[name] = first
 
 
-@cache
-def _load_plugins() -> None:
-    for entry in entry_points(group=PLUGINS):
-        entry.load()
-
-
 def names() -> tuple[str, ...]:
-    """All agents that `make` knows, evaluators included."""
-    _load_plugins()
-    return tuple(sorted({*_FIXED, *evaluators.names()}))
+    """All agents that `make` knows, evaluators included; plug-ins are not loaded for it."""
+    return tuple(sorted({*_FIXED, *plugins.names(PLUGINS), *evaluators.names()}))
 
 
 def option_names(name: str) -> tuple[str, ...]:
@@ -367,7 +359,7 @@ def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str]
 
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
     if name not in _FIXED:
-        _load_plugins()
+        plugins.load_named(PLUGINS, name)
     if name in _FIXED:
         return _FIXED[name]
     if evaluators.exists(name):

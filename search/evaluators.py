@@ -24,13 +24,13 @@ Where a report is unclear, the decision taken is written at the compiled formula
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
 from typing import Any
 
 import numpy as np
 
-from reversi_env import Rules
+from reversi_env import ReversiError, Rules, plugins
 from reversi_env.errors import shown
 from search.core import heuristics
 from search.core.heuristics import in_discs, record_type
@@ -61,7 +61,8 @@ __all__ = [
 _REGISTRY: dict[str, Evaluator] = {}
 #: Evaluators that can be made from a file: makers that take its path, or None for the default.
 _FAMILIES: dict[str, Callable[[str | None], Any]] = {}
-#: Entry points in this group are loaded before a name is called unknown; they call `register` or `register_family`.
+#: Entry points in this group have the name of the evaluator that they `register`, or of the family (`register_family`), and are
+#: loaded when it is asked for.
 PLUGINS = "reversi_search.evaluators"
 
 
@@ -80,21 +81,25 @@ def register_family(name: str, make: Callable[[str | None], Any]) -> None:
     _FAMILIES[name] = cache(make)
 
 
-@cache
-def _load_plugins() -> None:
-    for entry in entry_points(group=PLUGINS):
-        entry.load()
+def _load(name: str) -> None:
+    """Load the plug-in that has the evaluator of that name, if one has."""
+    if name not in _REGISTRY and name not in _FAMILIES:
+        plugins.load_named(PLUGINS, name)
 
 
 def names() -> tuple[str, ...]:
-    """The names of all evaluators, in alphabetical order."""
-    _load_plugins()
-    return tuple(sorted({*_REGISTRY, *_FAMILIES}))
+    """The names of all evaluators, in alphabetical order; plug-ins are not loaded for it."""
+    return tuple(sorted({*_REGISTRY, *_FAMILIES, *plugins.names(PLUGINS)}))
 
 
 def formulas() -> tuple[str, ...]:
-    """The names of the evaluators that are a formula with a few weights, an `Evaluator`, and so know every game."""
-    _load_plugins()
+    """The names of the evaluators that are a formula with a few weights, an `Evaluator`, and so know every game.
+
+    Only a loaded plug-in says whether it has one: those that cannot be loaded are left out.
+    """
+    for name in plugins.names(PLUGINS):
+        with suppress(ReversiError):
+            _load(name)
     return tuple(sorted(_REGISTRY))
 
 
@@ -104,24 +109,26 @@ def published() -> tuple[str, ...]:
 
 
 def exists(name: str) -> bool:
-    """Whether there is an evaluator of that name; plugins are loaded only if no formula has it."""
-    return name in _REGISTRY or name in names()
+    """Whether there is an evaluator of that name."""
+    return name in names()
 
 
 def takes_weights(name: str) -> bool:
     """Whether the evaluator of that name can be had with weights of a file: every formula, and every family."""
-    return name in _REGISTRY or (name in names() and name in _FAMILIES)
+    _load(name)
+    return name in _REGISTRY or name in _FAMILIES
 
 
 def get(name: str) -> Any:
     """The evaluator of that name, or of ``name:weights=PATH`` with the weights of a file."""
     if isinstance(name, str):
+        family, given, path = name.partition(":weights=")
+        _load(family)
         if name in _REGISTRY:
             return _REGISTRY[name]
-        family, given, path = name.partition(":weights=")
         if family in _REGISTRY and path:
             return read_formula(_REGISTRY[family], path)
-        if family not in _REGISTRY and takes_weights(family) and (path or not given):
+        if family in _FAMILIES and (path or not given):
             return _FAMILIES[family](path or None)
     raise EvaluatorError(
         f"evaluator {shown(name)} is unknown{hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"

@@ -16,17 +16,20 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from models.boards import board_tensor
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import Rules, batch
+from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from train.errors import TrainError
 from train.fit import FitOptions, fit
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 from train.trees import Trees, grow, single_nodes
+
+with extra_libraries():
+    import torch
 
 #: Seeds of the games that the networks are measured on begin here.
 EXAM_SEED = 1_000_000

@@ -11,13 +11,16 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import torch
 
 from models.deep_net import LARGEST, DeepPatternNet
+from reversi_env.extras import extra_libraries
 from train.core import deep_fitting, fitting
 from train.engines import PIECE, Data, State, draws, phases_reached, rows_reached, steps_of
 from train.errors import TrainError
 from train.fit_options import FitOptions
+
+with extra_libraries():
+    import torch
 
 #: Parts of a step, each with gradients of its own.
 SLICES = 2

@@ -16,17 +16,20 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from models.boards import board_tensor
 from models.deep_net import LARGEST, DeepPatternNet
 from models.pattern_features import PatternFeatures
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
+from reversi_env.extras import extra_libraries
 from train.core import fitting
 from train.fit_options import FitOptions
 from train.trees import Trees
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
 
 #: Positions whose features are computed at a time.
 CHUNK = 1 << 17

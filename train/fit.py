@@ -15,19 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from models.deep_net import DeepPatternNet
 from models.files import WeightsError, sealed, unsealed, write_atomically
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import batch
+from reversi_env.extras import extra_libraries
 from train.deep_engine import DeepCpuEngine
 from train.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
 from train.errors import TrainError
 from train.fit_options import FitOptions, preset
 from train.labels import Labels
 from train.trees import Trees, grow, single_nodes
+
+with extra_libraries():
+    import torch
 
 __all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
 

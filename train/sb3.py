@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import VecEnv
 
 from reversi_env.envs import OpponentPool, ReversiVectorEnv, SettingsError
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    from stable_baselines3.common.monitor import Monitor
+    from stable_baselines3.common.vec_env import VecEnv
 
 
 class ReversiVecEnv(VecEnv):

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from reversi_env import ReversiError, Rules
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
 
 
 @dataclass(frozen=True)

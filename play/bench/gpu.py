@@ -108,7 +108,9 @@ def pgx_rate(device: str) -> dict[str, Any] | str:
     environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": _search_path()}
     if device == "cpu":
         environment["JAX_PLATFORMS"] = "cpu"
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         return f"failed: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}"
     backend, rate = json.loads(done.stdout.splitlines()[-1])

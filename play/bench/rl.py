@@ -26,7 +26,7 @@ SELVES = 6
 
 def measured(kind: str, vector: str, updates: int) -> dict[str, float]:
     """Figures of one training in a process of its own: steps a second, and shares of its time."""
-    command = [sys.executable, "-m", "play.bench.rl", kind, vector, str(updates)]
+    command = [sys.executable, "-P", "-m", "play.bench.rl", kind, vector, str(updates)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{kind}, {vector}: {done.stderr[-2000:]}")

@@ -32,6 +32,6 @@ def start_up_seconds() -> tuple[float, float]:
         seconds = []
         for _ in range(2):
             began = perf_counter()
-            subprocess.run([sys.executable, "-c", START_UP], check=True, env=environment)
+            subprocess.run([sys.executable, "-P", "-c", START_UP], check=True, env=environment)
             seconds.append(perf_counter() - began)
     return seconds[0], seconds[1]

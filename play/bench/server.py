@@ -30,13 +30,13 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
     """A server in a process of its own, with a database of its own: where it listens, and its process id."""
     with tempfile.TemporaryDirectory() as folder:
         database = str(Path(folder) / "games.sqlite3")
-        command = [sys.executable, "-m", "play.cli", "serve", "--port", "0", "--database", database, *arguments]
+        command = [sys.executable, "-P", "-m", "play.cli", "serve", "--port", "0", "--database", database, *arguments]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         try:
             words = [word for word in process.stdout.readline().split() if word.startswith("http")]
             if not words:
-                raise ReversiError(f"the server did not start: expected `{' '.join(command[2:5])}` to work here")
+                raise ReversiError(f"the server did not start: expected `{' '.join(command[3:6])}` to work here")
             yield words[0], process.pid
         finally:
             process.terminate()

@@ -80,7 +80,7 @@ def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
     Pgx and OpenSpiel are measured beside them where they are installed
-    (pip install 'reversi-lab\[bench]').
+    (the extra bench).
     """
     from play.bench import env as speed
     from play.bench import machine
@@ -242,7 +242,9 @@ def rl(
     """
     from play.bench import machine
     from play.bench import rl as speed
+    from reversi_env.extras import require
 
+    require("sb3_contrib", "stable_baselines3", "torch")
     result: dict[str, Any] = {
         "cpu": machine.cpu_name(),
         "versions": machine.versions("torch", "stable-baselines3", "sb3-contrib", "numba"),
@@ -345,14 +347,15 @@ def server(
 ) -> None:
     r"""`reversi serve` on this machine under many games at once: times of the answers, errors, lag of its event loop.
 
-    Needs the extra web (pip install 'reversi-lab\[web]'). The clients share the
-    machine with the server.
+    Needs the extra web. The clients share the machine with the server.
     """
     import os
 
     from play.bench import machine
     from play.bench import server as speed
+    from reversi_env.extras import require
 
+    require("starlette", "uvicorn", "h11", "websockets", "msgspec")
     with speed.running_server("--workers", str(workers or os.cpu_count() or 1)) as (url, pid):
         found = measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
         memory = speed.memory_mib(pid)

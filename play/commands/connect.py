@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from play.commands.options import Json, Size, VariantName, VariantOption, print_json
-from play.commands.serve import INSTALL
 
 if TYPE_CHECKING:
     from play.client import Client, Player, Ticket
@@ -55,13 +54,9 @@ def connect(
     for a browser: so anybody plays your agent. Your own ticket brings you
     back after a lost connection or Ctrl-C.
     """
+    from play.client import Client, Ticket, server_url
     from play.commands.interruptible import INTERRUPTED
-    from reversi_env import Colour, ReversiError
-
-    try:
-        from play.client import Client, Ticket, server_url
-    except ModuleNotFoundError as error:
-        raise ReversiError(f"{INSTALL} (missing: {error.name})") from None
+    from reversi_env import Colour
 
     client = Client(server_url(server))
     mine = Colour.BLACK if colour is ColourOption.black else Colour.WHITE

@@ -29,7 +29,9 @@ def demo(
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
 
+    require("torch", "pyarrow")
     if games % 2:
         raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
     made_folder("--out", out)

@@ -230,8 +230,10 @@ def everything(
     """
     from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
     from train.experiments.suite import experiments, run_all
 
+    require("matplotlib")
     known = [one.name for one in experiments()]
     for name in only or ():
         if name not in known:
@@ -265,8 +267,10 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.commands.interruptible import INTERRUPTED, abandonable
+    from reversi_env.extras import require
 
     checked_plot(plot, ".svg", ".png", ".pdf")
+    require(*(["matplotlib"] if plot is not None else []))  # before anything is measured for it
     try:
         with progress_bar() as progress:
             found = abandonable(lambda: measure(options, progress)) | {"machine": this_machine()}

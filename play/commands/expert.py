@@ -63,7 +63,9 @@ def expert(
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
 
+    require("torch")
     if out is None:
         raise ReversiError("--out is missing: expected a folder for labels, policies and logs")
     if exam % 2:

@@ -97,7 +97,9 @@ def rl(
 def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_json: bool) -> None:
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
 
+    require("sb3_contrib", "stable_baselines3", "torch")
     if out is None:
         raise ReversiError("--out is missing: expected a folder for the policy and logs")
     folder = Path(out)

@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-INSTALL = "the server needs the extra 'web': expected `pip install 'reversi-lab[web]'` before"
-
 
 def serve(
     host: Annotated[
@@ -44,15 +42,11 @@ def serve(
 
     Ctrl-C ends the server; people who are playing find their games again.
     """
-    from reversi_env import ReversiError
-
-    try:
-        from play.server.running import listen, url_of
-        from play.server.running import serve as run
-        from play.server.store import check
-    except ModuleNotFoundError as error:
-        raise ReversiError(f"{INSTALL} (missing: {error.name})") from None
     from play.server.options import ServerOptions, default_database
+    from play.server.running import listen, url_of
+    from play.server.running import serve as run
+    from play.server.store import check
+    from reversi_env import ReversiError
 
     options = ServerOptions(
         host=host,

@@ -78,9 +78,9 @@ def train(
     folder has the weights, log.csv and error-by-empties.svg, errors in discs
     on positions that were held out.
     """
-    from models.networks import checked_network
     from play.commands.interruptible import INTERRUPTED
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
@@ -108,6 +108,9 @@ def train(
         _probcut(probcut, Path(out), seed, threads, as_json)
         return
     _check_kind(labels, bootstrap, of_labels, of_bootstrap)
+    require("torch", "pyarrow")
+    from models.networks import checked_network
+
     kind = {"network": checked_network(network)} if network is not None else {}
     how: dict[str, Any] = {"command": shlex.join(["reversi", *sys.argv[1:]]), "device": device, "threads": threads}
     began = perf_counter()

@@ -84,6 +84,7 @@ def tune(
     weights anywhere: [b]ten-weight:weights=tuned/ten-weight-cma.json[/b].
     """
     from play.commands.interruptible import INTERRUPTED
+    from reversi_env.extras import require
     from train.tuning import LabelError, TuneOptions, WinRate
     from train.tuning import tune as run
     from train.tuning.spreading import spread
@@ -95,6 +96,7 @@ def tune(
     else:
         objective = LabelError(size, variant.value, positions, _range(empties), seed, threads=threads)
     methods = [Method.genetic, Method.cma] if optimiser is Method.both else [optimiser]
+    require(*("pymoo" if method is Method.genetic else "cma" for method in methods))
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
     try:

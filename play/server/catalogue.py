@@ -14,6 +14,7 @@ from models.network import FOLDER
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
+from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
 from search.agents import check, make, parse_spec
 from train.rl import FOLDER as POLICIES
@@ -77,7 +78,9 @@ def network_sizes() -> list[int]:
 
 @cache
 def policy_sizes() -> list[int]:
-    """The sizes that there is a trained policy for, in both variants."""
+    """The sizes that there is a trained policy for, in both variants; none without torch, which policies need."""
+    if not installed("torch"):
+        return []
     files = [path.name for path in POLICIES.glob("ppo-*.safetensors")]
     return [n for n in SIZES if all(any(f"{n}x{n}-{v}-" in name for name in files) for v in ("normal", "reversed"))]
 
@@ -135,6 +138,8 @@ def check_evaluator(name: str, size: int) -> None:
 
 
 def _check_size(name: str, size: int) -> None:
+    if name == "rl" and not _sizes(name):
+        raise Refused(400, "bad_agent", str(missing("torch", "agent 'rl'")))
     if size not in _sizes(name):
         sizes = ", ".join(map(str, _sizes(name)))
         what = "network" if name == "network" else "policy"

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from reversi_env import plugins
 from reversi_env.core import episodes
 from reversi_env.envs.settings import SettingsError
 from reversi_env.errors import IllegalMoveError, shown
@@ -173,13 +174,13 @@ def _agent_from_spec(spec: str) -> Any:
     makers = list(entry_points(group=ENTRY_POINT_GROUP))
     if not makers:
         raise SettingsError(f"opponent {shown(spec)} is unknown: expected one of {', '.join(map(repr, BUILT_IN))}")
-    error: Exception | None = None
+    problems: list[Exception] = []
     for maker in makers:
         try:
-            return maker.load()(spec)
+            return plugins.load(maker)(spec)
         except ValueError as problem:
-            error = problem
-    raise SettingsError(f"opponent {shown(spec)}: {error}") from error
+            problems.append(problem)
+    raise SettingsError(f"opponent {shown(spec)}: {'; '.join(map(str, problems))}") from problems[-1]
 
 
 def _checked_weight(weight: Any) -> float:

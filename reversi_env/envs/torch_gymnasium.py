@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from reversi_env.envs.torch_vector import TorchVectorEnv
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
 
 _DTYPES: dict[str, tuple[Any, Any]] = {"planes": (1, np.uint8), "half": (1, np.float16)}
 

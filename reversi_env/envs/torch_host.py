@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from reversi_env.core import episodes, rollout
 from reversi_env.envs.settings import Settings
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
 
 
 class HostBatch:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-import torch
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env.core import episodes, rollout
@@ -21,6 +20,10 @@ from reversi_env.envs.settings import (
 )
 from reversi_env.envs.torch_host import HostBatch
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
 
 if TYPE_CHECKING:
     from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv
@@ -37,8 +40,8 @@ class TorchVectorEnv:
     with ``autoreset_mode="SAME_STEP"``: where a step ends an episode, the next one begins in the same step, and the
     observation is already its first one.
 
-    **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU, and says so in one `GpuError` if
-    either is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
+    **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU; a `MissingExtra` or a `GpuError`
+    says which is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
     where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued on torch's current stream,
     like any torch operation.
 

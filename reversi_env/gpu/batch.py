@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 from reversi_env.core import episodes, rollout
 from reversi_env.envs.settings import Settings
+from reversi_env.extras import extra_libraries
 from reversi_env.gpu import kernels
 from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, require_gpu, shared_array, stream_of
+
+with extra_libraries():
+    import torch
 
 LAYOUTS = {"packed": kernels.PACKED, "planes": kernels.BYTES, "half": kernels.HALVES}
 #: What a reset may change of a game, in the order of `rollout.set_start`.

@@ -1,6 +1,6 @@
 """The one place that imports `numba.cuda`: what it needs before the import, what is missing, arrays and streams.
 
-Import it only when a GPU is asked for. It raises `GpuError` if that cannot work, saying what to install or to check. With
+Import it only when a GPU is asked for. It raises a `MissingExtra` without numba-cuda, and `GpuError` if that cannot work. With
 ``NUMBA_ENABLE_CUDASIM=1`` in the environment numba simulates a GPU on the CPU, slowly, one Python thread for each of the
 GPU's; `SIMULATED` tells.
 """
@@ -8,13 +8,13 @@ GPU's; `SIMULATED` tells.
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numba.core import config
 
 from reversi_env.errors import ReversiError
+from reversi_env.extras import installed, missing
 
 
 class GpuError(ReversiError):
@@ -31,10 +31,8 @@ def _keep_old_numpy_names() -> None:
 
 
 def _import_cuda() -> Any:
-    if find_spec("numba_cuda") is None:
-        raise GpuError(
-            "device='cuda': numba-cuda is not installed: expected pip install 'reversi-lab[cuda]'; device='cpu' works without"
-        )
+    if not installed("numba_cuda"):
+        raise missing("numba_cuda", "device='cuda'")
     _keep_old_numpy_names()
     try:
         from numba import cuda

@@ -6,14 +6,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
-import torch
 
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import checked_boards
+from reversi_env.extras import extra_libraries
 from reversi_env.gpu.batch import usable_device
 from reversi_env.gpu.driver import SIMULATED, shared_array
 from search.gpu import endgame
 from search.solver import make_works, solve_batch
+
+with extra_libraries():
+    import torch
 
 #: Positions of one launch. Many more than the card has threads, so that few threads are idle when the last ones are solved.
 LAUNCH_POSITIONS = 1 << 20

@@ -11,6 +11,7 @@ import pytest
 
 from play.commands.clusters import with_address
 from reversi_env import ReversiError
+from reversi_env.extras import missing
 from search import evaluators
 from tests.cluster.workers import Options, Reader, Worker
 from train.cluster import Processes, in_order
@@ -211,9 +212,17 @@ def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray")
     assert (code, out) == (2, "")
-    assert err.startswith("reversi: Ray cannot be used (")
-    assert err.endswith("): expected the package's 'cluster' extra\n")
+    assert err == f"reversi: {missing('ray')}\n"
     assert not (tmp_path / "out").exists()
+
+
+def test_code_in_the_working_folder_that_workers_would_take_for_ours(reversi, monkeypatch, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    (tmp_path / "models.py").touch()
+    monkeypatch.chdir(tmp_path)
+    code, out, err = reversi("label", "out", "--count", 5, "--ray", "local")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"reversi: '{tmp_path / 'models.py'}' hides this project's package 'models'")
 
 
 def test_a_cluster_that_does_not_answer(reversi, tmp_path):

@@ -232,7 +232,7 @@ def test_greedy_takes_a_best_move(size, variant):
 @pytest.mark.slow
 def test_every_game_is_a_game_of_openspiel():
     """Same legal actions, boards and results at every ply of a thousand games."""
-    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed: pip install 'reversi-lab[bench]'")
+    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, of the extra bench")
     game, count = pyspiel.load_game("othello"), 1000
     recorded = record(count, 70, 5, opponent=None)
     finished = 0
@@ -258,7 +258,7 @@ def test_every_game_is_a_game_of_openspiel():
 @pytest.mark.filterwarnings("ignore")  # JAX's own
 def test_every_game_is_a_game_of_pgx():
     """Same legal actions, boards and results; Pgx plays two passes more at the end of games that end early."""
-    pgx = pytest.importorskip("pgx", reason="Pgx is not installed: pip install 'reversi-lab[bench]'")
+    pgx = pytest.importorskip("pgx", reason="Pgx is not installed, of the extra bench")
     jax = importlib.import_module("jax")
     count = 1000
     recorded = record(count, 70, 6, opponent=None)

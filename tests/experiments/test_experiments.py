@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from train.errors import TrainError
+from reversi_env.extras import MissingExtra
 from train.experiments import (
     branching,
     breadth,
@@ -216,7 +216,7 @@ def test_without_matplotlib_the_way_to_get_it_is_said(monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(TrainError, match=r"pip install 'reversi-lab\[plots\]'"):
+    with pytest.raises(MissingExtra, match=r'`pip install "\.\[plots\]"`'):
         drawn(lambda figure: None)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError, Rules, batch
+from reversi_env.extras import MissingExtra
 from search import evaluators
 from tests.cli.jobs import REVERSI
 from tests.train.kills import run_with_kills
@@ -16,8 +17,8 @@ from train.tuning import LabelError, TuneOptions, WinRate, space_of, tune
 from train.tuning.objectives import spread_out
 from train.tuning.optimisers import OPTIMISERS, make_optimiser
 
-pytest.importorskip("pymoo", reason="tuning needs pymoo: pip install 'reversi-lab[tune]'")
-pytest.importorskip("cma", reason="tuning needs cma: pip install 'reversi-lab[tune]'")
+pytest.importorskip("pymoo", reason="tuning needs pymoo, of the extra tune")
+pytest.importorskip("cma", reason="tuning needs cma, of the extra tune")
 
 LABELS = LabelError(6, "normal", 300, (4, 7))
 SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)
@@ -138,7 +139,7 @@ def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
 @pytest.mark.parametrize(("name", "library"), [("genetic", "pymoo.algorithms.soo.nonconvex.ga"), ("cma", "cma")])
 def test_a_missing_library_is_named_with_the_way_to_get_it(name, library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(TrainError, match=r"pip install 'reversi-lab\[tune\]'"):
+    with pytest.raises(MissingExtra, match=r'`pip install "\.\[tune\]"`'):
         make_optimiser(name, 3, 8, 0)
 
 

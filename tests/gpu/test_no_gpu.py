@@ -1,6 +1,5 @@
 """Without a GPU or without numba-cuda: nothing is imported unasked, and ``device="cuda"`` gives one clear error."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -9,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reversi_env import ReversiError
 from reversi_env.envs import TorchVectorEnv
+from reversi_env.extras import MissingExtra
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -45,9 +44,9 @@ def answer(script):
 def test_the_extra_is_not_installed(monkeypatch):
     for module in ("driver", "kernels", "batch"):
         monkeypatch.delitem(sys.modules, f"reversi_env.gpu.{module}", raising=False)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba_cuda" else find_spec(name))
-    expected = "device='cuda': numba-cuda is not installed: expected pip install 'reversi-lab\\[cuda\\]'"
-    with pytest.raises(ReversiError, match=expected):
+    monkeypatch.setitem(sys.modules, "numba_cuda", None)
+    expected = r"device='cuda' needs numba-cuda, which is not installed: expected `pip install \"\.\[cuda\]\"`"
+    with pytest.raises(MissingExtra, match=expected):
         TorchVectorEnv(2, device="cuda")
 
 

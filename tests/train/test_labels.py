@@ -370,7 +370,7 @@ def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
         "print(label_positions(own, opp, options).score.tolist())\n"
         "print(sorted({'torch', 'rich', 'typer', 'sb3_contrib'} & set(sys.modules)))\n"
         "try: generate(options, 'never-made')\n"
-        "except LabelError as error: print(error)\n"
+        "except ValueError as error: print(error)\n"
     )
     options = LabelOptions(count=40, empties=(9, 12), labeller="six-factor:depth=4,exact=10")
     labels = label_positions(*sample_positions(options, 0), options)

@@ -16,12 +16,14 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any
 
-from reversi_env import ReversiError, __version__
+from reversi_env import ReversiError, __version__, plugins
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from train.cluster.executor import RETRIES, Answer, Make, answer, close, opened
 from train.cluster.files import Parcel, build, parcels, relocated, unpacked
 
@@ -211,13 +213,12 @@ def checked_address(address: str) -> str:
 
 def _ray() -> Any:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # we report to nobody
-    try:
+    with extra_libraries():
         return importlib.import_module("ray")
-    except ImportError as error:
-        raise ReversiError(f"Ray cannot be used ({error}): expected the package's 'cluster' extra") from None
 
 
 def _connect(ray: Any, address: str) -> None:
+    plugins.check_folder(Path.cwd())  # where Ray's workers look first
     how: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     match = _ADDRESS.fullmatch(address)
     if match:

@@ -9,7 +9,7 @@ import io
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from train.errors import TrainError
+from reversi_env.extras import extra_libraries
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
@@ -55,14 +55,10 @@ _STYLE: dict[Any, Any] = {
 
 def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
     """What *draw* draws on a new figure, as SVG, PNG or PDF; the same bytes for the same drawing."""
-    try:
+    with extra_libraries():
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:
-        raise TrainError(
-            "figures need the library matplotlib, which is not installed: expected `pip install 'reversi-lab[plots]'`"
-        ) from None
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)

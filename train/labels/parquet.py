@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from train.labels.data import Labels
 from train.labels.errors import LabelError
@@ -21,13 +22,11 @@ KINDS, VARIANTS = get_args(Kind), get_args(Variant)
 
 
 def require_pyarrow() -> tuple[Any, Any]:
-    """The modules pyarrow and pyarrow.parquet, or a `LabelError` where they are not installed."""
-    try:
+    """The modules pyarrow and pyarrow.parquet, or a `MissingExtra` where they are not installed."""
+    with extra_libraries():
         import pyarrow
         import pyarrow.compute
         import pyarrow.parquet
-    except ImportError:
-        raise LabelError("label files need pyarrow, which is not installed: expected `pip install pyarrow`") from None
     return pyarrow, pyarrow.parquet
 
 

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from models.boards import board_tensor
 from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, Rules, batch
+from reversi_env.extras import extra_libraries
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import (
@@ -31,6 +30,10 @@ from train.rl.network import (
     masked,
     symmetric_numbers,
 )
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
 
 
 class BatchPolicy:

@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from models.files import write_atomically
+from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.rl.environment import TrainingEnv
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.opponents import BatchBaseline, SelfPlayPool
 from train.rl.policies import frozen, net_of
+
+with extra_libraries():
+    import torch
 
 FORMAT = 1
 CHECKPOINT, SELVES = "checkpoint.pt", "pool"

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from models.files import WeightsError, sealed, unsealed, write_atomically
 from reversi_env import ReversiError, Rules, batch
+from reversi_env.extras import extra_libraries
 from train.batch_games import BatchPlayer, EvaluatorPlayer
 from train.errors import TrainError
 from train.experiments import style
@@ -45,6 +45,9 @@ from train.rl.network import PolicyValueNet
 from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
 from train.rl.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
 from train.runs import provenance
+
+with extra_libraries():
+    import torch
 
 RUN, LOG, PLOT, CURVE, REGRET_PLOT = "run.json", "log.csv", "learning.svg", "regret.csv", "regret.svg"
 #: What a run leaves in the end.

@@ -7,14 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from models.boards import board_tensor
 from reversi_env import Rules, batch
+from reversi_env.extras import extra_libraries
 from train.rl.expert_labels import ExpertLabels
 from train.rl.expert_options import ExpertOptions
 from train.rl.network import PolicyValueNet, boards_to_discs, legal_mask, masked, views
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 #: Decoupled weight decay, and the longest gradient that is followed as it is.
 DECAY, LONGEST = 1e-4, 1.0

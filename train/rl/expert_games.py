@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.extras import extra_libraries
 from train.batch_games import Openings, perfect_squares, play_games
 from train.rl.expert_labels import BATCH, network_move_values
 from train.rl.expert_options import ExpertOptions
 from train.rl.network import PolicyValueNet
 from train.rl.regret_positions import Boards
+
+with extra_libraries():
+    import torch
 
 #: Games that are played at once: enough that a game's positions are a small part of a round's.
 MOST_GAMES, FEWEST_GAMES, POSITIONS_A_GAME = 512, 16, 8

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.extras import extra_libraries
 from search import evaluators
 from search.batch import search_batch
 from search.formulas import Evaluator
@@ -22,6 +22,9 @@ from train.rescaling import least_squares_scale
 from train.rl.expert_options import SELF
 from train.rl.network import PolicyValueNet
 from train.rl.regret_positions import ILLEGAL, Boards, action_table, move_values
+
+with extra_libraries():
+    import torch
 
 #: Positions that go through the network at once.
 BATCH = 2048

@@ -6,15 +6,17 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-
 from reversi_env import Rules
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search.batch import DEEPEST
 from train.errors import TrainError, check_number, check_whole
 from train.labels.labellers import Plan, labeller_plan
 from train.rl.network import Architecture
+
+with extra_libraries():
+    import torch
 
 #: The labeller that is the network in training itself.
 SELF = "self"

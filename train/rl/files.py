@@ -17,16 +17,19 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor
 
 from models.files import DIGITS, WeightsError, check_name, tensors_hash, write_atomically
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from train.rl import FOLDER
 from train.rl.network import Architecture, PolicyValueNet
+
+with extra_libraries():
+    import torch
+    from safetensors.torch import load, save
+    from torch import Tensor
 
 FORMAT = 1
 #: Our member of a zip file, and the key of safetensors' metadata.

@@ -16,14 +16,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-import torch
-from torch import Tensor, nn
 
 from models.boards import board_tensor, legal_moves, planes
 from reversi_env import Rules, batch
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from reversi_env.rules import SIZES
 from train.errors import TrainError
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
 
 #: What stands in place of the number of an illegal action: finite, so that 0 times it is 0, and lost in any softmax.
 ILLEGAL = -1e9

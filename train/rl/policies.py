@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from sb3_contrib.common.maskable.distributions import MaskableDistribution
-from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3 import DQN
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
-from torch import Tensor, nn
 
+from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.rl.network import Architecture, BoardTrunk, PolicyValueNet, masked
+
+with extra_libraries():
+    from sb3_contrib.common.maskable.distributions import MaskableDistribution
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
+    from torch import Tensor, nn
 
 Observation = dict[str, Tensor]
 

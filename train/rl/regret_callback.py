@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.callbacks import BaseCallback
 
+from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
 from train.rl.regret_positions import RegretPositions
+
+with extra_libraries():
+    from stable_baselines3.common.callbacks import BaseCallback
 
 CURVE, PLOT = "regret.csv", "regret.svg"
 #: Positions that go through the policy at once.

@@ -25,12 +25,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import torch
-from sb3_contrib import MaskablePPO
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter, Logger
-
 from models.files import write_atomically
+from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.folders import only_writer
 from train.rl.agent import BatchPolicy
@@ -42,6 +38,12 @@ from train.rl.ladder import Ladder, PolicyPlayer, Standing
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
+
+with extra_libraries():
+    import torch
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.logger import KVWriter, Logger
 
 RUN, POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = (
     *("run.json", "policy.zip", "log.csv", "evaluations.csv"),

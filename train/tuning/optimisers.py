@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 
 Points = NDArray[np.float64]
@@ -36,12 +37,6 @@ class Optimiser(Protocol):
         ...
 
 
-def _missing(library: str) -> TrainError:
-    return TrainError(
-        f"tuning needs the library {library}, which is not installed: expected `pip install 'reversi-lab[tune]'`"
-    )
-
-
 class Genetic:
     """A genetic algorithm that keeps its elite, by pymoo: parents and offspring compete for the next generation together.
 
@@ -49,12 +44,10 @@ class Genetic:
     """
 
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:
-        try:
+        with extra_libraries():
             from pymoo.algorithms.soo.nonconvex.ga import GA
             from pymoo.core.problem import Problem
             from pymoo.core.termination import NoTermination
-        except ImportError:
-            raise _missing("pymoo") from None
         first = np.random.default_rng((seed, 1)).uniform(-1, 1, (population, size))
         if start is not None:
             first[0] = start
@@ -85,10 +78,8 @@ class CmaEs:
     """Covariance matrix adaptation, by the library `cma`: a cloud of candidates that learns its own shape."""
 
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:
-        try:
+        with extra_libraries():
             import cma
-        except ImportError:
-            raise _missing("cma") from None
         self._lone = size == 1  # the library wants two dimensions or more: a second one that nothing depends on
         begin = start if start is not None else np.random.default_rng((seed, 1)).uniform(-1, 1, size)
         begin = np.append(begin, 0.0) if self._lone else begin

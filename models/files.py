@@ -245,7 +245,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         data = Path(path).read_bytes()
     except OSError as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read: {error.strerror}") from None
-    check_name(Path(path), data, "weight file")
+    named = check_name(Path(path), data, "weight file")
     try:
         tensors, header = load(data), read_header(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
@@ -258,17 +258,18 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not isinstance(header["record"], dict):
         kind = type(header["record"]).__name__
         raise WeightsError(f"weight file {str(path)!r} has a record of {kind}: expected an object")
-    if "tensors" in header and header["tensors"] != tensors_hash(tensors):
+    if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors
 
 
-def check_name(path: Path, data: bytes, what: str) -> None:
-    """Refuse a file whose name has another hash than its content."""
+def check_name(path: Path, data: bytes, what: str) -> bool:
+    """Refuse a file whose name has another hash than its content; whether it has one at all."""
     named = _HASH_IN_NAME.search(path.name)
     digits = hashlib.sha256(data).hexdigest()[:DIGITS]
     if named and named[1] != digits:
         raise WeightsError(f"{what} {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
+    return named is not None
 
 
 def read_header(data: bytes) -> dict[str, Any]:

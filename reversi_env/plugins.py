@@ -11,13 +11,15 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reversi_env.errors import ReversiError
 from reversi_env.extras import extra_libraries
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: The layers above this one, each of which needs those before it.
 LAYERS = ("search", "models", "train", "play")
@@ -34,6 +36,8 @@ class HiddenPackage(ModuleNotFoundError, PluginError):  # noqa: N818 - it is wha
 
 @cache
 def _registered(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # reads what is installed, which takes a while
+
     return {entry.name: entry for entry in entry_points(group=group)}
 
 

@@ -358,7 +358,7 @@ def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str]
 
 
 def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
-    if name not in _FIXED:
+    if name not in _FIXED and not evaluators.exists(name):
         plugins.load_named(PLUGINS, name)
     if name in _FIXED:
         return _FIXED[name]

@@ -110,7 +110,7 @@ def published() -> tuple[str, ...]:
 
 def exists(name: str) -> bool:
     """Whether there is an evaluator of that name."""
-    return name in names()
+    return name in _REGISTRY or name in _FAMILIES or name in names()
 
 
 def takes_weights(name: str) -> bool:

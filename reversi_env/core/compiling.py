@@ -25,12 +25,12 @@ from typing import Any, NamedTuple
 
 import llvmlite
 import numba
-from llvmlite.binding import address_of_symbol
+from llvmlite.binding import add_symbol, address_of_symbol, parse_assembly, parse_bitcode
 from numba import njit
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaWarning
-from numba.core.runtime import rtsys
+from numba.core.runtime import _nrt_python as _nrt
 from numba.core.serialize import dumps
 
 from reversi_env.caches import cache_folder
@@ -91,11 +91,7 @@ class KernelCache(_Cache):
         if saved is None:
             announce_compilation()
             return None
-        symbols, reduced = pickle.loads(saved)
-        rtsys.initialize(target_context)
-        if not all(map(address_of_symbol, symbols)):
-            target_context.refresh()  # loads all that numba can compile, which takes half a second
-        return CompileResult._rebuild(target_context, *reduced)
+        return _Entry(*pickle.loads(saved)).result(target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for *sig*, if it can be kept: not if it holds addresses of this process."""
@@ -109,8 +105,7 @@ class KernelCache(_Cache):
             )
             return
         codegen = data.codegen
-        content = dumps((_external_symbols(data.library), data._reduce()))
-        _files(codegen.magic_tuple()).write(*self._place(sig, codegen), content)
+        _files(codegen.magic_tuple()).write(*self._place(sig, codegen), dumps(tuple(_Entry.of(data))))
 
     def enable(self) -> None:
         """Numba's face of a cache; this one is always in use."""
@@ -146,10 +141,51 @@ def _files(cpu: tuple[Any, ...]) -> KernelFiles:
     return KernelFiles(f"{__version__}-{tag}-numba{numba.__version__}-{name}-{rest}")
 
 
-def _external_symbols(library: Any) -> frozenset[str]:
-    """The functions outside of it that compiled code calls, but for those of LLVM and Python, which are always there."""
-    declared = (function.name for function in library._final_module.functions if function.is_declaration)
-    return frozenset(name for name in declared if not name.startswith(("llvm.", "Py", "_Py")))
+class _Entry(NamedTuple):
+    """A compiled function as it is saved, in the order of numba's own, with what makes loading it quick."""
+
+    #: The functions outside of it that the code calls, but for those of LLVM and Python, which are always there.
+    called: frozenset[str]
+    #: The functions and variables that it defines.
+    defined: frozenset[str]
+    #: Its code in LLVM's language, for kernels that take it in.
+    bitcode: bytes
+    #: What numba saves, without that code.
+    reduced: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, result: Any) -> _Entry:
+        """The entry for a result of numba's compiler."""
+        module = result.library._final_module
+        declared = (function.name for function in module.functions if function.is_declaration)
+        called = frozenset(name for name in declared if not name.startswith(("llvm.", "Py", "_Py")))
+        named = (
+            thing.name
+            for things in (module.functions, module.global_variables)
+            for thing in things
+            if not thing.is_declaration
+        )
+        (name, kind, (machine_code, bitcode)), *rest = result._reduce()
+        empty = parse_assembly(str(result.codegen._create_empty_module(name))).as_bitcode()
+        return cls(called, frozenset(named), bitcode, ((name, kind, (machine_code, empty)), *rest))
+
+    def result(self, context: Any) -> Any:
+        """The result again. LLVM's code is only read if another kernel is compiled that takes it in."""
+        _provide_runtime()
+        if not all(map(address_of_symbol, self.called)):
+            context.refresh()  # loads all that numba can compile, which takes half a second
+        context.codegen()._engine._defined_symbols.update(self.defined)
+        result = CompileResult._rebuild(context, *self.reduced)
+        library = result.library
+        library._get_module_for_linking = cache(lambda: parse_bitcode(self.bitcode))
+        return result
+
+
+@cache
+def _provide_runtime() -> None:
+    """Let compiled code find numba's runtime; what compiling needs of it besides takes longer, and is left to numba."""
+    for name, address in _nrt.c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
 def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:

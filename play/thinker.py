@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from play.first_start import compile_ahead, parts_of
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
 from search.agents import Agent, SearchAgent, is_external, make, parse_spec
@@ -66,8 +67,9 @@ class Thinker:
 
     def prepare(self, rules: Rules) -> None:
         """Load what the agent needs for that game, and compile what has not been compiled on this machine."""
-        prepare = getattr(self.agent, "prepare", None)
-        self._engine = prepare(rules) if prepare else None
+        if (prepare := getattr(self.agent, "prepare", None)) is not None:
+            compile_ahead(parts_of([self.agent]), lambda: prepare(rules))
+            self._engine = prepare(rules)
 
     def think(
         self, position: Position, *, time: float | None = None, depth: int | None = None, moves: int = 1

@@ -66,6 +66,7 @@ class Engine:
         megabytes: float = 64,
         use_table: bool = True,
         selective: bool = True,
+        loads: bool = True,
     ) -> None:
         self.rules = rules or Rules()
         self.evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator
@@ -84,7 +85,9 @@ class Engine:
         self._pruned_at = 0.0
         if selective:
             self._fitted_cuts()
-        self._load_kernels()
+        if loads:
+            self.load_search_kernels()
+            self.solver.load_kernels()
 
     def search(
         self,
@@ -168,12 +171,11 @@ class Engine:
         self._pruned_at = margin or self._pruned_at
         self._works["cut_margin"] = margin
 
-    def _load_kernels(self) -> None:
-        """Compile or load what a search needs, so that no clock pays for it."""
+    def load_search_kernels(self) -> None:
+        """Compile or load what a search needs, but for the solver, so that no clock pays for it."""
         table, self.table = self.table, Table(0.001)  # the large one is not touched before it is needed
         self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
         self.table = table
-        self.solver.load_kernels()
 
     def _make_works(self, threads: int) -> np.ndarray:
         works = np.zeros(threads, midgame.ENGINE)

@@ -114,7 +114,7 @@ def plugged(tmp_path, monkeypatch):
             (tmp_path / f"plugged_{name}.py").write_text(text)
         found = [importlib.metadata.EntryPoint(name, f"plugged_{name}", group) for name in modules]
         real = importlib.metadata.entry_points
-        monkeypatch.setattr(plugins, "entry_points", lambda group: [*found, *real(group=group)])
+        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*found, *real(group=group)])
         plugins._registered.cache_clear()
 
     monkeypatch.setattr(agents, "_FIXED", dict(agents._FIXED))

@@ -105,8 +105,12 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
     from time import perf_counter
 
     from play.commands.interruptible import interruptible
+    from play.first_start import compile_ahead, parts_of
 
-    engine = player.prepare(position.rules)  # here, where Ctrl-C can end a compilation
+    compile_ahead(
+        parts_of([player]), lambda: player.prepare(position.rules)
+    )  # here, where Ctrl-C can end a compilation
+    engine = player.prepare(position.rules)
     began = perf_counter()
     return interruptible(
         lambda: player.search(position, multi_pv=multi_pv),

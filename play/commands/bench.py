@@ -75,6 +75,33 @@ def rules(as_json: Json = False) -> None:
     report("Rules core", result, rows, as_json)
 
 
+@app.command("start")
+def start(as_json: Json = False) -> None:
+    """What a first and a second start cost, the second beside importing numba and gymnasium alone."""
+    from statistics import median
+
+    from play.bench import machine
+    from play.bench import start as speed
+
+    taken = measure("second starts, in turn", speed.second_starts)
+    ratios = speed.ratios(taken)
+    cold = measure("a first start, with an empty kernel cache", speed.first_start)
+    result = {
+        "cpu": machine.cpu_name(),
+        "versions": machine.versions("numpy", "numba", "gymnasium", "typer"),
+        "seconds": {name: median(seconds) for name, seconds in taken.items()},
+        "ratios": ratios,
+        "first_start_seconds": cold,
+    }
+    rows = [
+        ("import numba, gymnasium", f"{median(taken['libraries']):.2f} s"),
+        ("reversi analyse start --depth 6", f"{median(taken['analyse']):.2f} s, {ratios['analyse']:.2f} times that"),
+        ("reversi gtp, to its first move", f"{median(taken['gtp']):.2f} s, {ratios['gtp']:.2f} times that"),
+        ("the first start of that analysis", f"{cold:.1f} s"),
+    ]
+    report("Starts", result, rows, as_json)
+
+
 @app.command("env")
 def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.

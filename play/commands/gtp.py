@@ -35,8 +35,8 @@ def gtp(
 
     rules = Rules(size, variant.value)
     thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
-    if agent is not None:  # the default is known to work: controllers want a first answer soon
-        thinker.check(rules)
+    thinker.check(rules)
+    thinker.prepare(rules)  # before a clock runs
     engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}")
     with protocol_streams() as (lines, output):
         serve(engine, lines, output)

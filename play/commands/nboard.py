@@ -30,7 +30,7 @@ def nboard(
     from reversi_env import Rules
 
     thinker = Thinker(agent or default_agent(Rules()), time=time, threads=threads)
-    if agent is not None:
-        thinker.check(Rules())
+    thinker.check(Rules())
+    thinker.prepare(Rules())  # before a clock runs
     with protocol_streams() as (lines, output):
         serve(NBoardEngine(thinker, write_line(output)), lines)

@@ -106,8 +106,10 @@ def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_jso
     _checked_device(how["device"])
     options = _options(folder, changes, how["device"])
     made_folder("--out", folder)
+    from play.first_start import prepare_parts
     from train.rl.training import Training
 
+    prepare_parts(["environment", "endgames"])
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
     try:
         with _meter() as show:

@@ -108,6 +108,8 @@ class Session:
         if self._resumed is not None and self._keeps:
             self._resumed.unlink(missing_ok=True)  # it is in this session's own file now
         try:
+            for agent in filter(None, self.settings.agents.values()):
+                self._thinker(agent).prepare(self.game.rules)  # may compile: before the game, not after the first move
             self._show_board()
             while not (self.game.is_over() and self._watched):
                 self._step()

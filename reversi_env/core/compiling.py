@@ -17,8 +17,10 @@ from __future__ import annotations
 import hashlib
 import pickle
 import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,6 +58,23 @@ def announce_compilation() -> None:
     _announced = True
 
 
+class NotCompiled(Exception):  # noqa: N818 - it says what is the case
+    """A kernel is not in the cache, where nothing is to be compiled."""
+
+
+_strict = threading.local()
+
+
+@contextmanager
+def only_from_cache() -> Iterator[None]:
+    """Within it this thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
+    _strict.is_on = True
+    try:
+        yield
+    finally:
+        _strict.is_on = False
+
+
 @cache
 def source_fingerprint(source_file: str) -> str:
     """Hash of all kernel sources and tables that a kernel in *source_file* may have been compiled from."""
@@ -89,6 +108,8 @@ class KernelCache(_Cache):
             return None
         saved = _files(target_context.codegen().magic_tuple()).read(*self._place(sig, target_context.codegen()))
         if saved is None:
+            if getattr(_strict, "is_on", False):
+                raise NotCompiled(self._function.__qualname__)
             announce_compilation()
             return None
         return _Entry(*pickle.loads(saved)).result(target_context)

@@ -130,3 +130,37 @@ def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
     shutil.rmtree(tmp_path)
     quiet = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert quiet.stderr == ""
+
+
+INNER_AND_OUTER = """
+from reversi_env.core.building import InnerEntry
+from reversi_env.core.compiling import kernel
+
+@kernel
+def inner(number):
+    if number < 0:
+        raise ValueError("below zero")
+    return number + 1
+
+@kernel
+def outer(number):
+    return 2 * inner(number)
+
+print(outer(3), [isinstance(known.entry_point, InnerEntry) for known in inner.overloads.values()])
+for function in outer, inner:
+    try:
+        function(-1)
+    except ValueError as error:
+        print(error)
+print(inner(4), outer(5), inner(6))
+"""
+
+
+def test_a_kernel_for_other_kernels_is_built_for_python_when_python_calls_it(tmp_path):
+    """Its errors come out in both, from the compiler as from the cache."""
+    program = tmp_path / "program.py"
+    program.write_text(INNER_AND_OUTER)
+    code = f"import runpy; runpy.run_path({str(program)!r})"
+    rest = ["below zero", "below zero", "5 12 7"]
+    assert run(code, REVERSI_CACHE_DIR=str(tmp_path)) == ["8 [True]", *rest]
+    assert run(code, REVERSI_CACHE_DIR=str(tmp_path)) == ["8 []", *rest]

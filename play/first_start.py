@@ -1,0 +1,147 @@
+"""The first start: what a command will need is compiled before it begins, on all cores, and a person is told.
+
+Numba compiles one function at a time in a process, so that other processes compile, each a part, into the cache that all share.
+Where everything is compiled already nothing happens but what has to happen anyway: the kernels are loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reversi_env.core.compiling import NotCompiled, only_from_cache
+
+if TYPE_CHECKING:
+    from search.agents import Agent
+
+#: What the bar says, or the line where nobody watches one.
+TOLD = "compiling for this CPU, at the first start only"
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+# --- parts, each for a process of its own ---------------------------------------------------------
+
+
+def _search(evaluator: str) -> None:
+    from search.engine import Engine
+
+    Engine(evaluator, megabytes=0.001, loads=False).load_search_kernels()
+
+
+def _solver(evaluator: str) -> None:
+    from search.solver import Solver
+    from search.table import Table
+
+    Solver(table=Table(0.001), evaluator=evaluator or None).load_kernels()
+
+
+def _environment(_: str) -> None:
+    from reversi_env.envs.vector import ReversiVectorEnv
+
+    envs = ReversiVectorEnv(2)
+    envs.reset(seed=1)
+    envs.step(envs.sample_legal())
+
+
+def _endgames(_: str) -> None:
+    import tempfile
+
+    from train.rl.regret_positions import RegretOptions, regret_positions
+
+    with tempfile.TemporaryDirectory() as folder:
+        regret_positions(RegretOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)
+
+
+PARTS: dict[str, Callable[[str], None]] = {
+    "search": _search,
+    "solver": _solver,
+    "environment": _environment,
+    "endgames": _endgames,
+}
+
+
+def parts_of(agents: Iterable[Agent]) -> list[str]:
+    """The parts that these agents need, as texts ``PART:EVALUATOR``."""
+    from search.agents import ExactAgent, SearchAgent
+
+    found: list[str] = []
+    for agent in agents:
+        if isinstance(agent, SearchAgent):
+            name = agent.evaluator.name
+            order = name if getattr(agent.evaluator, "orders_endgames", False) else ""
+            found += [f"search:{name}", f"solver:{order}"]
+        elif isinstance(agent, ExactAgent):
+            found.append("solver:")
+    return list(dict.fromkeys(found))
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
+    """Do *load*, which needs the kernels of these *parts*; if they are not compiled, let processes do that first, and tell.
+
+    Nothing depends on those processes: what they did not compile is compiled when it is needed.
+    """
+    with suppress(NotCompiled), only_from_cache():
+        load()
+        return
+    todo = list(parts)
+    if len(todo) > 1:
+        with _told(len(todo)) as done:
+            _compile_apart(todo, done)
+    load()
+
+
+def prepare_parts(names: Iterable[str]) -> None:
+    """Compile and load these *parts* that no agent stands for: those of `reversi rl`."""
+    todo = list(names)
+    compile_ahead(todo, lambda: [PARTS[name]("") for name in todo])
+
+
+def _compile_apart(parts: Iterable[str], done: Callable[[], None]) -> None:
+    """Let a process compile each of the *parts*; *done* is called for each."""
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    command = [sys.executable, "-P", "-m", "play.first_start"]
+    running = [subprocess.Popen([*command, part], env=environment, **quiet) for part in parts]
+    try:
+        for process in running:
+            process.wait()
+            done()
+    finally:
+        for process in running:
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def _told(parts: int) -> Iterator[Callable[[], None]]:
+    """A bar on standard error, or a line where that is no terminal."""
+    if not sys.stderr.isatty():
+        print(f"reversi: {TOLD} …", file=sys.stderr, flush=True)
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(TOLD, total=parts)
+        yield lambda: bar.advance(task)
+
+
+def main() -> None:
+    """Compile the part that the command line names."""
+    name, _, about = sys.argv[1].partition(":")
+    PARTS[name](about)
+
+
+if __name__ == "__main__":
+    main()

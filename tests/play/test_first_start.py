@@ -1,0 +1,67 @@
+"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from play import first_start
+from play.first_start import compile_ahead, parts_of
+from reversi_env.core.compiling import NotCompiled
+from search.agents import make
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The parts that processes were asked to compile."""
+    asked = []
+
+    def apart(parts, done):
+        asked.extend(parts)
+        for _ in parts:
+            done()
+
+    monkeypatch.setattr(first_start, "_compile_apart", apart)
+    return asked
+
+
+def test_what_is_compiled_is_only_loaded(compiled, capsys):
+    loads = []
+    compile_ahead(["search:network", "solver:network"], lambda: loads.append(1))
+    assert (loads, compiled, capsys.readouterr().err) == ([1], [], "")
+
+
+def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
+    def load():
+        loads.append(1)
+        if not compiled:
+            raise NotCompiled("search_root")
+
+    loads = []
+    compile_ahead(["search:network", "solver:network"], load)
+    assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
+    assert capsys.readouterr().err == f"reversi: {first_start.TOLD} …\n"
+
+
+def test_the_parts_of_agents():
+    agents = [make(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
+    assert parts_of(agents) == ["search:network", "solver:network", "search:six-factor", "solver:"]
+
+
+def test_a_process_that_fails_changes_nothing():
+    done = []
+    first_start._compile_apart(["nonsense:", "search:no-such-evaluator"], lambda: done.append(1))
+    assert done == [1, 1]
+
+
+@pytest.mark.slow
+def test_a_first_start_says_so_once_and_the_next_has_nothing_to_say(tmp_path):
+    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "play", "gtp", "mobility:depth=2"]
+    answers = [
+        subprocess.run(command, input="genmove b\nquit\n", env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert answers[0].stdout == answers[1].stdout != ""
+    assert [answer.stderr for answer in answers] == [f"reversi: {first_start.TOLD} …\n", ""]

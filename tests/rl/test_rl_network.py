@@ -109,10 +109,12 @@ def test_the_mean_over_symmetries_is_symmetric(tiny_net, positions):
             assert torch.allclose(again, numbers[:, view], atol=1e-4)
     best = BatchPolicy(tiny_net(6), symmetric=True).of_boards(own, opp)
     assert np.array_equal(best, numbers.argmax(1).numpy())
+    close = (numbers >= numbers.max(1, keepdim=True).values - 1e-4).numpy()  # images of each other in a symmetric position
     agent = PolicyAgent("unused")
     agent.saved = lambda rules: SavedPolicy(rules, tiny_net(6), {})
     for i in range(0, own.size, 9):
-        assert agent.choose(Position(rules, int(own[i]), int(opp[i]))) == best[i]
+        assert close[i, agent.choose(Position(rules, int(own[i]), int(opp[i])))]
+    assert (close.sum(1) == 1).mean() > 0.5
 
 
 def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions):

@@ -124,6 +124,8 @@ class ExpertIteration:
             )
             last = max((n for n in range(1, self.options.iterations + 1) if self._policy_path(n).exists()), default=0)
             net, optimiser, figures = self._restored(last)
+            for path in {*self.folder.glob("state-*.safetensors")} - {self._state_path(last)}:
+                path.unlink()  # of a round that is done again, or whose successor was all that a killed run could write
             curve = RegretCurve(self.folder / CURVE, truth, resumed_at=last + 1)
             if 0 not in curve.points:
                 curve.add(0, self._judged(net, truth))

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 import models.network  # noqa: F401 - registers the evaluator `network`
-from models.files import read_weights, write_atomically
+from models.files import read_weights
 from models.networks import NETWORKS, network_of
 from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
 from search import evaluators
 from train.errors import TrainError
 from train.fingerprints import weights_sha256

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from models.files import write_atomically
+from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.rl.environment import TrainingEnv
 from train.rl.files import SavedPolicy, read_policy

@@ -26,8 +26,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from models.files import WeightsError, sealed, unsealed, write_atomically
+from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
+from reversi_env.writing import write_atomically
 from train.batch_games import BatchPlayer, EvaluatorPlayer
 from train.errors import TrainError
 from train.experiments import style

@@ -22,9 +22,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from models.files import DIGITS, WeightsError, check_name, tensors_hash, write_atomically
+from models.files import DIGITS, WeightsError, check_name, tensors_hash
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.writing import write_atomically
 from train.rl import FOLDER
 from train.rl.network import Architecture, PolicyValueNet
 

@@ -31,7 +31,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
-from models.files import write_atomically
+from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.folders import only_writer
 from train.rl.agent import BatchPolicy

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +27,7 @@ from models.core.pattern_value import COUNTS
 from models.core.patterns import patterns_of
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.writing import write_atomically
 
 FORMAT = 1
 DIGITS = 12
@@ -202,21 +201,6 @@ def _untied(tied: np.ndarray, size: int) -> np.ndarray:
 _ARCHITECTURES: dict[str, type[Weights]] = {
     kind.architecture: kind for kind in (PatternWeights, DeepWeights, DenseWeights)
 }
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that at any moment it is there as a whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read_weights(path: Path) -> Any:

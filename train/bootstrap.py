@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 
 import models.network  # noqa: F401 - registers the evaluator `network`
-from models.files import read_weights, write_atomically
+from models.files import read_weights
 from models.networks import NETWORKS, network_of
 from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
 from search import evaluators
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
@@ -46,8 +47,10 @@ GAMES_FILE = "games.npz"
 #: Where a folder keeps the options of its run.
 RUN = "run.json"
 LOG = "log.csv"
+#: Wall times of a stage. They are in the log alone: weights, and with them the names of their files, do not depend on them.
+TIMES = ("label_seconds", "fit_seconds")
 #: What is known of a finished stage, in the order of the log's columns.
-FIGURES = ["stage", "positions", "label_seconds", "fit_seconds", "epochs", "validation_error", "error_by_empties"]
+FIGURES = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by_empties"]
 
 
 @dataclass(frozen=True)
@@ -161,30 +164,32 @@ class Bootstrap:
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
+        times = self._logged_times()
         for number, stage in enumerate(self.stages):
             path = self._weights_path(number)
-            if path.exists():
-                self._load(path)
-                self._write_log()
-                continue
-            began = time.perf_counter()
-            labels = self._labels(number, stage)
-            labelled = time.perf_counter()
-            report = self._fit(number, stage, labels)
-            figures = {
-                "stage": stage.name,
-                "positions": len(labels),
-                "label_seconds": round(labelled - began, 1),
-                "fit_seconds": round(time.perf_counter() - labelled, 1),
-                "epochs": len(report.epochs),
-                "validation_error": round(report.validation_error, 3),
-                "error_by_empties": report.error_by_empties,
-            }
-            self._save(number, figures)
+            if not path.exists():
+                times[stage.name] = self._stage(number, stage)
             self._load(path)  # with rounded weights, as a run that was stopped here would go on
-            self._write_log()
+            self._write_log(times)
             self._checkpoint_path(number).unlink(missing_ok=True)
         return self._weights_path(len(self.stages) - 1)
+
+    def _stage(self, number: int, stage: Stage) -> dict[str, Any]:
+        """Label, fit and save; the seconds that it took."""
+        began = time.perf_counter()
+        labels = self._labels(number, stage)
+        labelled = time.perf_counter()
+        report = self._fit(number, stage, labels)
+        figures = {
+            "stage": stage.name,
+            "positions": len(labels),
+            "epochs": len(report.epochs),
+            "validation_error": round(report.validation_error, 3),
+            "error_by_empties": report.error_by_empties,
+        }
+        self._save(number, figures)
+        seconds = (labelled - began, time.perf_counter() - labelled)
+        return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
 
     def figures(self) -> list[dict[str, Any]]:
         """What was logged of each finished stage, in order."""
@@ -314,10 +319,19 @@ class Bootstrap:
         }
         write_atomically(self._weights_path(number), net.weights(self.rules, record).to_bytes())
 
-    def _write_log(self) -> None:
+    def _logged_times(self) -> dict[str, dict[str, Any]]:
+        """Wall times of finished stages by name, as far as the log has them."""
+        path = self.folder / LOG
+        rows = csv.DictReader(path.read_text("utf-8").splitlines()) if path.exists() else ()
+        return {row["stage"]: {name: row[name] for name in TIMES} for row in rows if {"stage", *TIMES} <= row.keys()}
+
+    def _write_log(self, times: dict[str, dict[str, Any]]) -> None:
         """The figures of all finished stages, a line each."""
         text = io.StringIO()
-        rows = [{**row, "error_by_empties": json.dumps(row["error_by_empties"])} for row in self.figures()]
+        rows = [
+            {**row, **times.get(row["stage"], {}), "error_by_empties": json.dumps(row["error_by_empties"])}
+            for row in self.figures()
+        ]
         writer = csv.DictWriter(text, FIGURES)
         writer.writeheader()
         writer.writerows(rows)

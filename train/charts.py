@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 from xml.sax.saxutils import escape
 
-from models.files import write_atomically
 from reversi_env import ReversiError
+from reversi_env.writing import write_atomically
 
 WIDTH, HEIGHT = 760, 440
 LEFT, RIGHT, TOP, BOTTOM = 64, 200, 40, 52

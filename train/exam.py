@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from models.files import write_atomically
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.caches import cache_folder
 from reversi_env.errors import shown
 from reversi_env.notation import read_wthor
+from reversi_env.writing import write_atomically
 from search import evaluators
 from search.solver import Solver, solve_batch
 from search.table import Table

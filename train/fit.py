@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from models.deep_net import DeepPatternNet
-from models.files import WeightsError, sealed, unsealed, write_atomically
+from models.files import WeightsError, sealed, unsealed
 from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 from train.deep_engine import DeepCpuEngine
 from train.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
 from train.errors import TrainError

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from reversi_env.writing import remove_parts
 from train.errors import TrainError
 
 try:
@@ -21,7 +22,10 @@ except ImportError:  # pragma: no cover - Windows: nothing keeps two processes f
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Make the folder if need be, and keep other processes from writing there; the lock ends with the process."""
+    """Make the folder if need be, and keep other processes from writing there; the lock ends with the process.
+
+    What a process that was killed there has left of its files is removed.
+    """
     if folder.exists() and not folder.is_dir():
         raise TrainError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
     try:
@@ -44,6 +48,7 @@ def only_writer(folder: Path) -> Iterator[None]:
             raise TrainError(
                 f"{str(folder)!r} is being written by another process: expected it to end first, or another folder"
             ) from None
+        remove_parts(folder)
         yield
     finally:
         os.close(descriptor)

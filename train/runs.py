@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from models.files import read_weights, write_atomically
+from models.files import read_weights
 from models.networks import NETWORKS
 from reversi_env import Rules, __version__
+from reversi_env.writing import write_atomically
 from train.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.charts import LineChart
 from train.errors import TrainError

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import typer
 
-from play.commands.interruptible import interruptible
+from play.commands.interruptible import INTERRUPTED, interruptible
 from play.commands.options import checked_parent, print_json
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.writing import only_user, written_whole
 from search.solver import Solution, Solver
 from search.table import Table
 
@@ -33,18 +35,25 @@ def solve_from_start(
     minutes: float,
     as_json: bool,
 ) -> None:
-    """Run, or resume, the job; print the value for black, who moves first."""
+    """Run, or resume, the job; print the value for black, who moves first, or after Ctrl-C what is known of it."""
     if size not in SOLVABLE_SIZES:
         raise ReversiError(f"--start with --size {size}: expected --size 4 or --size 6; 8x8 is out of reach")
     rules = Rules(size, variant)  # type: ignore[arg-type]
-    job = _Job(rules, threads, megabytes, order, Path(checkpoint) if checkpoint else None)
-    job.run(60 * minutes)
-    result = job.result()
+    path = Path(checkpoint) if checkpoint else None
+    checked_parent("--checkpoint", path)
+    with nullcontext() if path is None else only_user(path):
+        job = _Job(rules, threads, megabytes, order, path)
+        interrupted = job.run(60 * minutes)
+    _show(rules, job.result(), as_json)
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _show(rules: Rules, result: dict[str, Any], as_json: bool) -> None:
+    name = _name(rules)
     if as_json:
         print_json(result)
-        return
-    name = _name(rules)
-    if result["proven"]:
+    elif result["proven"]:
         print(f"{name}: {result['score']:+d} for black  {result['nodes']:,} nodes  {result['seconds']:.1f} s")
         print(" ".join(result["pv"]))
     else:
@@ -73,15 +82,14 @@ class _Job:
         self.finished = False
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
-        checked_parent("--checkpoint", checkpoint)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
         self.began = perf_counter()
 
-    def run(self, seconds_between: float) -> None:
-        """Solve, showing the bounds, until done or interrupted; what is known is saved in either case."""
+    def run(self, seconds_between: float) -> bool:
+        """Solve, showing the bounds, until done or interrupted (whether it was); what is known is saved in either case."""
         if self.finished:
-            return
+            return False
         saved = perf_counter()
 
         def look() -> str:
@@ -95,11 +103,13 @@ class _Job:
         self.began = perf_counter()
         solution, interrupted = interruptible(self._solve, self.solver.stop, look)
         self.solution, self.finished = solution, _is_whole(solution, self.rules)
+        interrupted = interrupted and not self.finished
         if interrupted:
             then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"
             print(f"reversi: interrupted, this is what is known; {then}", file=sys.stderr)
         if self.checkpoint:
             self._save()
+        return interrupted
 
     def result(self) -> dict[str, Any]:
         """What is known, for black."""
@@ -137,7 +147,7 @@ class _Job:
         return f"value in [{lower:+d}, {upper:+d}], {nodes / 1e6:,.0f} million nodes, {rate:.1f} million/s"
 
     def _save(self) -> None:
-        """Write the checkpoint beside the old one and then exchange them, so that one of the two is always whole.
+        """Write the checkpoint, in place of an old one.
 
         A finished one has the line of perfect play instead of the table, which is hundreds of megabytes.
         """
@@ -156,12 +166,8 @@ class _Job:
         words = self.table.words()
         if self.solution is not None and self.finished:
             header["pv"], words = list(self.solution.pv), words[:0]
-        part = self.checkpoint.with_name(self.checkpoint.name + ".part")
-        with part.open("wb") as stream:
+        with written_whole(self.checkpoint) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), words=words)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(self.checkpoint)
 
     def _resume(self, path: Path) -> None:
         name = f"checkpoint {shown(str(path), 300)}"

@@ -328,7 +328,7 @@ def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], No
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
-    from models.files import write_atomically
+    from reversi_env.writing import write_atomically
     from train.arena.plot import ratings_svg
     from train.arena.standings import standings
     from train.arena.storage import PLOT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -112,7 +113,7 @@ def train(
     from models.networks import checked_network
 
     kind = {"network": checked_network(network)} if network is not None else {}
-    how: dict[str, Any] = {"command": shlex.join(["reversi", *sys.argv[1:]]), "device": device, "threads": threads}
+    how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device, "threads": threads}
     began = perf_counter()
     try:
         with _meters() as meter:
@@ -160,6 +161,16 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
     Console().print(table)
     print("shift and ±, one standard deviation, in discs")
     print(f"weights: {path}")
+
+
+def _command(arguments: list[str]) -> str:
+    """What is kept of the command: all but the folder, on which neither the weights nor the name of their file depend."""
+    kept, skip = ["reversi"], False
+    for argument in arguments:
+        if not skip and not re.match(r"--out(=|$)|-o", argument):
+            kept.append(argument)
+        skip = argument in ("--out", "-o")
+    return shlex.join(kept)
 
 
 def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], of_bootstrap: dict[str, Any]) -> None:

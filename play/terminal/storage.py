@@ -17,6 +17,7 @@ from reversi_env import ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
 from reversi_env.notation.context import within
+from reversi_env.writing import remove_parts, write_atomically
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
 _GAME_BEGINS = re.compile(r"\(\s*;")
@@ -63,7 +64,7 @@ class Slot:
     def keep(self, unfinished: Unfinished) -> None:
         """Write the game so that a crash at any moment leaves the old file or the new one."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(self._path, json.dumps(asdict(unfinished)) + "\n")
+        write_atomically(self._path, (json.dumps(asdict(unfinished)) + "\n").encode())
 
     def forget(self) -> None:
         """The game is finished: there is nothing to go on with."""
@@ -72,6 +73,7 @@ class Slot:
 
 def kept_files() -> list[Path]:
     """The games that can be resumed, the one that was left last first; all but the newest `MOST_KEPT` are dropped."""
+    remove_parts(state_folder())
     found = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
     paths = [path for _, path in sorted(found, reverse=True)]
     for path in paths[MOST_KEPT:]:
@@ -102,19 +104,6 @@ def _checked(fields: Any) -> dict[str, Any]:
     return {key: fields.get(key) for key in kinds}
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that is there completely or not at all."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
 def save(game: Game, name: str | None, *, replace: bool) -> Path:
     """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
     path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
@@ -122,7 +111,7 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
         raise ReversiError(f"file {shown(str(path), 300)} exists: expected another name, or save! to replace it")
     text = game.to_transcript() if path.suffix == ".txt" else game.to_ggf()
     try:
-        write_whole(path, text + "\n")
+        write_atomically(path, f"{text}\n".encode())
     except OSError as error:
         raise ReversiError(f"file {shown(str(path), 300)} cannot be written: {_reason(error)}") from None
     return path

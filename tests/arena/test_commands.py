@@ -1,6 +1,5 @@
 """`reversi tournament` and `reversi winrate` as a contract, and worker processes that never outlive us."""
 
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,12 @@ import pytest
 
 from play.commands.interruptible import INTERRUPTED
 from reversi_env import ReversiError, Rules
-from tests.cli.jobs import PATIENCE, REVERSI, wait_until
+from tests.cli.jobs import PATIENCE, wait_until
 from tests.cluster.workers import Worker
 from tests.conftest import REPOSITORY
 from tests.search.test_external import FAKE, gone
-from tests.train.kills import run_with_kills
 from train.arena.options import TournamentOptions
-from train.arena.storage import GAMES, RECORDS
+from train.arena.storage import GAMES
 from train.arena.tournament import run_tournament
 from train.arena.winrate import estimate_win_rate
 from train.cluster.pool import Workers
@@ -121,19 +119,6 @@ def started(folder, *arguments, **others):
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes, **others)
-
-
-@pytest.mark.slow
-def test_killed_at_random_moments_and_on_any_number_of_workers_the_games_are_the_same(tmp_path, json_lines, here):
-    arguments = ("tournament", *SMALL, "--games", 80, "--seed", 5)
-    [result] = json_lines(*arguments, "--out", tmp_path / "whole")
-    folder = tmp_path / "killed"
-    folder.mkdir()
-    command = ("-c", REVERSI, *arguments, "--workers", 2, "--out", folder)
-    assert run_with_kills(command, folder, kills=2, seed=1, longest=0.2, hold=(GAMES, 80)) == 2  # of 240
-    assert (folder / RECORDS).read_bytes() == (tmp_path / "whole" / RECORDS).read_bytes()
-    numbers = [json.loads(line)["game"] for line in (folder / GAMES).read_text().splitlines()]
-    assert numbers == list(range(result["games"])) == list(range(240))
 
 
 @pytest.mark.slow

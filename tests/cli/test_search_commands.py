@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from play.commands.interruptible import INTERRUPTED
 from play.commands.solve_start import CHECKPOINT_FORMAT
 from play.game import Game
 from reversi_env import Position, Rules
@@ -162,23 +163,27 @@ def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
     assert header["seconds"] > 0
 
 
-def test_an_interrupted_job_saves_says_what_it_knows_and_ends(tmp_path):
+def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path):
+    """And meanwhile nobody else can use its checkpoint."""
     checkpoint = tmp_path / "six.npz"
     job = long_job(checkpoint)
     try:
         wait_for_more_nodes(job, checkpoint, than=0)
         before = saved_nodes(checkpoint)
+        second = reversi("solve", "--start", "--size", 6, "--table", 2, "--checkpoint", checkpoint)
+        assert second[:2] == (2, "")
+        assert f"'{checkpoint}' is in use by another process: expected it to end first" in second[2]
         job.send_signal(signal.SIGINT)
         out, err = job.communicate(timeout=PATIENCE)
     finally:
         job.kill()
-    assert job.returncode == 0, err
+    assert job.returncode == INTERRUPTED, err
     result = json.loads(out)
     assert saved_nodes(checkpoint) == result["nodes"] >= before
     assert (result["proven"], result["score"], result["pv"]) == (False, None, [])
     assert -36 <= result["lower"] < result["upper"] <= 36
     assert err == "reversi: interrupted, this is what is known; saving it; the same command goes on from there\n"
-    assert not list(tmp_path.glob("*.part"))
+    assert list(tmp_path.iterdir()) == [checkpoint]
 
 
 def test_a_finished_job_is_finished_at_once_when_resumed(json_lines, tmp_path):

@@ -10,8 +10,6 @@ import pytest
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import MissingExtra
 from search import evaluators
-from tests.cli.jobs import REVERSI
-from tests.train.kills import run_with_kills
 from train.errors import TrainError
 from train.tuning import LabelError, TuneOptions, WinRate, space_of, tune
 from train.tuning.objectives import spread_out
@@ -259,16 +257,3 @@ def test_what_cannot_be_tuned_is_said_in_one_line(reversi, tmp_path, arguments, 
     assert status == 2
     assert message in err
     assert err.count("\n") == 1
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment_the_same_weights_come_out(tmp_path):
-    arguments = ["-c", REVERSI, "tune", "six-factor", "--size", "6", "--variant", "normal", "--optimiser", "cma"]
-    arguments += ["--generations", "12", "--population", "8", "--games", "400", "--out", "tuned"]
-    folders = [tmp_path / name for name in ("whole", "killed")]
-    for folder, kills in zip(folders, (0, 2), strict=True):
-        folder.mkdir()
-        hold = ("six-factor-cma.json", 1)  # the last of its files
-        assert run_with_kills(arguments, folder, kills, seed=2, longest=0.4, hold=hold) == kills
-    files = [(folder / "tuned" / "six-factor-cma.json").read_bytes() for folder in folders]
-    assert files[0] == files[1]

@@ -310,8 +310,11 @@ def test_only_so_many_games_are_kept():
         path = storage.state_folder() / f"{number}.json"
         path.write_text("{}")
         os.utime(path, (number, number))
+    left = storage.state_folder() / ".99.json.part"  # of a process that was killed
+    left.write_text("{")
     assert len(storage.kept_files()) == storage.MOST_KEPT
     assert not (storage.state_folder() / "0.json").exists()
+    assert not left.exists()
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[1]", '{"ggf": 3}', '{"ggf": "(;"}', "\x00"])

@@ -408,6 +408,7 @@ def test_a_run_that_is_stopped_anywhere_goes_on_and_ends_with_the_same_weights(f
 def test_a_finished_run_is_not_done_again(finished, cache):
     folder, whole = finished
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")}
+    (folder / "state-002.safetensors").write_bytes(b"of a run that was killed before it could remove this")
     found = ExpertIteration(folder, TINY, threads=1, cache=cache).run()
     assert found.figures == whole.figures
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")} == before

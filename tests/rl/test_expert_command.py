@@ -1,14 +1,12 @@
-"""`reversi rl expert`: the folder, what is said, Ctrl-C, and kill -9."""
+"""`reversi rl expert`: the folder, what is said, and Ctrl-C."""
 
 import signal
-import subprocess
-import sys
 
 import pytest
 import torch
 
 from tests.cli.jobs import PATIENCE, REVERSI, wait_until
-from tests.train.kills import run_with_kills, start
+from tests.train.kills import start
 from train.rl.expert import remembered
 from train.rl.files import read_policy
 
@@ -79,25 +77,6 @@ def test_what_is_wrong_is_said_in_one_line(reversi, arguments, words, tmp_path):
 
 def command(out, cache):
     return ["-c", REVERSI, "rl", "expert", "--out", out, *TINY, *HOW, "--cache", cache]
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_run_survives_kill_9(tmp_path):
-    cache = tmp_path / "cache"
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    whole.mkdir()
-    killed.mkdir()
-    finished = subprocess.run(
-        [sys.executable, *map(str, command("run", cache))], cwd=whole, capture_output=True, text=True, timeout=300
-    )
-    assert finished.returncode == 0, finished.stderr
-    hold = ("policy.safetensors", 1)  # the last thing that matters
-    assert run_with_kills(command("run", cache), killed, kills=3, seed=1, longest=0.6, hold=hold) == 3
-    nets = [read_policy(folder / "run" / "policy.safetensors").net.state_dict() for folder in (whole, killed)]
-    assert all(torch.equal(nets[0][name], nets[1][name]) for name in nets[0])
-    for name in ("labels-002.npz", "regret.csv"):
-        assert (whole / "run" / name).read_bytes() == (killed / "run" / name).read_bytes()
 
 
 @pytest.mark.slow

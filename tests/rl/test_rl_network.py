@@ -109,7 +109,9 @@ def test_the_mean_over_symmetries_is_symmetric(tiny_net, positions):
             assert torch.allclose(again, numbers[:, view], atol=1e-4)
     best = BatchPolicy(tiny_net(6), symmetric=True).of_boards(own, opp)
     assert np.array_equal(best, numbers.argmax(1).numpy())
-    close = (numbers >= numbers.max(1, keepdim=True).values - 1e-4).numpy()  # images of each other in a symmetric position
+    close = (
+        numbers >= numbers.max(1, keepdim=True).values - 1e-4
+    ).numpy()  # images of each other in a symmetric position
     agent = PolicyAgent("unused")
     agent.saved = lambda rules: SavedPolicy(rules, tiny_net(6), {})
     for i in range(0, own.size, 9):

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,14 +10,17 @@ import torch
 
 from reversi_env import Rules
 from search.agents import AgentSpecError
+from tests.train.kills import results
 from train.batch_games import EvaluatorPlayer, RandomPlayer
 from train.errors import TrainError
 from train.folders import only_writer
+from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, batch_player, discs_to_boards, opponent_of
 from train.rl.options import preset
+from train.rl.regret_positions import RegretOptions, regret_positions
 from train.rl.training import Training, remembered
 
 
@@ -154,40 +158,65 @@ class Killed(BaseException):
     """As sudden as a signal."""
 
 
-def killer(at):
-    def progress(step):
-        if step.doing == "learning" and step.steps >= at:
-            raise Killed
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """A ladder of one rung, a few solved endgames, and nothing drawn."""
+    monkeypatch.setattr("train.rl.training.DQN_WARMUP", 128)
+    monkeypatch.setattr("train.rl.training.curve_svg", lambda *_: b"")
+    monkeypatch.setattr("train.rl.regret_callback.can_draw", lambda: False)
+    monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
+    truth = regret_positions(RegretOptions(4, positions=5, empties=(3, 5)), tmp_path)
+    monkeypatch.setattr("train.rl.regret_positions.regret_positions", lambda options: truth)
 
-    return progress
+
+def killed_until_it_ends(folder, options, *, before):
+    """A training whose parts are all killed: right after their first checkpoint, or *before* their second; where they resumed."""
+
+    def part():
+        training, saves, real = Training(folder, options), [], training_module.save_checkpoint
+
+        def save(*arguments):
+            saves.append(training.steps)
+            if len(saves) == 1:
+                real(*arguments)
+            if len(saves) == 1 + before:
+                raise Killed
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training_module, "save_checkpoint", save)
+            training.run()
+
+    resumed = []
+    while len(resumed) < 10:
+        try:
+            part()
+        except Killed:
+            resumed.append(torch.load(folder / "checkpoint.pt", weights_only=True)["counters"]["num_timesteps"])
+        else:
+            break
+    return resumed
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.slow)])
-def test_an_interrupted_training_ends_with_the_same_policy(tmp_path, small_training, monkeypatch, algorithm):
-    """However often the one or the other was saved, which the clock decides."""
-    monkeypatch.setattr("train.rl.training.DQN_WARMUP", 256)
-    monkeypatch.setattr("train.rl.training.curve_svg", lambda *_: b"")
-    options = small_training(algorithm=algorithm)
-    whole = Training(tmp_path / "whole", options, regret=False)
-    whole.run()
+@pytest.mark.usefixtures("quick")
+def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, small_training, monkeypatch, algorithm):
+    """Also at the first, before any step, and whenever the other one was saved, which its clock decides.
+
+    More than one self could join at a time, and one of the opponents keeps lots of its own.
+    """
+    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "buffer": 600, "games": 2}
+    options = small_training(algorithm=algorithm, opponents=("random", "greedy-invincible:exact=2"), **pace)
+    Training(tmp_path / "whole", options).run()
     monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
-    with pytest.raises(Killed):
-        Training(tmp_path / "parts", options, regret=False, progress=killer(1200)).run()
-    (tmp_path / "parts" / "pool" / "00099.safetensors").write_bytes(b"of a self that no checkpoint knows")
-    parts = Training(tmp_path / "parts", options, regret=False)
-    parts.run()
-    assert parts.steps == whole.steps == 2048
-    assert sorted(path.name for path in (tmp_path / "parts" / "pool").iterdir()) == sorted(
-        path.name for path in (tmp_path / "whole" / "pool").iterdir()
-    )
-    there, here = (read_policy(tmp_path / name / "policy.zip") for name in ("whole", "parts"))
-    for a, b in zip(there.net.parameters(), here.net.parameters(), strict=True):
-        assert torch.equal(a, b)
-    optimisers = [run.model.policy.optimizer.state_dict()["state"][0] for run in (whole, parts)]
-    assert torch.equal(optimisers[0]["exp_avg_sq"], optimisers[1]["exp_avg_sq"])
-    assert optimisers[0]["step"] == optimisers[1]["step"]
-    assert [row["elo"] for row in whole.evaluations] == [row["elo"] for row in parts.evaluations]
-    assert parts.pool.drawn == whole.pool.drawn
+    assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
+    assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
+    whole = results(tmp_path / "whole")
+    results_of_interest = ("policy.zip", "regret.csv", "log.csv", "evaluations.csv", "checkpoint.pt")
+    assert {*results_of_interest, "pool/00001.safetensors"} < set(whole)
+    for killed in (results(tmp_path / name) for name in ("after", "before")):
+        assert killed.keys() == whole.keys()
+        for name, content in killed.items():
+            assert content == whole[name], name
 
 
 @pytest.mark.slow

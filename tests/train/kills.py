@@ -1,61 +1,142 @@
-"""Ending a process with ``kill -9`` at random moments, and starting it again."""
+"""Jobs that are killed (``kill -9``) at a step of their own, and what they leave.
 
+A step is whatever changes the job's folder: a file opened for writing, flushed, renamed or removed, a folder made. A job kills
+itself right before the step of a number, or in the middle of it; no clock is looked at, and the same number is the same moment.
+"""
+
+import atexit
+import csv
+import io
+import itertools
+import json
 import os
-import random
 import signal
+import stat
 import subprocess
 import sys
-import time
-from contextlib import suppress
+import zipfile
+from pathlib import Path
 
-from tests.cli.jobs import PATIENCE, held
+from tests.cli.jobs import PATIENCE
 from tests.conftest import REPOSITORY
 
-
-def run_with_kills(arguments, folder, kills, seed, longest, hold=None):
-    """Start ``python arguments`` in *folder* and kill it, *kills* times: at a random moment soon after it has written something.
-
-    Then let it finish. How many of the kills met a process that was still running: all of them with *hold*, the name and
-    the number of the file that each of those processes waits with (`held`). The arguments are ``-c``, code, others then.
-    """
-    if hold is not None:
-        first, code, *others = arguments
-        assert first == "-c"
-        killed = [first, held(code, *hold), *others]
-    else:
-        killed = arguments
-    moments, met = random.Random(seed), 0
-    for _ in range(kills):
-        before = snapshot(folder)
-        job = start(killed, folder)
-        try:
-            deadline = time.monotonic() + PATIENCE
-            while snapshot(folder) == before and job.poll() is None:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
-            with suppress(subprocess.TimeoutExpired):
-                job.wait(moments.uniform(0, longest))
-        finally:
-            job.kill()
-            _, errors = job.communicate()
-        assert job.returncode in (0, -signal.SIGKILL), errors
-        met += job.returncode != 0
-    job = start(arguments, folder)
-    _, errors = job.communicate(timeout=PATIENCE)
-    assert job.returncode == 0, errors
-    return met
+#: Steps of other libraries' files, which come when they like.
+_IGNORED = "tensorboard"
+#: Bytes that a write which is cut short lacks: fewer than a line has.
+_CUT = 5
 
 
-def snapshot(folder):
-    """What is there, and since when."""
-    found = {}
-    for path in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            found[path] = path.stat().st_mtime_ns
-    return found
+# --- in the job itself ------------------------------------------------------------------------------
+
+
+def kill_at(number, count_file=""):
+    """End this process at its step *number*, from 1, in the folder it works in; 0: never. Its steps are counted in a file."""
+    steps, here, busy = itertools.count(1), f"{Path.cwd()}{os.sep}", []
+
+    def step(path, descriptor=None):
+        if busy or not _inside(path, here):
+            return
+        busy.append(path)
+        if next(steps) == number:
+            if descriptor is not None and stat.S_ISREG((found := os.fstat(descriptor)).st_mode):
+                os.ftruncate(descriptor, max(0, found.st_size - _CUT))  # not all of it was written
+            os.kill(os.getpid(), signal.SIGKILL)
+        busy.pop()
+
+    def look(event, arguments):
+        if (event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)) or event in _CHANGES:
+            step(arguments[0])
+
+    def fsync(descriptor, real=os.fsync):
+        step(os.readlink(f"/proc/self/fd/{descriptor}"), descriptor)  # noqa: PTH115 - for `step`
+        real(descriptor)
+
+    sys.addaudithook(look)
+    os.fsync = fsync
+    if count_file:
+        atexit.register(lambda: Path(count_file).write_text(str(next(steps) - 1)))
+
+
+_CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate"}
+
+
+def _inside(path, here):
+    if isinstance(path, int):
+        return False
+    full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - called very often
+    return full.startswith(here) and _IGNORED not in full
+
+
+# --- from outside -----------------------------------------------------------------------------------
 
 
 def start(arguments, folder):
+    """``python arguments`` in *folder*."""
     command, environment = [sys.executable, *map(str, arguments)], {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
+
+
+def run(code, arguments, folder, kill=0, count_file=""):
+    """The code with *arguments* in *folder*; whether it was killed, at step *kill*, before it could end."""
+    folder.mkdir(exist_ok=True)
+    hooked = f"from tests.train.kills import kill_at; kill_at({kill}, {str(count_file)!r})\n{code}"
+    job = start(["-c", hooked, *arguments], folder)
+    _, errors = job.communicate(timeout=PATIENCE)
+    assert job.returncode in ((0, -signal.SIGKILL) if kill else (0,)), errors
+    return job.returncode != 0
+
+
+# --- what is left -----------------------------------------------------------------------------------
+
+
+def results(folder):
+    """All files below *folder* by name, hidden ones too: their bytes, or what they say but for wall times."""
+    paths = (path for path in folder.rglob("*") if path.is_file() and _IGNORED not in path.parts)
+    return {path.relative_to(folder).as_posix(): _content(path) for path in sorted(paths)}
+
+
+def _content(path):
+    data = path.read_bytes()
+    read = {
+        ".csv": lambda: _timeless(list(csv.DictReader(io.StringIO(data.decode())))),
+        ".jsonl": lambda: [_timeless(json.loads(line)) for line in data.splitlines()],
+        ".safetensors": lambda: _safetensors(data),
+        ".zip": lambda: _policy(data),
+        ".pt": lambda: _checkpoint(path),
+    }
+    return read[path.suffix]() if path.suffix in read else data
+
+
+def _timeless(value):
+    """JSON, or what torch loads, without anything that a clock has said; tensors as bytes."""
+    if isinstance(value, dict):
+        return {key: _timeless(part) for key, part in value.items() if not _is_time(str(key))}
+    if isinstance(value, (list, tuple)):
+        return [_timeless(part) for part in value]
+    return (str(value.dtype), value.numpy().tobytes()) if hasattr(value, "numpy") else value
+
+
+def _is_time(key):
+    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t")
+
+
+def _safetensors(data):
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    told = {key: _timeless(json.loads(text)) for key, text in header.pop("__metadata__").items()}
+    return header, told, data[8 + length :]
+
+
+def _policy(data):
+    """stable-baselines3's own part of it says when it was saved."""
+    with zipfile.ZipFile(io.BytesIO(data)) as members:
+        return _timeless(json.loads(members.read("reversi.json"))), members.read("policy.pth")
+
+
+def _checkpoint(path):
+    import torch
+
+    content = torch.load(path, weights_only=True)
+    del content["games"]["games"]  # records with gaps between their fields, where anything may be
+    return _timeless({**content, "more": json.loads(content["more"])})

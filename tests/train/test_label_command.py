@@ -1,30 +1,21 @@
-"""`reversi label`: killed at any moment it goes on where it was; its output, and its one-line errors."""
+"""`reversi label`: interrupted, it goes on where it was; its output, and its one-line errors."""
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
-from contextlib import suppress
 
 import pytest
 
 from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
-from train.labels import LabelOptions, generate, read, read_manifest
+from train.labels import LabelOptions, read, read_manifest
 
-JOB = LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600)
 #: What is written first of a shard.
 PART = ".shard-*.part"
 #: Positions of a job that no test waits for.
 LONG = 60_000
 COMMAND = ("--size", "6", "--count", str(LONG), "--empties", "9-11", "--shard-rows", "30")
-KILLED = """
-import sys
-from train.labels import LabelOptions, generate
-generate(LabelOptions(size=6, count=1200, empties=(9, 11), shard_rows=30, block_rows=600), sys.argv[1])
-"""
 
 
 def files(folder):
@@ -38,62 +29,6 @@ def shards(folder):
 def start(code, *arguments):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], text=True, **pipes)
-
-
-def kill_and_resume(folder, kills, seed):
-    """Kill the job *kills* times, at random moments after it has made some progress; the shards there after each.
-
-    No run makes more than its part of the shards, so that all are killed, even on a fast machine, or by a test that was held up.
-    """
-    moments, counts, code = random.Random(seed), [0], held(KILLED, PART, JOB.shards // (kills + 1))
-    for _ in range(kills):
-        job = start(code, folder)
-        try:
-            wait_until(lambda: shards(folder) > counts[-1], job)
-            time.sleep(moments.uniform(0, 0.05))
-        finally:
-            job.kill()
-            _, errors = job.communicate()
-        assert job.returncode == -signal.SIGKILL, errors
-        counts.append(shards(folder))
-    return counts
-
-
-def check_kills(tmp_path, kills):
-    generate(JOB, tmp_path / "whole")
-    killed = tmp_path / "killed"
-    counts = kill_and_resume(killed, kills, seed=kills)
-    assert counts == sorted(set(counts))  # each run went on from the one before
-    assert 0 < counts[-1] < JOB.shards
-    generate(JOB, killed)
-    assert files(killed) == files(tmp_path / "whole")
-
-
-@pytest.mark.slow
-def test_killed_twice_and_resumed_the_files_are_the_same(tmp_path):
-    """Without processes: tests/train/test_labels.py has a crash at every step."""
-    check_kills(tmp_path, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_killed_at_many_moments_and_resumed_the_files_are_the_same(tmp_path):
-    check_kills(tmp_path, 10)
-
-
-@pytest.mark.slow
-def test_killed_blindly_from_its_very_start_on_it_still_ends_with_the_same_files(tmp_path):
-    """Not only while it labels: also while it starts, samples, or has just ended."""
-    generate(JOB, tmp_path / "whole")
-    moments, killed = random.Random(7), tmp_path / "killed"
-    for _ in range(5):
-        job = start(KILLED, killed)
-        with suppress(subprocess.TimeoutExpired):
-            job.wait(moments.uniform(0.5, 4))
-        job.kill()
-        job.communicate()
-    generate(JOB, killed)
-    assert files(killed) == files(tmp_path / "whole")
 
 
 @pytest.mark.slow

@@ -175,16 +175,16 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
 
 
 def test_half_a_shard_is_made_again(made, tmp_path, monkeypatch):
-    real = storage._write_part
+    real = storage.write_atomically
 
     def crashing(path, data):
         if path.name == "shard-00001.parquet":
-            storage._part(path).write_bytes(data[: len(data) // 2])
+            path.with_name(f".{path.name}.part").write_bytes(data[: len(data) // 2])
             raise Crash
         real(path, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "_write_part", crashing)
+        patch.setattr(storage, "write_atomically", crashing)
         with pytest.raises(Crash):
             generate(SMALL, tmp_path)
     assert len(read_manifest(tmp_path).shards) == 1

@@ -11,14 +11,13 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
-from models.files import write_atomically
 from reversi_env import BLACK, WHITE, Position, ReversiError, __version__
 from reversi_env.errors import shown
 from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf, write_transcript
+from reversi_env.writing import append_whole, write_atomically
 from train.arena.games import Forfeit, PlayedGame
 from train.arena.openings import Opening
 from train.arena.options import Fixture, TournamentOptions
@@ -63,14 +62,7 @@ class Folder:
 
     def append(self, record: Record) -> None:
         """Add a game, whole or not at all."""
-        descriptor = os.open(self.path / GAMES, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        line = _line(record, self.options).encode()
-        try:
-            if os.write(descriptor, line) < len(line):
-                raise OSError(ENOSPC, "no room for a whole game", str(self.path / GAMES))
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        append_whole(self.path / GAMES, _line(record, self.options).encode())
 
     def write_all(self, records: Iterable[Record]) -> None:
         """Put the games in order, and write them as GGF too."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from models.files import write_atomically
 from models.network import FOLDER
 from reversi_env import ReversiError, __version__
 from reversi_env.core.compiling import source_fingerprint
+from reversi_env.writing import write_atomically
 
 #: What stands around a path in a spec.
 _BORDERS = re.compile(r"([:,=])")

@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from models.files import write_atomically
 from reversi_env import __version__
 from reversi_env.caches import cache_folder
 from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
 from train.cluster.files import build
 from train.experiments import (
     branching,

@@ -1,22 +1,20 @@
 """The folder of a data set: shards, a manifest, and what an interruption may leave behind.
 
-A shard comes into being in four steps: it is written whole to a hidden file beside its place (``.….part``) and flushed to
-the disk; its hash goes into the manifest, which is replaced in the same way; it is renamed to its place. A process
-killed at any moment therefore leaves finished shards, perhaps one that only needs to be renamed, and perhaps a part that
-the next run overwrites. There are no times or names of machines in any file, so that a data set made in one go and one made
-in ten are the same to the byte.
+A shard is put in its place as a whole (`reversi_env.writing`), then its hash into the manifest, in the same way. A process
+killed at any moment therefore leaves finished shards, and perhaps one that the manifest does not know, which is made again.
+There are no times or names of machines in any file, so that a data set made in one go and one made in ten are the same to the
+byte.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from reversi_env.errors import ReversiError, shown
+from reversi_env.writing import write_atomically
 from train.fingerprints import weights_sha256
 from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
@@ -101,11 +99,11 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     if not (folder / MANIFEST).exists():
         if any(folder.glob("*.parquet")):
             raise LabelError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")
-        _replace(folder / MANIFEST, fresh.to_json().encode())
+        write_atomically(folder / MANIFEST, fresh.to_json().encode())
         return fresh
     known = read_manifest(folder)
     if not known.shards:  # nothing to go on from
-        _replace(folder / MANIFEST, fresh.to_json().encode())
+        write_atomically(folder / MANIFEST, fresh.to_json().encode())
         return fresh
     there, here = known.options.as_dict(), options.as_dict()
     for name in here:
@@ -124,18 +122,13 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
 
 
 def is_done(folder: Path, manifest: Manifest, shard: int) -> bool:
-    """Whether a shard is in its place, its bytes as the manifest has them; damaged ones raise. Finishes a rename."""
+    """Whether a shard is in its place, its bytes as the manifest has them; damaged ones raise."""
     if shard >= len(manifest.shards):
         return False
-    known, path = manifest.shards[shard], folder / file_of(shard)
-    if path.exists():
-        checked_bytes(folder, known)
-        return True
-    part = _part(path)
-    if part.exists() and hashlib.sha256(part.read_bytes()).hexdigest() == known.sha256:
-        part.replace(path)
-        return True
-    return False
+    if not (folder / file_of(shard)).exists():
+        return False
+    checked_bytes(folder, manifest.shards[shard])
+    return True
 
 
 def rows_in_place(folder: Path) -> int:
@@ -164,42 +157,9 @@ def add_shard(folder: Path, manifest: Manifest, shard: int, data: bytes) -> Mani
     """Put a shard into the folder; the manifest that knows it."""
     path = folder / file_of(shard)
     entry = Shard(path.name, len(manifest.options.rows(shard)), hashlib.sha256(data).hexdigest())
-    _write_part(path, data)
+    write_atomically(path, data)
     known = manifest.shards
     if entry not in known[shard : shard + 1]:
         manifest = replace(manifest, shards=(*known[:shard], entry, *known[shard + 1 :]))
-        _replace(folder / MANIFEST, manifest.to_json().encode())
-    _rename_part(path)
+        write_atomically(folder / MANIFEST, manifest.to_json().encode())
     return manifest
-
-
-def _part(path: Path) -> Path:
-    return path.with_name(f".{path.name}.part")
-
-
-def _write_part(path: Path, data: bytes) -> None:
-    with _part(path).open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _rename_part(path: Path) -> None:
-    os.replace(_part(path), path)  # noqa: PTH105 - the tests let it fail, as a crash would
-    _sync_folder(path.parent)
-
-
-def _replace(path: Path, data: bytes) -> None:
-    _write_part(path, data)
-    _rename_part(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Flush the renames of a folder to the disk."""
-    if os.name != "posix":
-        return
-    descriptor: Any = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from models.files import write_atomically
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.rl.environment import TrainingEnv
 from train.rl.files import SavedPolicy, read_policy
@@ -56,6 +56,7 @@ def save_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
         "optimiser": model.policy.optimizer.state_dict(),
         "counters": {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)},
         "episodes": list(model.ep_info_buffer or ()),
+        "noted": _noted(model.logger),
         "started": torch.from_numpy(np.asarray(model._last_episode_starts, np.uint8)),
         "games": _tensors(env.state()),
         "pool": _pool_state(pool),
@@ -114,6 +115,8 @@ def _restored(
         setattr(model, name, value)
     model.ep_info_buffer = deque(content["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
+    for name, (value, excluded) in content.get("noted", {}).items():
+        model.logger.record(name, value, tuple(excluded))
     state = content["pool"]
     nets = [read_policy(_self_path(folder, number)).net for number in range(state["selves"])]
     for net in nets:
@@ -132,6 +135,11 @@ def _restored(
     name, keys, *rest = content["numpy"]
     np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
     return found
+
+
+def _noted(logger: Any) -> dict[str, tuple[float, tuple[str, ...]]]:
+    """What the next line of the log will have: figures of the last update, and of an evaluation since."""
+    return {name: (float(value), logger.name_to_excluded[name]) for name, value in logger.name_to_value.items()}
 
 
 def forget_later_selves(folder: Path, selves: int) -> None:
@@ -161,7 +169,7 @@ def _pool_state(pool: SelfPlayPool) -> dict[str, Any]:
 
 
 def _seeded(pool: SelfPlayPool) -> list[BatchBaseline]:
-    """The baselines with generators of their own; an agent that is asked move by move begins its lots anew."""
+    """The baselines with generators that go on from rollout to rollout."""
     return [baseline for baseline in pool.baselines if isinstance(baseline, BatchBaseline)]
 
 

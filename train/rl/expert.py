@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.files import WeightsError, sealed, unsealed, write_atomically
+from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 from train.batch_games import BatchPlayer, EvaluatorPlayer
 from train.errors import TrainError
 from train.experiments import style
@@ -127,6 +128,8 @@ class ExpertIteration:
             )
             last = max((n for n in range(1, self.options.iterations + 1) if self._policy_path(n).exists()), default=0)
             net, optimiser, figures = self._restored(last)
+            for path in {*self.folder.glob("state-*.safetensors")} - {self._state_path(last)}:
+                path.unlink()  # of a round that is done again, or whose successor was all that a killed run could write
             curve = RegretCurve(self.folder / CURVE, truth, resumed_at=last + 1)
             if 0 not in curve.points:
                 curve.add(0, self._judged(net, truth))

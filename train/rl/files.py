@@ -19,10 +19,11 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from models.files import DIGITS, WeightsError, check_name, tensors_hash, write_atomically
+from models.files import DIGITS, WeightsError, check_name, tensors_hash
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 from train.rl import FOLDER
 from train.rl.network import Architecture, PolicyValueNet
 

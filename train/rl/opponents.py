@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import Rules
+from reversi_env import Position, Rules
 from reversi_env.envs import OpponentPool
 from search import agents
 from search.evaluators import exists
@@ -56,12 +56,28 @@ class BatchBaseline:
         return actions
 
 
+class AskedAgent:
+    """An agent that is asked move by move. Made anew between updates, it has nothing in its memory that a checkpoint would need."""
+
+    def __init__(self, spec: str, seed: int) -> None:
+        self._spec, self._seed = spec, seed
+        self.renew(0)
+
+    def renew(self, steps: int) -> None:
+        """Forget everything, and draw other lots than before other *steps* of the training."""
+        self._agent = agents.make(self._spec, seed=self._seed + (steps << 16))
+
+    def choose(self, position: Position) -> int:
+        """The agent's action."""
+        return self._agent.choose(position)
+
+
 def opponent_of(spec: str, rules: Rules, seed: int) -> Any:
     """What the environment's pool is given for *spec*: its own ``random`` and ``greedy``, a batch player, or the agent itself."""
     if spec in ("random", "greedy"):
         return spec
     player = batch_player(spec, rules)
-    return agents.make(spec, seed=seed) if player is None else BatchBaseline(player, rules, seed)
+    return AskedAgent(spec, seed) if player is None else BatchBaseline(player, rules, seed)
 
 
 def discs_to_boards(discs: np.ndarray, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
@@ -116,6 +132,12 @@ class SelfPlayPool:
             self.opponents.set_weight(first + number, weight)
         for number in range(first):
             self.opponents.set_weight(number, self.share / first if self.share or self.selves else 1.0)
+
+    def renew(self, steps: int) -> None:
+        """Before the rollout that begins after so many *steps*."""
+        for baseline in self.baselines:
+            if isinstance(baseline, AskedAgent):
+                baseline.renew(steps)
 
     def _join(self, net: PolicyValueNet) -> None:
         self.selves.append(BatchPolicy(net, temperature=1.0, seed=self._seed + 1000 + len(self.selves)))

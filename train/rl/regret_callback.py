@@ -41,8 +41,8 @@ class RegretCallback(BaseCallback):
     """Judges the policy's best moves every so many steps: ``regret.csv`` and, at the end, ``regret.svg`` in *folder*.
 
     The figures are logged too (``regret/discs``, ``regret/optimal``, ``regret/spoilt``). A curve that is there is gone on with
-    from the model's step, so that a resumed training has one curve. *policy* chooses the moves in place of the model's ``predict``:
-    a model whose ``predict`` takes no action masks may answer an illegal move, which is an error.
+    from the model's step: a resumed training has the same curve as one that was never interrupted. *policy* chooses the moves in
+    place of the model's ``predict``: a model whose ``predict`` takes no action masks may answer an illegal move, which is an error.
     """
 
     def __init__(
@@ -62,8 +62,9 @@ class RegretCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.curve = RegretCurve(self.folder / CURVE, self.positions, resumed_at=self.num_timesteps)
-        self.measure()
+        self.curve = RegretCurve(self.folder / CURVE, self.positions, resumed_at=self.num_timesteps + 1)
+        if not self.num_timesteps or not self.curve.points:
+            self.measure()
 
     def _on_step(self) -> bool:
         assert self.curve is not None

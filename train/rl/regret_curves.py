@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.files import write_atomically
 from reversi_env import Position
+from reversi_env.writing import write_atomically
 from search import agents
 from search.agents import Agent
 from train.errors import TrainError

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.files import write_atomically
 from reversi_env import Rules, batch
 from reversi_env.caches import cache_folder
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
 from search.solver import solve_batch
 from train.errors import TrainError, check_whole
 from train.labels import LabelOptions

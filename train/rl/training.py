@@ -9,7 +9,8 @@ and, in solved endgames, against the truth. The folder has
 * ``tensorboard/``, where tensorboard is installed;
 * ``run.json``: the options; ``checkpoint.pt`` and ``pool/``: where the training is.
 
-A run that was stopped in any way goes on after its last checkpoint, and on the same machine's CPU ends with the same policy.
+A run that was stopped in any way goes on after its last checkpoint, and on the same machine's CPU ends with the same policy, curves
+and log, but for wall times. The checkpoint is written last: when there is one, everything else is at least as new.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from models.files import write_atomically
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.folders import only_writer
 from train.rl.agent import BatchPolicy
@@ -53,6 +54,8 @@ RUN, POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = (
 CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
 #: DQN's steps before the first update, moves in every game between two updates, and steps between two targets.
 DQN_WARMUP, DQN_EVERY, DQN_TARGET = 5_000, 4, 10_000
+#: What stable-baselines3 counts from the last start, and not from the first.
+ITERATIONS = "time/iterations"
 #: Steps that one position of DQN's updates stands for: every position is seen this often.
 DQN_REUSE = 4
 
@@ -92,6 +95,7 @@ class Training:
         self.seconds = 0.0  # of the parts before this one
         self._began = self._saved = time.perf_counter()
         self._first = 0  # steps that were done before this part
+        self._looked = -1  # steps at the last look: a checkpoint is the end of one
         self._last: Standing | None = None
 
     def run(self) -> Standing | None:
@@ -114,15 +118,17 @@ class Training:
             seed=self.options.seed,
         )
         self.model = _model(self.options, self.env, self.device)
-        self._resume()
-        self.model.set_logger(self._logger())
-        callbacks: list[BaseCallback] = [_Keeper(self)]
-        if self._regret:
-            callbacks.append(self._regret_callback())
+        resumed = self._resume()
+        # regret first: the checkpoint at the end comes after everything else
+        callbacks: list[BaseCallback] = [self._regret_callback()] if self._regret else []
         left = self.options.steps - self.model.num_timesteps
         if left > 0:
-            fresh = self.model.num_timesteps == 0
-            self.model.learn(left, callback=callbacks, reset_num_timesteps=fresh, log_interval=self._log_interval())
+            self.model.learn(
+                left,
+                callback=[*callbacks, _Keeper(self)],
+                reset_num_timesteps=not resumed,  # which begins all games anew
+                log_interval=self._log_interval(),
+            )
         return self._last
 
     @property
@@ -139,7 +145,14 @@ class Training:
 
     def look(self, *, end: bool = False) -> None:
         """Between two updates: let a self join, evaluate, and write a checkpoint, each when it is due."""
+        self.pool.renew(self.steps)
+        if end or self.steps != self._looked:  # else it was done before the checkpoint that this part goes on from
+            self._do_what_is_due(end)
+        self._tell("learning", self.steps)
+
+    def _do_what_is_due(self, end: bool) -> None:
         steps, options = self.steps, self.options
+        self._looked = steps
         if not end and steps // options.snapshot > len(self.pool.selves):
             saved = as_saved(self.model, self.rules, {"steps": steps})
             save_self(self.folder, len(self.pool.selves), saved)
@@ -148,20 +161,17 @@ class Training:
         evaluated = (due or end) and not (self.evaluations and self.evaluations[-1]["steps"] == steps)
         if evaluated:
             self._evaluate()
+            self._draw()
         if end or evaluated or time.perf_counter() - self._saved >= CHECKPOINT_SECONDS[options.algorithm]:
             self.save()
-        if evaluated:
-            self._draw()
-        self._tell("learning", steps)
 
     def save(self) -> None:
         """Write everything; what a reader finds is always whole."""
-        more = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
-        save_checkpoint(self.folder, self.model, self.env, self.pool, more)
         write_atomically(self.folder / POLICY, self._archive())
         _write_csv(self.folder / LOG, self.log)
-        rows = [_flat(row) for row in self.evaluations]
-        _write_csv(self.folder / EVALUATIONS, rows)
+        _write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
+        more = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
+        save_checkpoint(self.folder, self.model, self.env, self.pool, more)
         self._saved = time.perf_counter()
 
     def note(self, values: dict[str, Any]) -> None:
@@ -184,13 +194,19 @@ class Training:
         if len(self.evaluations) > 1 and find_spec("matplotlib"):
             write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
 
-    def _resume(self) -> None:
+    def _resume(self) -> bool:
+        """Go to the last checkpoint; whether there is one."""
         self._saved = time.perf_counter()
-        if (self.folder / CHECKPOINT).exists():
+        resumed = (self.folder / CHECKPOINT).exists()
+        self.model.set_logger(Logger(None, []))
+        if resumed:
             found = load_checkpoint(self.folder, self.model, self.env, self.pool)
             self.seconds, self.evaluations, self.log = found["seconds"], found["evaluations"], found["log"]
+            self._looked = self.steps
         forget_later_selves(self.folder, len(self.pool.selves))
         self._first = self.steps
+        self.model.logger.output_formats = self._writers()
+        return resumed
 
     def _archive(self) -> bytes:
         stream = io.BytesIO()
@@ -207,18 +223,18 @@ class Training:
         saved = as_saved(self.model, self.rules, record)
         return with_description(stream.getvalue(), saved.description())
 
-    def _logger(self) -> Logger:
+    def _writers(self) -> list[KVWriter]:
         writers: list[KVWriter] = [_Notes(self)]
         try:
             from stable_baselines3.common.logger import TensorBoardOutputFormat
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            return Logger(None, writers)
+            return writers
         board = TensorBoardOutputFormat(str(self.folder / TENSORBOARD))
         board.writer.close()
         # what a part of the run that was lost has written there is not shown
         board.writer = SummaryWriter(str(self.folder / TENSORBOARD), purge_step=self.steps or None)
-        return Logger(None, [*writers, board])
+        return [*writers, board]
 
     def _regret_callback(self) -> BaseCallback:
         from train.rl.regret_callback import RegretCallback
@@ -268,7 +284,7 @@ class _Notes(KVWriter):
         numbers = {
             key: float(value)
             for key, value in key_values.items()
-            if isinstance(value, (int, float)) or hasattr(value, "item")
+            if key != ITERATIONS and (isinstance(value, (int, float)) or hasattr(value, "item"))
         }
         self._training.note(numbers)
 

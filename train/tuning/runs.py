@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.files import write_atomically
 from reversi_env import __version__
+from reversi_env.writing import append_whole, write_atomically
 from search.formula_files import formula_file
 from search.formulas import Evaluator
 from train.errors import TrainError
@@ -238,10 +237,7 @@ class _Log:
         if number == 1:  # only now: a tuning that was refused leaves nothing behind
             self._write(self._path)
             return
-        with self._path.open("a") as stream:
-            stream.write(json.dumps(line) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
+        append_whole(self._path, (json.dumps(line) + "\n").encode())
 
     def _write(self, path: Path) -> None:
         text = "".join(json.dumps(line) + "\n" for line in [self._heading, *self._lines])

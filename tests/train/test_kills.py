@@ -1,0 +1,132 @@
+"""``kill -9`` at many moments of every job: the same command then ends with the same files, and with no others."""
+
+import json
+import sys
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.cli.jobs import REVERSI
+from tests.train.kills import results, run
+from train.labels import LabelOptions, generate
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="signals, and files by their descriptors"),
+]
+
+
+class Job(NamedTuple):
+    """Code and arguments of a job, with others where nothing stops it, and how what it leaves is read.
+
+    ``steps``: how many it has at least, if not always as many.
+    """
+
+    code: str
+    arguments: str
+    unstopped: str = ""
+    results: object = results
+    steps: int | None = None
+
+
+BOOTSTRAP = """
+from pathlib import Path
+from tests.train.test_bootstrap import SMALL
+from train.runs import train_from_nothing
+train_from_nothing(Path("out"), SMALL)
+"""
+#: Solved endgames here and not in the user's cache, and a checkpoint at every chance.
+RL = f"""
+from pathlib import Path
+import train.rl.regret_positions, train.rl.training
+train.rl.regret_positions.cache_folder = lambda: Path("cache")
+train.rl.training.CHECKPOINT_SECONDS = {{"ppo": 0, "dqn": 0}}
+{REVERSI}
+"""
+#: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
+SOLVE = f"""
+from types import SimpleNamespace
+from play.commands import interruptible, solve_start
+from reversi_env import Position, Rules
+later = Position.initial(Rules(6)).play_all("d5 c5 b2 e3 c6 b4 f3 f2 a5 a4".split())
+solve_start.Position = SimpleNamespace(initial=lambda rules: later)
+interruptible.LOOK_SECONDS, run = 0.001, solve_start._Job.run
+solve_start._Job.run = lambda job, seconds: run(job, 0)
+{REVERSI}
+"""
+
+
+def solution(folder):
+    """What a finished job of `solve --start` says, but for its nodes and its line: they depend on what the table still knew."""
+    [path] = [path for path in folder.iterdir() if path.is_file()]
+    with np.load(path) as saved:
+        header = json.loads(str(saved["header"]))
+    return path.name, header["lower"], header["upper"], bool(header["pv"])
+
+
+SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
+JOBS = {
+    "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
+    "fit": Job(REVERSI, "train ../labels --out out --epochs 8 --patience 8 --batch 64"),
+    "bootstrap": Job(BOOTSTRAP, ""),
+    "tuning": Job(
+        REVERSI,
+        "tune six-factor --aim error --size 6 --positions 200 --empties 4-6 --generations 8 --population 4 --out out",
+    ),
+    "tournament": Job(
+        REVERSI, "tournament greedy random --size 4 --games 16 --seed 5 --workers 2 --out out", unstopped="--workers 1"
+    ),
+    "rl": Job(
+        RL,
+        f"rl --out out {SMALL_RL} --steps 512 --envs 32 --rollout 4 --batch 64 --epochs 2 --snapshot 100 --evaluate 200 "
+        "--opponent random --opponent greedy-invincible:exact=2 --threads 1",
+    ),
+    "expert": Job(
+        REVERSI,
+        f"rl expert --out out {SMALL_RL} --iterations 3 --positions 60 --samples 600 --threads 1 --exam 0 --cache cache",
+    ),
+    "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with labels, for the folders of the jobs."""
+    path = tmp_path_factory.mktemp("jobs")
+    generate(LabelOptions(size=6, count=300, empties=(3, 6), shard_rows=300, play_depth=1), path / "labels")
+    return path
+
+
+def finished(name, place):
+    """The results of a job that nothing stopped, and its steps."""
+    job, count = JOBS[name], place / f"{name}-steps"
+    assert not run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
+    return job.results(place / name), job.steps or int(count.read_text())
+
+
+def killed(name, place, moments):
+    """The results of a job that was killed at these steps, one after the other, and then let be."""
+    job, folder = JOBS[name], place / "-".join(map(str, (name, "killed", *moments)))
+    for moment in moments:
+        assert run(job.code, job.arguments.split(), folder, kill=moment), f"{name} was not killed at step {moment}"
+    assert not run(job.code, job.arguments.split(), folder)
+    return job.results(folder)
+
+
+@pytest.mark.parametrize("name", ["label", "fit", "tuning", "tournament"])
+def test_killed_twice_a_job_ends_with_the_same_files(name, place):
+    """The quick ones; without processes, tests of the others stop them at every checkpoint."""
+    whole, steps = finished(name, place)
+    assert killed(name, place, [steps // 3, steps // 4]) == whole
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", JOBS)
+def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place):
+    whole, steps = finished(name, place)
+    moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
+    assert len(moments) == 20
+    print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
+    different = [moment for moment in moments if killed(name, place, [moment]) != whole]
+    assert different == []

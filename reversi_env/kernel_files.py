@@ -6,7 +6,7 @@ An entry is one file, ``kernels/ENVIRONMENT/GROUP/NAME-KEY.kernel`` below the us
 * GROUP: the layer and a fingerprint of the sources that its kernels are made of;
 * NAME, KEY: the function, and a hash of its argument types and options.
 
-Files of their own, written beside their place and renamed: processes that compile at the same time cannot get in each other's way.
+Files of their own, written whole: processes that compile at the same time cannot get in each other's way.
 Every file begins with a hash of its content and key, so that one that was cut, flipped or exchanged is compiled again, not run.
 """
 
@@ -23,6 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from reversi_env.caches import cache_folder, size_of
+from reversi_env.writing import remove_parts, write_atomically
 
 #: The first bytes of an entry; another layout of the file gets another number.
 HEADER = b"reversi-lab kernel 1\n"
@@ -32,8 +33,6 @@ MOST_DAYS = 30
 MOST_BYTES = 2**30
 #: A group's date is that of its last use, to within this many seconds.
 USE_SECONDS = 24 * 3600
-#: What an interrupted process left half-written is removed after so many seconds.
-PART_SECONDS = 3600
 
 
 class KernelFiles:
@@ -67,7 +66,9 @@ class KernelFiles:
         entry = HEADER + _digest(content, key) + content
         while self._target is not None:
             try:
-                _write(self._path(self._target, group, name, key), entry)
+                path = self._path(self._target, group, name, key)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(path, entry)
             except OSError as error:
                 self._turn_away(self._target, error)
             else:
@@ -119,7 +120,7 @@ def prune(folder: Path, now: float | None = None) -> None:
             with suppress(OSError):  # there are others
                 group.parent.rmdir()
         else:
-            _remove_parts(group, now)
+            remove_parts(group)
 
 
 def _groups(folder: Path) -> list[tuple[float, Path]]:
@@ -131,13 +132,6 @@ def _groups(folder: Path) -> list[tuple[float, Path]]:
         except OSError:  # removed by another process
             continue
     return found
-
-
-def _remove_parts(group: Path, now: float) -> None:
-    for part in group.glob("*.part"):
-        with suppress(OSError):
-            if now - part.stat().st_mtime > PART_SECONDS:
-                part.unlink()
 
 
 def _remove(path: Path) -> None:
@@ -155,19 +149,6 @@ def _checked(entry: bytes, key: str) -> bytes | None:
     content = entry[begin:]
     whole = entry.startswith(HEADER) and entry[len(HEADER) : begin] == _digest(content, key)
     return content if whole else None
-
-
-def _write(path: Path, entry: bytes) -> None:
-    """Put an entry in its place whole: another process reads all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, part = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(entry)
-        Path(part).replace(path)
-    except BaseException:
-        _remove(Path(part))
-        raise
 
 
 def _spare_name() -> Path:

@@ -108,9 +108,10 @@ def _compile_apart(parts: Iterable[str], done: Callable[[], None]) -> None:
     """Let a process compile each of the *parts*; *done* is called for each."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    command = [sys.executable, "-P", "-m", "play.first_start"]
-    running = [subprocess.Popen([*command, part], env=environment, **quiet) for part in parts]
+    command, none = [sys.executable, "-P", "-m", "play.first_start"], subprocess.DEVNULL
+    running = [
+        subprocess.Popen([*command, part], env=environment, stdin=none, stdout=none, stderr=none) for part in parts
+    ]
     try:
         for process in running:
             process.wait()

@@ -123,7 +123,7 @@ class PatternSet:
             lowest = _lowest_equivalent(pattern)
             kept = lowest == np.arange(pattern.states)
             numbers[offset : offset + pattern.states] = first + (np.cumsum(kept, dtype=np.int32) - 1)[lowest]
-            first += np.count_nonzero(kept)
+            first += int(np.count_nonzero(kept))
         return numbers
 
     @property

@@ -57,6 +57,7 @@ class _Checked(_Base):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; refuse numbers that no kernel can hold."""
+        parameter: Any
         for parameter in self.get_params(ctx):
             if getattr(parameter, "_runtime_param", self) is None:
                 parameter._runtime_param = _Plain()

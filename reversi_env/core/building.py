@@ -98,7 +98,7 @@ class KernelDispatcher(CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """The entry point for *sig*, compiled or from the cache if need be."""
         arguments = tuple(sigutils.normalize_signature(sig)[0])
-        known = self.overloads.get(arguments)
+        known: Any = self.overloads.get(arguments)
         if known is not None and isinstance(known.entry_point, InnerEntry) and not is_inner():
             del self.overloads[arguments]
         return super().compile(sig)

@@ -32,7 +32,7 @@ from numba import njit
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaWarning
-from numba.core.runtime import _nrt_python as _nrt
+from numba.core.runtime import _nrt_python as _nrt  # type: ignore[attr-defined]
 from numba.core.serialize import dumps
 
 from reversi_env.caches import cache_folder

@@ -5,8 +5,7 @@ Every compiled function of this project is made by `kernel`. It is numba's ``nji
 * **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
   file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
   folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
-* **No mixed-up code.** A serial and a parallel build of the same function get separate cache entries, and processes that
-  compile at the same time do not get in each other's way.
+* **No mixed-up code.** Processes that compile at the same time do not get in each other's way.
 * **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
 """
 
@@ -17,7 +16,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
@@ -103,31 +102,9 @@ class FingerprintedCache(FunctionCache):
         return (*super()._index_key(sig, codegen), self._options, registered)
 
 
-def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:
-    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes.
-
-    With ``parallel=True`` its ``prange`` loops run on all of numba's threads. Usable as ``@kernel``,
-    ``@kernel(parallel=True)`` or ``kernel(function)``.
-    """
-    if function is None:
-        return lambda f: kernel(f, parallel=parallel)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "parallel": parallel}
+def kernel(function: Callable) -> Any:
+    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes."""
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     dispatcher = njit(**options)(function)
     dispatcher._cache = FingerprintedCache(function, options)
     return dispatcher
-
-
-class Builds(NamedTuple):
-    """The same loop, compiled for one thread and for all of numba's threads."""
-
-    serial: Callable
-    parallel: Callable
-
-    def __call__(self, *args: Any, parallel: bool = False) -> Any:
-        """Run one of the two builds."""
-        return (self.parallel if parallel else self.serial)(*args)
-
-
-def both_builds(loop: Callable) -> Builds:
-    """Compile *loop* twice; its ``prange`` is a plain ``range`` in the serial build."""
-    return Builds(kernel(loop), kernel(loop, parallel=True))

@@ -15,7 +15,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
 from reversi_env.core import episodes
-from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, OneGame
+from reversi_env.envs.one_game import RENDER_FPS, RENDER_MODES, OneGame
 from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_found
 from reversi_env.errors import shown
 
@@ -88,7 +88,7 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         with self._undone_on_error():
             if seed is not None:
                 self._seed(seed)
-            episodes.begin_all.serial(self._state, game, _TWO_PLAYER_POOL, ALL)
+            episodes.begin_one(self._state, game, _TWO_PLAYER_POOL)
             if self._state["failed"][0]:
                 raise no_start_found(settings)
         self.agents = list(PLAYERS)
@@ -157,7 +157,6 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         """An independent copy in the same state; the spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
         twin.__dict__.update(copy.deepcopy({name: self.__dict__[name] for name in _CHANGING if name in self.__dict__}))
-        twin._sampled = self._sampled.copy()
         return twin
 
     def _require_a_game(self) -> None:

@@ -1,8 +1,8 @@
 """The rules over arrays of positions, at compiled speed and with the GIL released.
 
 Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are the 8x8 frame's, 0-63, and
-64 is the pass. ``parallel=True`` spreads the work over all of numba's threads, which pays from a few ten thousand
-positions on.
+64 is the pass. Large batches are shared out among threads, one a core, which sleep in between; ``parallel=False`` keeps
+to the calling thread, ``parallel=True`` shares out small batches too. The results are the same.
 
 >>> import numpy as np
 >>> own, opp = start(1000)
@@ -49,33 +49,33 @@ def from_positions(positions: list[Position]) -> tuple[Boards, Boards]:
     return np.array([p.own for p in positions], np.uint64), np.array([p.opp for p in positions], np.uint64)
 
 
-def legal_moves(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
+def legal_moves(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
     """Board of legal squares for every position."""
     own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
-    loops.legal_moves(own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    loops.legal_moves(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
 
 
 def flips(
-    squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
+    squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> Boards:
     """Discs that turn when each position's side to move plays on its square; empty where the move is illegal or a pass."""
     own, opp = checked_boards(own, opp, rules)
     squares = _squares(squares, own)
     out = np.empty_like(own)
-    loops.flips(squares, own, opp, out, parallel=parallel)
+    loops.flips(own.size, squares, own, opp, out, parallel=parallel)
     return out
 
 
 def play(
-    squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
+    squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> tuple[Boards, Boards]:
     """Boards (own, opp) after each move or pass, seen by the next side to move. An illegal move raises and names its index."""
     own, opp = checked_boards(own, opp, rules)
     squares = _squares(squares, own)
     next_own, next_opp, legal = np.empty_like(own), np.empty_like(opp), np.empty(own.size, np.bool_)
-    loops.play(squares, own, opp, np.uint64(rules.playable), next_own, next_opp, legal, parallel=parallel)
+    loops.play(own.size, squares, own, opp, np.uint64(rules.playable), next_own, next_opp, legal, parallel=parallel)
     if not legal.all():
         index = int(np.argmin(legal))
         raise IllegalMoveError(
@@ -85,62 +85,66 @@ def play(
     return next_own, next_opp
 
 
-def is_over(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> NDArray[np.bool_]:
+def is_over(
+    own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
+) -> NDArray[np.bool_]:
     """Whether neither side can move."""
     own, opp = checked_boards(own, opp, rules)
     out = np.empty(own.size, np.bool_)
-    loops.is_over(own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    loops.is_over(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
 
 
 def final_scores(
-    own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False
+    own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> NDArray[np.int8]:
     """Scores of finished games in discs for the side to move: positive means that it won under the rules' objective."""
     own, opp = checked_boards(own, opp, rules)
     out = np.empty(own.size, np.int8)
-    loops.final_score(own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    loops.final_score(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out * np.int8(rules.sign)
 
 
-def frontier(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
+def frontier(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
     """Own discs that touch an empty square."""
     own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
-    loops.frontier(own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    loops.frontier(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
 
 
-def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Boards:
+def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
     """Own discs proven safe for the rest of the game."""
     own, opp = checked_boards(own, opp, rules)
     out = np.empty_like(own)
-    loops.stable_discs(own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    loops.stable_discs(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
     return out
 
 
-def canonical(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> tuple[Boards, Boards, NDArray[np.int8]]:
+def canonical(
+    own: ArrayLike, opp: ArrayLike, *, parallel: bool | None = None
+) -> tuple[Boards, Boards, NDArray[np.int8]]:
     """The smallest of each position's eight images, and the symmetry that leads to it."""
     own, opp = checked_boards(own, opp)
     out_own, out_opp, symmetry = np.empty_like(own), np.empty_like(opp), np.empty(own.size, np.int8)
-    loops.canonical(own, opp, out_own, out_opp, symmetry, parallel=parallel)
+    loops.canonical(own.size, own, opp, out_own, out_opp, symmetry, parallel=parallel)
     return out_own, out_opp, symmetry
 
 
-def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool = False) -> Boards:
+def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool | None = None) -> Boards:
     """A 64-bit hash of every position."""
     own, opp = checked_boards(own, opp)
     out = np.empty_like(own)
-    loops.position_hash(own, opp, out, parallel=parallel)
+    loops.position_hash(own.size, own, opp, out, parallel=parallel)
     return out
 
 
-def expand(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool = False) -> Children:
+def expand(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Children:
     """All children of all positions; a position that must pass has one child, a finished one none."""
     own, opp = checked_boards(own, opp, rules)
     playable = np.uint64(rules.playable)
     counts = np.empty(own.size, np.int64)
-    loops.count_moves(own, opp, playable, counts, parallel=parallel)
+    loops.count_moves(own.size, own, opp, playable, counts, parallel=parallel)
     first_child = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
     total = int(first_child[-1])
     children = Children(
@@ -149,12 +153,14 @@ def expand(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, paralle
         np.empty(total, np.uint64),
         np.empty(total, np.uint64),
     )
-    loops.expand(own, opp, playable, first_child, children.square, children.own, children.opp, parallel=parallel)
+    loops.expand(
+        own.size, own, opp, playable, first_child, children.square, children.own, children.opp, parallel=parallel
+    )
     return children
 
 
 def random_positions(
-    count: int, plies: ArrayLike, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool = False
+    count: int, plies: ArrayLike, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool | None = None
 ) -> tuple[Boards, Boards]:
     """Positions after random legal play from the start: *plies* moves and passes each (one number, or one for every position).
 
@@ -166,7 +172,9 @@ def random_positions(
         raise RulesError(f"plies {shown(plies)}: expected 0 or more")
     own, opp = start(count, rules)
     reached = np.empty(count, np.bool_)
-    random_positions_loop(own, opp, np.uint64(rules.playable), lengths, np.uint64(seed), reached, parallel=parallel)
+    random_positions_loop(
+        count, own, opp, np.uint64(rules.playable), lengths, np.uint64(seed), reached, parallel=parallel
+    )
     if not reached.all():
         raise RulesError(
             f"no random game of {int(lengths[~reached].max())} plies found on the {rules.size}x{rules.size} board"
@@ -174,10 +182,12 @@ def random_positions(
     return own, opp
 
 
-def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool = False) -> int:
+def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool | None = None) -> int:
     """Play *games* random games from the start and return their plies, passes included, all together."""
     black, white = (np.uint64(board) for board in rules.start_boards)
-    return int(count_random_plies(black, white, np.uint64(rules.playable), games, np.uint64(seed), parallel=parallel))
+    lengths = np.empty(games, np.int64)
+    count_random_plies(games, black, white, np.uint64(rules.playable), np.uint64(seed), lengths, parallel=parallel)
+    return int(lengths.sum())
 
 
 def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:

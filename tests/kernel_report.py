@@ -10,7 +10,7 @@ from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
-from reversi_env.core.compiling import Builds
+from reversi_env.core.threads import Loop
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -22,7 +22,7 @@ def kernels_of(module):
     return {
         f"{name} {kernel.targetoptions.get('parallel')}": kernel
         for name, value in vars(module).items()
-        for kernel in (value if isinstance(value, Builds) else [value])
+        for kernel in (value if isinstance(value, Loop) else [value])
         if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.__name__
     }
 

@@ -23,12 +23,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import llvmlite
 import numba
 from llvmlite.binding import add_symbol, address_of_symbol, parse_assembly, parse_bitcode
-from numba import njit
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.errors import NumbaWarning
@@ -209,36 +208,9 @@ def _provide_runtime() -> None:
         add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
-def kernel(function: Callable | None = None, *, parallel: bool = False) -> Any:
-    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes.
-
-    With ``parallel=True`` its ``prange`` loops run on all of numba's threads. Usable as ``@kernel``,
-    ``@kernel(parallel=True)`` or ``kernel(function)``.
-    """
-    if function is None:
-        return lambda f: kernel(f, parallel=parallel)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "parallel": parallel}
-    if parallel:
-        dispatcher = njit(**options)(function)
-    else:
-        dispatcher = KernelDispatcher(
-            function, targetoptions={"nopython": True} | options, pipeline_class=KernelCompiler
-        )
+def kernel(function: Callable) -> Any:
+    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes."""
+    options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    dispatcher = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
     dispatcher._cache = KernelCache(function, options)
     return dispatcher
-
-
-class Builds(NamedTuple):
-    """The same loop, compiled for one thread and for all of numba's threads."""
-
-    serial: Callable
-    parallel: Callable
-
-    def __call__(self, *args: Any, parallel: bool = False) -> Any:
-        """Run one of the two builds."""
-        return (self.parallel if parallel else self.serial)(*args)
-
-
-def both_builds(loop: Callable) -> Builds:
-    """Compile *loop* twice; its ``prange`` is a plain ``range`` in the serial build."""
-    return Builds(kernel(loop), kernel(loop, parallel=True))

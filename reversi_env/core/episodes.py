@@ -13,13 +13,13 @@ the agent's own are actions of its own.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips, legal_moves, play
-from reversi_env.core.compiling import both_builds, kernel
+from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, rounded_product, trailing_zeros
 from reversi_env.core.playout import next_random, random_square
 from reversi_env.core.symmetry import mix
+from reversi_env.core.threads import loop, take, taken
 
 BLACK_PLAYER, WHITE_PLAYER = 0, 1
 
@@ -55,8 +55,7 @@ STATE = np.dtype(
     align=True,
 )
 
-#: The game and the way it is played. (Parallel loops read it inside the loop: numba cannot carry a record in from
-#: outside.)
+#: The game and the way it is played.
 GAME = np.dtype(
     [
         ("playable", np.uint64),
@@ -80,8 +79,6 @@ GAME = np.dtype(
 POOL = np.dtype([("kind", np.int64), ("cumulative_share", np.float64)], align=True)
 
 RANDOM_START_TRIES = 1000
-#: Environments that a thread takes at a time.
-CHUNK = 256
 
 
 @kernel
@@ -353,33 +350,45 @@ def _write_flat(state, squares, observations, masks, i):
     masks[i, count] = np.int8(legal == NO_SQUARE)
 
 
-@both_builds
-def observe_planes(states, squares, observations, masks, to_move):
-    """Write every environment's observation, mask and player to move.
+@kernel
+def _observe_rows_as_planes(share, states, squares, observations, masks, to_move):
+    """Observe the rows that were taken.
 
-    A loop of its own, apart from `step_all`: LLVM vectorises the writing only when nothing else is in the loop (three
-    times as fast).
+    A loop of its own: LLVM vectorises the writing only when nothing else is in the loop (three times as fast).
     """
-    for i in prange(states.size):
+    for i in taken(share):
         _write_planes(states[i], squares, observations, masks, i)
         to_move[i] = states[i].turn
 
 
-@both_builds
-def observe_flat(states, squares, observations, masks, to_move):
-    """`observe_planes` for flat observations."""
-    for i in prange(states.size):
+@kernel
+def _observe_rows_flat(share, states, squares, observations, masks, to_move):
+    for i in taken(share):
         _write_flat(states[i], squares, observations, masks, i)
         to_move[i] = states[i].turn
+
+
+@loop(grain=512)
+def observe_planes(share, states, squares, observations, masks, to_move):
+    """Write every environment's observation, mask and player to move."""
+    while take(share):
+        _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
+
+
+@loop(grain=512)
+def observe_flat(share, states, squares, observations, masks, to_move):
+    """`observe_planes` for flat observations."""
+    while take(share):
+        _observe_rows_flat(share, states, squares, observations, masks, to_move)
 
 
 @kernel
 def observe_one(states, games, squares, observation, mask):
     """Write the only environment's observation and mask, both of one row."""
     if games[0].observation == PLANES:
-        _write_planes(states[0], squares, observation, mask, 0)
+        _write_planes(states[0], squares, observation, mask, np.uint64(0))
     else:
-        _write_flat(states[0], squares, observation, mask, 0)
+        _write_flat(states[0], squares, observation, mask, np.uint64(0))
 
 
 # --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple
@@ -405,6 +414,24 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
     return reward, state.over, state.turn, state.agent, state.illegal
 
 
+@kernel
+def _sampled_action(state, game):
+    sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
+    return action_of_square(sq, game)
+
+
+@kernel
+def begin_one(states, games, pool):
+    """Begin an episode in the only environment."""
+    begin(states[0], games[0], pool)
+
+
+@kernel
+def sample_one(states, games):
+    """A random legal action for the only environment, as `sample_all` draws it."""
+    return _sampled_action(states[0], games[0])
+
+
 # --- many environments ----------------------------------------------------------------------------
 
 
@@ -417,12 +444,13 @@ def seed_all(states, seeds, which):
             states[i].episode = 0
 
 
-@both_builds
-def begin_all(states, games, pool, which):
+@loop(grain=512)
+def begin_all(share, states, games, pool, which):
     """Begin an episode in the environments that *which* marks."""
-    for i in prange(states.size):
-        if which[i]:
-            begin(states[i], games[0], pool)
+    while take(share):
+        for i in taken(share):
+            if which[i]:
+                begin(states[i], games[0], pool)
 
 
 @kernel
@@ -433,69 +461,65 @@ def draw_start_all(states, games, which):
             draw_start(states[i], games[0])
 
 
-@kernel
-def step_all(states, games, pool, actions, rewards, terminated):
-    """Play one action in every environment; where the episode is over, begin the next one instead, with reward 0."""
-    for i in range(states.size):
-        state = states[i]
-        if state.over:
-            begin(state, games[0], pool)
-            rewards[i] = 0.0
-        else:
-            rewards[i] = act(state, games[0], actions[i])
-        terminated[i] = state.over
+@loop(grain=512)
+def step_all(
+    share, states, games, pool, squares, actions, rewards, terminated, illegal, noticed, observations, masks, to_move
+):
+    """Play one action in every environment, and observe.
 
-
-_observe_planes_rows, _observe_flat_rows = observe_planes.serial, observe_flat.serial
-
-
-@kernel(parallel=True)
-def step_and_observe_chunks(states, games, pool, squares, actions, rewards, terminated, observations, masks, to_move):
-    """`step_all`, then the observations, on all threads with one launch: the serial loops, over chunks."""
-    for chunk in prange((states.size + CHUNK - 1) // CHUNK):
-        low = chunk * CHUNK
-        high = min(states.size, low + CHUNK)
-        rows = states[low:high]
-        step_all(rows, games, pool, actions[low:high], rewards[low:high], terminated[low:high])
+    Where the episode is over, begin the next one instead, with reward 0; ``noticed[0]`` is set if that is over at once.
+    """
+    while take(share):
+        for i in taken(share):
+            state = states[i]
+            if state.over:
+                begin(state, games[0], pool)
+                rewards[i] = 0.0
+                if state.over:
+                    noticed[0] = True
+            else:
+                rewards[i] = act(state, games[0], actions[i])
+            terminated[i], illegal[i] = state.over, state.illegal
         if games[0].observation == PLANES:
-            _observe_planes_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
+            _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
         else:
-            _observe_flat_rows(rows, squares, observations[low:high], masks[low:high], to_move[low:high])
+            _observe_rows_flat(share, states, squares, observations, masks, to_move)
 
 
-@both_builds
+@kernel
 def find_waiting(states, out):
     """Mark the episodes in which an external opponent is to move."""
-    for i in prange(states.size):
+    for i in range(states.size):
         state = states[i]
         out[i] = state.kind == EXTERNAL_OPPONENT and not state.over and state.turn != state.agent
 
 
-@both_builds
-def opponent_moves(states, games, indices, actions, rewards, terminated):
+@loop(grain=512)
+def opponent_moves(share, states, games, indices, actions, rewards, terminated):
     """Play external opponents' legal actions in the episodes *indices* and settle the rewards."""
-    for k in prange(indices.size):
-        i = indices[k]
-        _advance(states[i], games[0], square_of_action(actions[k], games[0]))
-        _face_the_agent(states[i])
-        rewards[i] = settle(states[i], games[0])
-        terminated[i] = states[i].over
+    while take(share):
+        for k in taken(share):
+            i = indices[k]
+            _advance(states[i], games[0], square_of_action(actions[k], games[0]))
+            _face_the_agent(states[i])
+            rewards[i] = settle(states[i], games[0])
+            terminated[i] = states[i].over
 
 
-@both_builds
-def first_illegal(states, games, actions):
-    """The lowest index whose action is illegal in a running episode, or the number of environments if there is none."""
-    first = states.size
-    for i in prange(states.size):
-        if not states[i].over and not is_legal(states[i], square_of_action(actions[i], games[0])):
-            first = min(first, i)
-    return first
+@kernel
+def first_refused(states, games, actions, only_legal):
+    """The lowest index whose action is none, or with *only_legal* an illegal one in a running episode; else their number."""
+    for i in range(states.size):
+        if actions[i] < 0 or actions[i] > games[0].squares:
+            return i
+        if only_legal and not states[i].over and not is_legal(states[i], square_of_action(actions[i], games[0])):
+            return i
+    return states.size
 
 
-@both_builds
-def sample_all(states, games, out):
+@loop(grain=2048)
+def sample_all(share, states, games, out):
     """A random legal action for every environment, drawn from its own generator; the pass where nothing else is legal."""
-    for i in prange(states.size):
-        state = states[i]
-        sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
-        out[i] = action_of_square(sq, games[0])
+    while take(share):
+        for i in taken(share):
+            out[i] = _sampled_action(states[i], games[0])

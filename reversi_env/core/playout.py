@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
-from reversi_env.core.compiling import both_builds, kernel
+from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.symmetry import mix
+from reversi_env.core.threads import loop, take, taken
 
 #: No game has more plies: at most 60 squares are filled, and no two passes follow each other.
 LONGEST_GAME = 120
@@ -55,25 +55,24 @@ def random_plies(own, opp, playable, limit, state):
     return own, opp, limit, state
 
 
-@both_builds
-def count_random_plies(own, opp, playable, games, seed):
-    """Total plies of *games* random games from one position to the end; game *i* depends on (seed, i) only."""
-    plies = 0
-    for game in prange(games):
-        _, _, length, _ = random_plies(own, opp, playable, LONGEST_GAME, mix(seed + np.uint64(game)))
-        plies += length
-    return plies
+@loop(grain=16)
+def count_random_plies(share, own, opp, playable, seed, lengths):
+    """Plies of random games from one position to the end; game *i* depends on (seed, i) only."""
+    while take(share):
+        for game in taken(share):
+            _, _, lengths[game], _ = random_plies(own, opp, playable, LONGEST_GAME, mix(seed + game))
 
 
-@both_builds
-def random_positions_loop(own, opp, playable, plies, seed, reached):
+@loop(grain=64)
+def random_positions_loop(share, own, opp, playable, plies, seed, reached):
     """Advance each position by ``plies[i]`` random plies, starting over (at most a hundred times) where a game ends before that."""
-    for i in prange(own.size):
-        state = mix(seed + np.uint64(i))
-        reached[i] = False
-        for _ in range(100):
-            end_own, end_opp, played, state = random_plies(own[i], opp[i], playable, plies[i], state)
-            if played == plies[i]:
-                own[i], opp[i] = end_own, end_opp
-                reached[i] = True
-                break
+    while take(share):
+        for i in taken(share):
+            state = mix(seed + i)
+            reached[i] = False
+            for _ in range(100):
+                end_own, end_opp, played, state = random_plies(own[i], opp[i], playable, plies[i], state)
+                if played == plies[i]:
+                    own[i], opp[i] = end_own, end_opp
+                    reached[i] = True
+                    break

@@ -8,10 +8,9 @@ neighbouring threads read neighbouring memory: own, opp, legal, random, and the 
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips
-from reversi_env.core.compiling import both_builds, kernel
+from reversi_env.core.compiling import kernel
 from reversi_env.core.episodes import (
     ILLEGAL_LOSES,
     SHAPED_REWARD,
@@ -23,6 +22,7 @@ from reversi_env.core.episodes import (
 )
 from reversi_env.core.intrinsics import popcount
 from reversi_env.core.symmetry import mix
+from reversi_env.core.threads import loop, take, taken
 
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
 OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
@@ -138,38 +138,41 @@ def child_of(own, opp, legal, sq):
 # --- the CPU's loops ------------------------------------------------------------------------------
 
 
-@both_builds
-def reset_rows(states, games, kind, orders, seeds, rewards, flags):
+@loop(grain=512)
+def reset_rows(share, states, games, kind, orders, seeds, rewards, flags):
     """Reset the environments that have an order."""
-    for i in prange(states.size):
-        if orders[i] != 0:
-            reset_state(states[i], games[0], kind, orders[i], seeds[i])
-            rewards[i] = 0.0
-            flags[TERMINATED, i], flags[ILLEGAL, i] = 0, 0
-            flags[TO_MOVE, i], flags[AGENT, i] = states[i].turn, states[i].agent
+    while take(share):
+        for i in taken(share):
+            if orders[i] != 0:
+                reset_state(states[i], games[0], kind, orders[i], seeds[i])
+                rewards[i] = 0.0
+                flags[TERMINATED, i], flags[ILLEGAL, i] = 0, 0
+                flags[TO_MOVE, i], flags[AGENT, i] = states[i].turn, states[i].agent
 
 
-@both_builds
-def step_rows(states, games, at_random, actions, rewards, flags, finals):
+@loop(grain=512)
+def step_rows(share, states, games, at_random, actions, rewards, flags, finals):
     """Step every environment, by its action or at random; *finals* are the rows of boards of finished episodes."""
-    for i in prange(states.size):
-        state = states[i]
-        sq = random_choice(state) if at_random else chosen_square(state, games[0], actions[i])
-        reward, over, illegal, own, opp, score = step_state(state, games[0], sq)
-        rewards[i] = reward
-        if over:
-            finals[i, 0], finals[i, 1], flags[FINAL_SCORE, i] = own, opp, score & 0xFF
-        flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
-        flags[TO_MOVE, i], flags[AGENT, i] = state.turn, state.agent
+    while take(share):
+        for i in taken(share):
+            state = states[i]
+            sq = random_choice(state) if at_random else chosen_square(state, games[0], actions[i])
+            reward, over, illegal, own, opp, score = step_state(state, games[0], sq)
+            rewards[i] = reward
+            if over:
+                finals[i, 0], finals[i, 1], flags[FINAL_SCORE, i] = own, opp, score & 0xFF
+            flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
+            flags[TO_MOVE, i], flags[AGENT, i] = state.turn, state.agent
 
 
-@both_builds
-def expand_rows(states, squares, children, turned):
+@loop(grain=512)
+def expand_rows(share, states, squares, children, turned):
     """`child_of` for every square of the board; *children* has a row of environments for own and one for opp."""
-    for i in prange(states.size):
-        for k in range(squares.size):
-            own, opp, count = child_of(states[i].own, states[i].opp, states[i].legal, np.int64(squares[k]))
-            children[0, i, k], children[1, i, k], turned[i, k] = own, opp, count
+    while take(share):
+        for i in taken(share):
+            for k in range(squares.size):
+                own, opp, count = child_of(states[i].own, states[i].opp, states[i].legal, np.int64(squares[k]))
+                children[0, i, k], children[1, i, k], turned[i, k] = own, opp, count
 
 
 @kernel

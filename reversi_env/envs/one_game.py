@@ -36,7 +36,6 @@ class OneGame:
         self._refuses = settings.illegal == "raise"
         self._state = np.zeros(1, episodes.STATE)
         self._state["over"] = 1
-        self._sampled = np.zeros(1, np.int64)
         self._window: Any = None
         self._seed(None)
 
@@ -73,8 +72,7 @@ class OneGame:
 
     def sample_legal(self) -> int:
         """A uniformly random legal action, drawn from the environment's own seeded generator."""
-        episodes.sample_all.serial(self._state, self._game, self._sampled)
-        return int(self._sampled[0])
+        return int(episodes.sample_one(self._state, self._game))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_window": None}

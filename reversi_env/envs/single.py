@@ -195,7 +195,7 @@ class ReversiEnv(OneGame, gym.Env):
     def clone(self) -> ReversiEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
-        twin._state, twin._sampled = self._state.copy(), self._sampled.copy()
+        twin._state = self._state.copy()
         twin._np_random = copy.deepcopy(self._np_random)
         return twin
 
@@ -204,7 +204,7 @@ class ReversiEnv(OneGame, gym.Env):
     def _begin(self, settings: Settings) -> None:
         """Begin an episode in which the agent has something to decide."""
         game = self._game if settings is self.settings else settings.game()
-        episodes.begin_all.serial(self._state, game, self._pool, ALL)
+        episodes.begin_one(self._state, game, self._pool)
         for _ in range(episodes.RANDOM_START_TRIES):
             if self._has_external and self._opponent_is_to_move():
                 self._ask_opponent()

@@ -15,7 +15,7 @@ with extra_libraries():
 class HostBatch:
     """The kernels' own arrays, and tensors on the same memory. Every method's results are in the tensors when it returns."""
 
-    def __init__(self, count: int, settings: Settings, kind: int, layout: str, *, parallel: bool) -> None:
+    def __init__(self, count: int, settings: Settings, kind: int, layout: str, *, parallel: bool | None) -> None:
         self._kind, self._parallel, self._layout = kind, parallel, layout
         self._game, self._squares = settings.game(), settings.squares()
         squares, size = self._squares.size, settings.size
@@ -41,21 +41,24 @@ class HostBatch:
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
         """Carry out the orders (`rollout.BEGIN`, `rollout.SEED`) with the given seeds, on *game*."""
         written = (self._rewards, self._flags)
-        rollout.reset_rows(self._states, game, self._kind, orders, seeds, *written, parallel=self._parallel)
+        rollout.reset_rows(
+            orders.size, self._states, game, self._kind, orders, seeds, *written, parallel=self._parallel
+        )
         self._observe()
 
     def step(self, actions: torch.Tensor | None) -> None:
         """Play the actions (int64), or random ones for None."""
         given = self._no_actions if actions is None else actions.numpy()
         written = (self._rewards, self._flags, self._finals)
-        rollout.step_rows(self._states, self._game, actions is None, given, *written, parallel=self._parallel)
+        played = (self._states, self._game, actions is None, given)
+        rollout.step_rows(self._states.size, *played, *written, parallel=self._parallel)
         self._observe()
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
         shape = (self._states.size, self._squares.size)
         boards, turned = np.empty((2, *shape), np.uint64), np.empty(shape, np.int8)
-        rollout.expand_rows(self._states, self._squares, boards, turned, parallel=self._parallel)
+        rollout.expand_rows(self._states.size, self._states, self._squares, boards, turned, parallel=self._parallel)
         return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(turned)
 
     def get_states(self) -> np.ndarray:
@@ -73,6 +76,6 @@ class HostBatch:
             return
         to_move = self._flags[rollout.TO_MOVE].view(np.int8)
         rows = (self._states, self._squares, self._planes, self._masks, to_move)
-        episodes.observe_planes(*rows, parallel=self._parallel)
+        episodes.observe_planes(self._states.size, *rows, parallel=self._parallel)
         if self._halves is not None:
             self._halves.copy_(self._bytes)

@@ -91,7 +91,7 @@ class TorchVectorEnv:
         opponent: str | None = None,
         device: str | torch.device = "auto",
         layout: Layout = "planes",
-        parallel: bool = False,
+        parallel: bool | None = None,
         **settings: Any,
     ) -> None:
         if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
@@ -199,7 +199,7 @@ class TorchVectorEnv:
 
     # --- inside -----------------------------------------------------------------------------------
 
-    def _make_batch(self, parallel: bool) -> HostBatch | DeviceBatch:
+    def _make_batch(self, parallel: bool | None) -> HostBatch | DeviceBatch:
         arguments = (self.num_envs, self.settings, self._kind, self.layout)
         if self.device.type == "cpu":
             return HostBatch(*arguments, parallel=parallel)

@@ -45,7 +45,8 @@ class ReversiVectorEnv(VectorEnv):
       mask})``.
     * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
       callers that copy anyway.
-    * ``parallel=True`` runs the kernels on all of numba's threads; it wants those cores to itself.
+    * ``parallel``: whether the games of a step are shared out among threads, one a core, which sleep in between. None
+      (default): from about a thousand games on, where it pays. The games are the same.
 
     ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
     ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that
@@ -67,7 +68,7 @@ class ReversiVectorEnv(VectorEnv):
         opponent: Any = "random",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
-        parallel: bool = False,
+        parallel: bool | None = None,
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
@@ -107,6 +108,7 @@ class ReversiVectorEnv(VectorEnv):
         episodes.seed_all(self._states, words, self._every)
         self._begun = False
         self._over = self._every  # the episodes that have ended and not begun anew
+        self._illegal = self._none  # those whose last action was illegal
         self._read_pool()
         self._new_buffers()
         self._observe_all()
@@ -174,7 +176,7 @@ class ReversiVectorEnv(VectorEnv):
     def sample_legal(self) -> np.ndarray:
         """A uniformly random legal action for every game, each from its own seeded generator."""
         actions = np.empty(self.num_envs, np.int64)
-        episodes.sample_all(self._states, self._game, actions, parallel=self.parallel)
+        episodes.sample_all(self.num_envs, self._states, self._game, actions, parallel=self.parallel)
         return actions
 
     def positions(self) -> list[Position]:
@@ -190,7 +192,7 @@ class ReversiVectorEnv(VectorEnv):
         if self._pool_version != self.opponents.version:
             self._read_pool()
         self._states = checked_states(states, self.num_envs, self.settings, self._pool)
-        self._over = self._states["over"] != 0
+        self._over, self._illegal = self._states["over"] != 0, self._states["illegal"] != 0
         self._begun = True
         self._new_buffers()
         self._observe_all()
@@ -226,7 +228,7 @@ class ReversiVectorEnv(VectorEnv):
         try:
             yield
         except BaseException:
-            self._states = before
+            self._states, self._illegal = before, before["illegal"] != 0
             self._observe_all()
             raise
 
@@ -266,7 +268,8 @@ class ReversiVectorEnv(VectorEnv):
         if self.copy:
             self._new_buffers()
         game = self._game if settings is self.settings else settings.game()
-        episodes.begin_all(self._states, game, self._pool, which, parallel=self.parallel)
+        self._illegal = self._illegal & ~which
+        episodes.begin_all(self.num_envs, self._states, game, self._pool, which, parallel=self.parallel)
         self._ask_opponents(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
         self._redraw_starts(which, settings, game)
 
@@ -284,38 +287,39 @@ class ReversiVectorEnv(VectorEnv):
 
     def _observe_all(self) -> None:
         observe = episodes.observe_flat if self.settings.observation == "flat" else episodes.observe_planes
-        observe(self._states, self._squares, self._boards, self._masks, self._to_move, parallel=self.parallel)
+        written = (self._boards, self._masks, self._to_move)
+        observe(self.num_envs, self._states, self._squares, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         """Step all games, the opponents' replies included, and write the observations."""
         begun = self._over
         if self.copy:
             self._new_buffers()
-        self._step_all(actions, rewards, terminated)
+        over_at_once = self._step_all(actions, rewards, terminated)
         asked = self._ask_opponents(rewards, terminated)
+        if not asked and not over_at_once:
+            return
         at_once = begun & terminated
         if at_once.any():
             self._redraw_starts(at_once, self.settings, self._game)
             terminated[begun] = False
-        if asked or at_once.any():
-            rewards[begun] = 0.0
-            self._observe_all()
+        rewards[begun] = 0.0
+        self._observe_all()
 
-    def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
-        step = (self._states, self._game, self._pool)
-        if self.parallel:
-            written = (actions, rewards, terminated, self._boards, self._masks, self._to_move)
-            episodes.step_and_observe_chunks(*step, self._squares, *written)
-        else:
-            episodes.step_all(*step, actions, rewards, terminated)
-            self._observe_all()
+    def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> bool:
+        """Step all games up to the replies of external opponents; whether one that has just begun is over."""
+        self._illegal, noticed = np.empty(self.num_envs, np.bool_), np.zeros(1, np.bool_)
+        played = (self._states, self._game, self._pool, self._squares, actions)
+        told = (rewards, terminated, self._illegal, noticed, self._boards, self._masks, self._to_move)
+        episodes.step_all(self.num_envs, *played, *told, parallel=self.parallel)
+        return bool(noticed[0])
 
     def _ask_opponents(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
         """Let the external opponents move where they are to move, each called once with all its games; whether any was."""
         if not self._has_external:
             return False
         waiting = np.empty(self.num_envs, np.bool_)
-        episodes.find_waiting(self._states, waiting, parallel=self.parallel)
+        episodes.find_waiting(self._states, waiting)
         if not waiting.any():
             return False
         self._observe_all()
@@ -324,7 +328,7 @@ class ReversiVectorEnv(VectorEnv):
             indices = np.flatnonzero(waiting & (numbers == number))
             actions = self.opponents.player(int(number)).actions(self._turn(indices), batched=True)
             move = (self._states, self._game, indices, actions, rewards, terminated)
-            episodes.opponent_moves(*move, parallel=self.parallel)
+            episodes.opponent_moves(indices.size, *move, parallel=self.parallel)
         return True
 
     def _turn(self, indices: np.ndarray) -> Turn:
@@ -342,21 +346,19 @@ class ReversiVectorEnv(VectorEnv):
             raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from None
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
-        array = array.astype(np.int64, copy=False)
-        if array.min() < 0 or array.max() > self.rules.pass_action:
-            wrong = int(np.argmax((array < 0) | (array > self.rules.pass_action)))
+        array = np.ascontiguousarray(array, np.int64)
+        wrong = int(episodes.first_refused(self._states, self._game, array, self.settings.illegal == "raise"))
+        if wrong < self.num_envs and not 0 <= array[wrong] <= self.rules.pass_action:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
             games = np.flatnonzero(self._over)
             raise ResetNeeded(
                 f"the episodes of games {shown(games.tolist())} are over: reset them with options={{'reset_mask': …}}"
             )
-        if self.settings.illegal == "raise":
-            wrong = int(episodes.first_illegal(self._states, self._game, array, parallel=self.parallel))
-            if wrong < self.num_envs:
-                raise InvalidAction(
-                    f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"
-                )
+        if wrong < self.num_envs:
+            raise InvalidAction(
+                f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"
+            )
         return array
 
     def _same_step_reset(self, terminated: np.ndarray) -> dict[str, Any]:
@@ -389,7 +391,7 @@ class ReversiVectorEnv(VectorEnv):
         infos = {
             "action_mask": self._masks,
             "to_move": self._to_move,
-            "illegal_action": self._states["illegal"] != 0,
+            "illegal_action": self._illegal,
         }
         if self._pool.size:
             infos["agent"] = self._states["agent"].copy()

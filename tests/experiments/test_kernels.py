@@ -36,7 +36,7 @@ def counted(rules, games, seed, one_line=False, groups=10):
     lengths = np.zeros(groups, np.int64)
     own, opp = (np.uint64(board) for board in rules.start_boards)
     playable = np.uint64(rules.playable)
-    count_breadths(own, opp, playable, games // groups, np.uint64(seed), one_line, moves, visits, lengths)
+    count_breadths(groups, own, opp, playable, games // groups, np.uint64(seed), one_line, moves, visits, lengths)
     return moves, visits, lengths
 
 

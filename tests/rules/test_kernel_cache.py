@@ -17,7 +17,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 import reversi_env.core
 from reversi_env import Position, Rules, batch
-from reversi_env.core.compiling import Builds
+from reversi_env.core.threads import Loop
 
 results = []
 for rules in (Rules(4), Rules(8)):
@@ -39,7 +39,7 @@ print([int(result) for result in results])
 misses, hits = set(), set()
 for module in pkgutil.iter_modules(reversi_env.core.__path__, "reversi_env.core."):
     for value in vars(importlib.import_module(module.name)).values():
-        for kernel in value if isinstance(value, Builds) else [value]:
+        for kernel in value if isinstance(value, Loop) else [value]:
             if isinstance(kernel, Dispatcher):
                 misses |= {kernel.__name__} if kernel.stats.cache_misses else set()
                 hits |= {kernel.__name__} if kernel.stats.cache_hits else set()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount
 from reversi_env.core.playout import next_random, random_square
 from reversi_env.core.symmetry import mix
+from reversi_env.core.threads import loop, take, taken
 
 #: Rounds, that is numbers of discs, of the largest board.
 ROUNDS = 65
@@ -36,8 +36,32 @@ def first_line_flips(sq, own, opp):
     return NO_SQUARE
 
 
-@kernel(parallel=True)
-def count_breadths(own, opp, playable, games, seed, one_line, moves, visits, lengths):
+@kernel
+def _count_game(mover, other, playable, state, one_line, moves, visits):
+    """Play one random game, counting moves and visits by number of discs; the number of discs placed."""
+    length = 0
+    while True:
+        discs = popcount(mover | other)
+        legal = legal_moves(mover, other, playable)
+        if legal == NO_SQUARE and legal_moves(other, mover, playable) == NO_SQUARE:
+            return length
+        visits[discs] += 1
+        if legal == NO_SQUARE:
+            mover, other = other, mover
+            continue
+        moves[discs] += popcount(legal)
+        length += 1
+        word, state = next_random(state)
+        sq = random_square(legal, word)
+        if one_line:
+            turned = first_line_flips(sq, mover, other)
+            mover, other = other ^ turned, mover | turned | ONE << np.uint64(sq)
+        else:
+            mover, other = play(sq, mover, other)
+
+
+@loop(grain=1)
+def count_breadths(share, own, opp, playable, games, seed, one_line, moves, visits, lengths):
     """Play as many groups of *games* random games as *moves* has rows; game *i* of all depends on (seed, i) only.
 
     ``moves[g, r]`` is the number of legal moves in all positions with *r* discs of group *g*'s games, ``visits[g, r]``
@@ -45,25 +69,8 @@ def count_breadths(own, opp, playable, games, seed, one_line, moves, visits, len
     moves, and the end of the game is none. ``lengths[g]`` counts the discs placed. With *one_line* the rules are those
     of `first_line_flips`.
     """
-    for group in prange(moves.shape[0]):
-        for game in range(games):
-            mover, other = own, opp
-            state = mix(seed + np.uint64(group * games + game))
-            while True:
-                discs = popcount(mover | other)
-                legal = legal_moves(mover, other, playable)
-                if legal == NO_SQUARE and legal_moves(other, mover, playable) == NO_SQUARE:
-                    break
-                visits[group, discs] += 1
-                if legal == NO_SQUARE:
-                    mover, other = other, mover
-                    continue
-                moves[group, discs] += popcount(legal)
-                lengths[group] += 1
-                word, state = next_random(state)
-                sq = random_square(legal, word)
-                if one_line:
-                    turned = first_line_flips(sq, mover, other)
-                    mover, other = other ^ turned, mover | turned | ONE << np.uint64(sq)
-                else:
-                    mover, other = play(sq, mover, other)
+    while take(share):
+        for group in taken(share):
+            for game in range(games):
+                state = mix(seed + group * np.uint64(games) + np.uint64(game))
+                lengths[group] += _count_game(own, opp, playable, state, one_line, moves[group], visits[group])

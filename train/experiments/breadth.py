@@ -86,6 +86,7 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     own, opp = (np.uint64(board) for board in rules.start_boards)
     began = perf_counter()
     count_breadths(
+        GROUPS,
         *(own, opp, np.uint64(rules.playable), options.games // GROUPS, np.uint64(options.seed) << np.uint64(32)),
         *(one_line, moves, visits, lengths),
     )

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -63,11 +64,12 @@ def test_games_that_nobody_attends_leave_the_memory_and_come_back(special):
     assert eventually(lambda: len(api.state(created)["moves"]) >= 2)  # the agent had not moved, or has
 
 
-def test_old_games_are_forgotten(special):
-    api = special(room_idle=0.0, sweep_every=0.02, running_idle=0.0, finished_kept=3600.0)
+def test_old_games_are_forgotten(special, monkeypatch):
+    api = special(room_idle=0.0, sweep_every=0.02, running_idle=3600.0, finished_kept=5 * 3600.0)
     running, finished = api.create(size=4), api.create(size=4)
     api.call("POST", f"/api/games/{finished['game']}/resign", finished["tokens"]["black"])
-    token = running["tokens"]["spectator"]
+    token, clock = running["tokens"]["spectator"], time.time
+    monkeypatch.setattr("play.server.hall.time.time", lambda: clock() + 2 * 3600)
     eventually(lambda: api.call("GET", f"/api/games/{running['game']}", token).status_code == 404, "forgetting")
     assert api.state(finished)["status"] == "finished"
 

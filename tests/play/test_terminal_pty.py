@@ -17,7 +17,7 @@ from reversi_env import Rules
 
 pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 HAS_READLINE = importlib.util.find_spec("readline") is not None
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
 #: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.

@@ -19,7 +19,7 @@ from play.server.clock import ServerTime
 from play.server.options import ServerOptions
 from play.server.running import configuration, listen, url_of
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 300.0
 DESCRIBED = openapi.document()["paths"]
 
 

@@ -122,7 +122,7 @@ def test_a_silent_socket_is_closed(impatient):
 
 def connection(api):
     host, port = api.url.removeprefix("http://").split(":")
-    return sockets.create_connection((host, int(port)), timeout=30)
+    return sockets.create_connection((host, int(port)), timeout=300)
 
 
 def test_half_a_head_is_not_waited_for(special):
@@ -259,7 +259,7 @@ def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, 
 def test_a_bad_handshake_ends_the_connection_and_the_server_ends_well_after_it(special, fields):
     """The connection stays open on the client's side while the server closes: `running` checks that it does."""
     api = special()
-    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=30)
+    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=300)
     request = f"GET /api/games/x/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n"
     raw.sendall(request.encode())
     with suppress(ConnectionError), raw:
@@ -343,7 +343,7 @@ def test_headers_keep_the_page_to_itself(api):
     ],
 )
 def test_only_the_page_is_served(api, path):
-    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=30)
+    raw = sockets.create_connection(tuple(api.url.removeprefix("http://").split(":")), timeout=300)
     with raw:
         raw.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         assert raw.makefile("rb").readline().split()[1] in (b"404", b"400")

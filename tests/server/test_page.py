@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 #: Milliseconds after which something is taken never to happen: for what a page does, and for what is expected of it.
-WAIT = 60_000
+WAIT = 300_000
 expect.set_options(timeout=WAIT)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import checked_boards
+from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search.core.batch_search import search_many
 from search.core.midgame import ENGINE, UNIT
@@ -51,7 +51,7 @@ def search_batch(
     own, opp = checked_boards(own, opp, rules)
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
         raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
-    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
+    count = checked_threads(core_count() if threads is None else threads)
     evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator.record(rules), rules, int(depth))
     done = 0

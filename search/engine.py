@@ -23,6 +23,7 @@ from search.limits import Limits, MoveValue, SearchResult
 from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
 from search.stopping import StopSwitch
 from search.table import Table
+from search.team import Team
 
 #: First window around the last iteration's value, in units; a value outside widens it.
 ASPIRATION = 3 * UNIT
@@ -77,6 +78,7 @@ class Engine:
         order = self.evaluator if getattr(self.evaluator, "orders_endgames", False) else None
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order)
         self._switch = StopSwitch(self._works)
+        self._team = Team(self._works, self._switch)
         self._one_at_a_time = threading.Lock()
         self._lateness = RETURN_SECONDS
         #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
@@ -362,18 +364,17 @@ class _Search:
         arguments = (self.engine._nets, *self.boards, self.squares)
         if not helpers or len(self.works) == 1:
             return int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
-        threads = []
-        for helper in range(1, len(self.works)):
-            own_values = np.full_like(values, -INFINITY)
-            work = self.works[helper : helper + 1]
-            extra = depth + (helper & 1)
-            call = (work, *arguments, own_values, low, high, extra, self.lines)
-            threads.append(threading.Thread(target=midgame.search_root, args=call))
-            threads[-1].start()
-        finished = int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
-        self.engine._switch.halt()
-        for thread in threads:
-            thread.join()
+        finished = 0
+
+        def search(k: int) -> bool:
+            nonlocal finished
+            found = np.full_like(values, -INFINITY) if k else values
+            deep = depth + (k & 1)
+            roots = int(midgame.search_root(self.works[k : k + 1], *arguments, found, low, high, deep, self.lines))
+            finished = finished if k else roots
+            return not self.works["stop"][k]
+
+        self.engine._team.run(search)
         if not self._must_end():
             self.engine._switch.release()
         return finished

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,6 +12,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
 from search.core import endgame
@@ -20,6 +20,7 @@ from search.core.busy import BUSY_WORDS
 from search.evaluators import HasRecord
 from search.stopping import StopSwitch
 from search.table import Table
+from search.team import Team
 
 NO_NODE_LIMIT = 1 << 62
 #: More empties than any board has.
@@ -57,9 +58,10 @@ class Solution:
 class Solver:
     """Solves positions of one game to the end, with a table that it keeps between them.
 
-    *threads* share the table. An *evaluator*, given as such or by name, helps to order the moves: a network makes the
-    search about a third as large, and no value depends on it. `stop` may be called from any thread. `bounds` tells how
-    far the present position's value is known. One position is solved at a time: a second call waits for the first.
+    *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
+    to order the moves: a network makes the search about a third as large, and no value depends on it. `stop` may be called
+    from any thread. `bounds` tells how far the present position's value is known. One position is solved at a time: a
+    second call waits for the first.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Solver:
             self._nets = self._evaluator.record(self.rules)
             self._works["rank_empties"] = endgame.RANK_EMPTIES
         self._switch = StopSwitch(self._works)
+        self._team = Team(self._works, self._switch)
         self._one_at_a_time = threading.Lock()
 
     def solve(
@@ -187,16 +190,11 @@ class Solver:
         marks = np.zeros(BUSY_WORDS, np.uint64)
         works["busy"] = marks.ctypes.data
 
-        def run(helper: int) -> None:
-            endgame.solve_one(works[helper : helper + 1], self._nets, *boards, guess)
-            self._switch.halt()
+        def close_in(k: int) -> bool:
+            endgame.solve_one(works[k : k + 1], self._nets, *boards, guess)
+            return bool(works["lower"][k] >= works["upper"][k])
 
-        threads = [threading.Thread(target=run, args=(helper,)) for helper in range(1, len(works))]
-        for thread in threads:
-            thread.start()
-        run(0)
-        for thread in threads:
-            thread.join()
+        self._team.run(close_in, any_ends=True)
         works["busy"] = 0
         if int(works["nodes"].max()) <= int(works["node_limit"][0]):
             self._switch.release()
@@ -269,7 +267,7 @@ def solve_batch(
     rules = rules or Rules()
     own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
-    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
+    count = checked_threads(core_count() if threads is None else threads)
     starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
     local = threading.local()
     nets = np.zeros(1, endgame.NO_EVALUATOR)

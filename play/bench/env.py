@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from play.bench.timing import best_rates, rate
+from play.bench.timing import best_rates, median_rates, rate
 from reversi_env import aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 
@@ -54,8 +54,8 @@ def aec_rate(plies: int, repeats: int) -> float:
     return rate(run, repeats)
 
 
-def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
-    """Plies a second of the vector environment in two-player mode at batch 4096, on one thread and on all."""
+def vector_runs(steps: int) -> dict[str, Callable[[], int]]:
+    """Steps of the vector environment in two-player mode at batch 4096, on ``"one"`` thread and on ``"all"``."""
     works: dict[str, Callable[[], int]] = {}
     for name, parallel in (("one", False), ("all", True)):
         envs = ReversiVectorEnv(BATCH, opponent=None, parallel=parallel)
@@ -67,8 +67,19 @@ def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
             return steps * envs.num_envs
 
         works[name] = run
-    rates = best_rates(works, repeats)
+    return works
+
+
+def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
+    """Plies a second of the vector environment, on one thread and on all."""
+    rates = best_rates(vector_runs(steps), repeats)
     return rates["one"], rates["all"]
+
+
+def vector_speedup(steps: int, repeats: int) -> float:
+    """How many times as fast as on one thread the vector environment is on all, by the medians of runs in turns."""
+    rates = median_rates(vector_runs(steps), repeats)
+    return rates["all"] / rates["one"]
 
 
 def peer_rates() -> dict[str, float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.resources import as_file, files
+from statistics import median
 from time import perf_counter
 from typing import Any
 
@@ -75,6 +76,16 @@ def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
             }
         )
     return results
+
+
+def ffo_in_turns(threads: int, rounds: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """`ffo` on one thread and on *threads*, in turns; the seconds are the medians of the *rounds*."""
+    runs = [(ffo(), ffo(threads)) for _ in range(rounds)]
+    one, every = (
+        [run[-1] | {"seconds": median(p["seconds"] for p in run)} for run in zip(*runs_of_one, strict=True)]
+        for runs_of_one in zip(*runs, strict=True)
+    )
+    return one, every
 
 
 def labels_per_second(empties: int, count: int) -> float:

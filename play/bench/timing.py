@@ -1,9 +1,23 @@
-"""How a rate is measured here: warm up once, run several times, keep the best."""
+"""How a rate is measured here: warm up once, run several times, keep the best; and how one is on a machine that is shared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from statistics import median
 from time import perf_counter
+
+#: Wants a whole core for as long as its parent lives.
+_BUSY = """
+import os
+parent = os.getppid()
+print(flush=True)
+while os.getppid() == parent:
+    for _ in range(1_000_000):
+        pass
+"""
 
 
 def rate(work: Callable[[], int], repeats: int) -> float:
@@ -13,12 +27,34 @@ def rate(work: Callable[[], int], repeats: int) -> float:
 
 def best_rates(works: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, float]:
     """Best rate of each work, run in turns, so that a change in the machine's speed meets all of them alike."""
+    return {name: max(rates) for name, rates in rates_in_turns(works, repeats).items()}
+
+
+def median_rates(works: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, float]:
+    """Median rate of each work, run in turns: where others want the cores too, the fastest run is a lucky one."""
+    return {name: median(rates) for name, rates in rates_in_turns(works, repeats).items()}
+
+
+def rates_in_turns(works: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, list[float]]:
+    """All rates of each work after a run to warm up."""
     for work in works.values():
         work()
-    best = dict.fromkeys(works, 0.0)
+    rates: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(repeats):
         for name, work in works.items():
             began = perf_counter()
             units = work()
-            best[name] = max(best[name], units / (perf_counter() - began))
-    return best
+            rates[name].append(units / (perf_counter() - began))
+    return rates
+
+
+@contextmanager
+def busy_process() -> Iterator[None]:
+    """Another process that wants a core, in a session of its own as somebody else's job would be."""
+    with subprocess.Popen([sys.executable, "-c", _BUSY], stdout=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            assert process.stdout
+            process.stdout.readline()  # it has begun
+            yield
+        finally:
+            process.kill()

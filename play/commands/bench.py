@@ -107,15 +107,19 @@ def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
     Pgx and OpenSpiel are measured beside them where they are installed
-    (the extra bench).
+    (the extra bench). How much all threads are faster than one is measured
+    twice: as the machine is, and beside a process that wants a core for itself.
     """
     from play.bench import env as speed
-    from play.bench import machine
+    from play.bench import machine, timing
 
     single = measure("single environment, two-player mode", lambda: speed.single_rate(None, 20_000, 5))
     agent = measure("single environment against random", lambda: speed.single_rate("random", 20_000, 5))
     aec = measure("PettingZoo environment", lambda: speed.aec_rate(20_000, 5))
     one, every = measure("vector environment, batch 4096", lambda: speed.vector_rates(100, 12))
+    alone = measure("all threads against one", lambda: speed.vector_speedup(100, 25))
+    with timing.busy_process():
+        beside = measure("all threads against one, beside a busy process", lambda: speed.vector_speedup(100, 25))
     peers = measure("Pgx and OpenSpiel, where installed", speed.peer_rates)
     pgx, openspiel = peers["pgx"], peers["openspiel"]
     result = {
@@ -126,6 +130,8 @@ def env(as_json: Json = False) -> None:
         "aec_plies_per_second": aec,
         "vector_plies_per_second": one,
         "vector_plies_per_second_all_cores": every,
+        "vector_thread_speedup": alone,
+        "vector_thread_speedup_beside_busy_process": beside,
         "pgx_plies_per_second": pgx,
         "openspiel_plies_per_second": openspiel,
         "pgx_ratio": one / pgx if pgx else None,
@@ -136,7 +142,9 @@ def env(as_json: Json = False) -> None:
         ("single environment, steps against random", f"{agent:,.0f} steps/s"),
         ("PettingZoo env()", f"{aec:,.0f} plies/s"),
         ("vector environment, batch 4096, one thread", f"{one / 1e6:.1f} million plies/s"),
-        ("vector environment, batch 4096, all threads", f"{every / 1e6:.1f} million plies/s ({every / one:.2f}x)"),
+        ("vector environment, batch 4096, all threads", f"{every / 1e6:.1f} million plies/s"),
+        ("… all threads against one, medians", f"{alone:.2f}x"),
+        ("… the same beside a busy process", f"{beside:.2f}x"),
         ("Pgx on one core", f"{pgx:,.0f} plies/s; vector is {one / pgx:.0f}x" if pgx else "not installed"),
         (
             "OpenSpiel on one core",
@@ -147,20 +155,28 @@ def env(as_json: Json = False) -> None:
 
 
 @app.command("search")
-def search(as_json: Json = False) -> None:
-    """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second."""
-    import os
+def search(
+    as_json: Json = False,
+    rounds: Annotated[int, typer.Option(help="Times that FFO 40-44 are solved on one thread and on all.", min=1)] = 3,
+) -> None:
+    """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second.
 
-    from play.bench import machine
+    FFO 40-44 are solved on one thread and on all in turns, and once more
+    beside a process that wants a core for itself. Some minutes.
+    """
+    from play.bench import machine, timing
     from play.bench import search as speed
+    from reversi_env.core.threads import core_count
 
+    threads = core_count()
+    in_turns = f"FFO 40-44, one thread and {threads} in turns"
     signature = measure("node signature", speed.signature)
     midgame = measure("midgame search", speed.midgame_rate)
     midgame_network = measure("midgame search, network", lambda: speed.midgame_rate("network"))
-    one = measure("FFO 40-44, one thread", speed.ffo)
+    one, every = measure(in_turns, lambda: speed.ffo_in_turns(threads, rounds))
+    with timing.busy_process():
+        beside = measure(f"{in_turns}, beside a busy process", lambda: speed.ffo_in_turns(threads, rounds))
     learned = measure("FFO 40-44, moves ordered by the network", lambda: speed.ffo(order="network"))
-    threads = os.cpu_count() or 1
-    every = measure(f"FFO 40-44, {threads} threads", lambda: speed.ffo(threads))
     counts = {10: 20_000, 12: 4_000, 14: 800, 16: 128}
     labels = {
         empties: measure(f"exact labels, {empties} empties", partial(speed.labels_per_second, empties, count))
@@ -169,6 +185,7 @@ def search(as_json: Json = False) -> None:
     nodes, seconds = sum(p["nodes"] for p in one), sum(p["seconds"] for p in one)
     learned_nodes, learned_seconds = sum(p["nodes"] for p in learned), sum(p["seconds"] for p in learned)
     seconds_every = sum(p["seconds"] for p in every)
+    seconds_beside, seconds_every_beside = (sum(p["seconds"] for p in found) for found in beside)
     result = {
         "cpu": machine.cpu_name(),
         "versions": machine.versions("numpy", "numba", "llvmlite"),
@@ -185,6 +202,7 @@ def search(as_json: Json = False) -> None:
         "ffo_all_threads": every,
         "threads": threads,
         "thread_speedup": seconds / seconds_every,
+        "thread_speedup_beside_busy_process": seconds_beside / seconds_every_beside,
         "labels_per_second": {str(empties): rate for empties, rate in labels.items()},
     }
     rows = [
@@ -203,6 +221,10 @@ def search(as_json: Json = False) -> None:
             f"{learned_nodes / learned_seconds / 1e6:.1f} million nodes/s",
         ),
         (f"FFO 40-44 on {threads} threads", f"{seconds_every:.1f} s ({seconds / seconds_every:.2f}x)"),
+        (
+            "… the same beside a busy process",
+            f"{seconds_beside:.1f} s and {seconds_every_beside:.1f} s ({seconds_beside / seconds_every_beside:.2f}x)",
+        ),
         *(
             (f"exact labels at {empties} empties, all cores", f"{rate:,.0f} a second")
             for empties, rate in labels.items()

@@ -41,9 +41,9 @@ class TorchVectorEnv:
     observation is already its first one.
 
     **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU; a `MissingExtra` or a `GpuError`
-    says which is missing. ``"cpu"`` runs the CPU kernels, with ``parallel=True`` on all cores. ``"auto"`` (default) is the GPU
-    where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued on torch's current stream,
-    like any torch operation.
+    says which is missing. ``"cpu"`` runs the CPU kernels, on all cores where it pays (``parallel`` as in `ReversiVectorEnv`).
+    ``"auto"`` (default) is the GPU where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued
+    on torch's current stream, like any torch operation.
 
     **Options.** ``opponent``: None (two-player mode: each action is for the side to move), ``"random"`` or ``"greedy"``.
     ``size``, ``variant``, ``colour``, ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount`` and ``illegal``

@@ -46,7 +46,8 @@ class ReversiVectorEnv(VectorEnv):
     * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
       callers that copy anyway.
     * ``parallel``: whether the games of a step are shared out among threads, one a core, which sleep in between. None
-      (default): from about a thousand games on, where it pays. The games are the same.
+      (default): from about a thousand games on. True: fewer games too. Beside other processes that leave no core for
+      them, these threads rest. The games are the same.
 
     ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
     ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that

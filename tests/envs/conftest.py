@@ -1,11 +1,10 @@
-"""Windows open on no screen; threads that have nothing to do sleep, since several test processes share the cores."""
+"""Windows open on no screen."""
 
 import os
 
 import pytest
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ KEYS = {
     "aec_plies_per_second",
     "vector_plies_per_second",
     "vector_plies_per_second_all_cores",
+    "vector_thread_speedup",
+    "vector_thread_speedup_beside_busy_process",
     "pgx_plies_per_second",
     "openspiel_plies_per_second",
     "pgx_ratio",
@@ -47,10 +49,11 @@ def test_peers_that_are_not_installed_have_no_rate(monkeypatch):
 
 def bench_json(monkeypatch, peers):
     """The command's JSON, with the measurements made short."""
-    single, aec, vector = speed.single_rate, speed.aec_rate, speed.vector_rates
+    single, aec, vector, speedup = speed.single_rate, speed.aec_rate, speed.vector_rates, speed.vector_speedup
     monkeypatch.setattr(speed, "single_rate", lambda opponent, plies, repeats: single(opponent, 300, 1))
     monkeypatch.setattr(speed, "aec_rate", lambda plies, repeats: aec(300, 1))
     monkeypatch.setattr(speed, "vector_rates", lambda steps, repeats: vector(1, 1))
+    monkeypatch.setattr(speed, "vector_speedup", lambda steps, repeats: speedup(1, 1))
     monkeypatch.setattr(speed, "peer_rates", lambda: peers)
     result = CliRunner().invoke(application(), ["bench", "env", "--json"])
     assert result.exit_code == 0, result.output
@@ -63,7 +66,7 @@ def test_the_json_has_its_keys(monkeypatch):
     assert found["cpu"] == machine.cpu_name()
     assert found["pgx_ratio"] == pytest.approx(found["vector_plies_per_second"] / 200_000)
     assert found["openspiel_ratio"] == pytest.approx(found["single_plies_per_second"] / 50_000)
-    assert all(found[key] > 0 for key in KEYS if key.endswith(("second", "cores", "ratio")))
+    assert all(found[key] > 0 for key in KEYS if key.endswith(("second", "cores", "ratio", "speedup", "process")))
 
 
 def test_without_the_peers_their_values_are_null(monkeypatch):

@@ -1,11 +1,8 @@
 """Torch keeps to one thread here: several test processes share the cores, and its threads would wait for each other."""
 
-import os
-
 import pytest
 import torch
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 collect_ignore = ["simulated_games.py", "simulated_solver.py"]  # for processes of their own: they import numba.cuda
 
 

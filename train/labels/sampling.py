@@ -12,7 +12,6 @@ order of the games, that fill their rows. The price is that a data set of *k* bl
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
 from search.batch import HasRecord, make_works
@@ -102,7 +102,7 @@ def sample_block(
     are come back. *most* limits how many are taken, for each number of empties from the options' lowest on.
     *play* plays the games elsewhere than on *threads* of this process.
     """
-    count = checked_threads(threads if threads is not None else os.cpu_count() or 1)
+    count = checked_threads(core_count() if threads is None else threads)
     sampling = _Sampling(options, block, fewer)
     if most is not None:
         sampling.quota = np.minimum(sampling.quota, most)

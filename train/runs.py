@@ -102,6 +102,7 @@ def train_from_nothing(
         figures = run.figures()
         # every number of empties by the last stage that was measured at it
         errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
+        errors = dict(sorted(errors.items()))  # a weight file has them by name
         _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
     positions = sum(row["positions"] for row in figures)
     epochs = sum(row["epochs"] for row in figures)

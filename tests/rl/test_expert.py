@@ -400,7 +400,7 @@ def test_a_run_that_is_stopped_anywhere_goes_on_and_ends_with_the_same_weights(f
     assert without_times(found.figures) == without_times(whole.figures)
     for name, tensor in tensors_of(folder).items():
         assert torch.equal(tensor, tensors_of(tmp_path)[name]), name
-    for name in ("regret.csv", "labels-003.npz"):
+    for name in ("regret.csv", "labels-003.npz", "learning.svg"):
         assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 

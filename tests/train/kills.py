@@ -109,9 +109,9 @@ def _content(path):
 
 
 def _timeless(value):
-    """JSON, or what torch loads, without anything that a clock has said; tensors as bytes."""
+    """JSON, or what torch loads, in its order, without anything that a clock has said; tensors as bytes."""
     if isinstance(value, dict):
-        return {key: _timeless(part) for key, part in value.items() if not _is_time(str(key))}
+        return [(key, _timeless(part)) for key, part in value.items() if not _is_time(str(key))]
     if isinstance(value, (list, tuple)):
         return [_timeless(part) for part in value]
     return (str(value.dtype), value.numpy().tobytes()) if hasattr(value, "numpy") else value

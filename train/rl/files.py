@@ -65,7 +65,9 @@ class SavedPolicy:
         """The content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
         description = {**self.description(), "tensors": _hash_of(tensors)}
-        return save(tensors, metadata={METADATA: json.dumps(description, sort_keys=True)})
+        return save(
+            tensors, metadata={METADATA: json.dumps(description)}
+        )  # in its order, which figures have in a log too
 
     def save_in(self, folder: Path, how: str) -> Path:
         """Write the file into *folder* under the name that the package's own policies have; where it is."""

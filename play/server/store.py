@@ -161,17 +161,20 @@ def check(path: str | Path) -> None:
 def _opened(path: str | Path) -> sqlite3.Connection:
     """The file at *path*, made if there is none, held for this server alone. Of folders only the default one is made."""
     _find_folder(path)
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.3)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        _prepare(connection, path)
-    except sqlite3.Error as error:
-        reason = "another server uses it" if "locked" in str(error) else str(error)
-        raise StoreError(f"database {str(path)!r}: {reason}; expected a file of this server's games") from None
+    with contextlib.ExitStack() as refused:
+        try:
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.3)
+            refused.callback(connection.close)
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            _prepare(connection, path)
+        except sqlite3.Error as error:
+            reason = "another server uses it" if "locked" in str(error) else str(error)
+            raise StoreError(f"database {str(path)!r}: {reason}; expected a file of this server's games") from None
+        refused.pop_all()
     return connection
 
 

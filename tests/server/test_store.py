@@ -110,8 +110,12 @@ def test_only_one_server_holds_a_file_and_only_ours(tmp_path):
     other.execute("CREATE TABLE things (a)")
     other.commit()
     other.close()
-    with pytest.raises(StoreError, match="version 0"):
+    with pytest.raises(StoreError, match="version 0") as refused:
         _opened(tmp_path / "other")
+    other = sqlite3.connect(tmp_path / "other", timeout=0)
+    other.execute("CREATE TABLE more (a)")  # not held any longer, even while the refusal is looked at
+    other.close()
+    assert refused.value
 
 
 # --- kill -9 ----------------------------------------------------------------------------------------

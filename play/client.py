@@ -220,7 +220,8 @@ def verified(state: dict[str, Any]) -> Game:
 
 
 def _reason(error: HTTPError) -> str:
-    try:
-        return str(json.load(error)["message"])
-    except (ValueError, KeyError, TypeError, OSError):
-        return f"HTTP {error.code}"
+    with error:  # it is the answer, and holds the connection
+        try:
+            return str(json.load(error)["message"])
+        except (ValueError, KeyError, TypeError, OSError):
+            return f"HTTP {error.code}"

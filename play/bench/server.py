@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from reversi_env import ReversiError
@@ -114,8 +115,12 @@ async def _one_game(
 
 def _create(url: str, agent: str) -> dict[str, Any]:
     body = json.dumps({"white": {"kind": "agent", "agent": agent}}).encode()
-    with urlopen(Request(f"{url}/api/games", body, method="POST"), timeout=60) as response:
-        created: dict[str, Any] = json.load(response)
+    try:
+        with urlopen(Request(f"{url}/api/games", body, method="POST"), timeout=60) as response:
+            created: dict[str, Any] = json.load(response)
+    except HTTPError as error:
+        error.close()
+        raise
     return created
 
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from play.client import ConnectError, Ticket, server_url, verified
+from play.client import Client, ConnectError, Ticket, server_url, verified
 
 
 def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines):
@@ -17,6 +17,12 @@ def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines)
     record = api.hall.rooms[result["game"]].state()
     assert record.moves == result["moves"]
     assert record.result.score == result["score"]  # both report the same
+
+
+def test_the_answer_of_a_refusal_is_closed(api):
+    with pytest.raises(ConnectError, match="refuses") as refused:
+        Client(api.url).ask("GET", "/api/games/nowhere")
+    assert refused.value.__context__.closed
 
 
 def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
@@ -44,7 +50,6 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
 
 def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
     """Each side in a thread of its own, with its own agent and its own board."""
-    from play.client import Client
     from play.client_players import Computer
     from reversi_env import BLACK, Rules
     from search.agents import make

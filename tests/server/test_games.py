@@ -10,13 +10,17 @@ from .conftest import eventually
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
 
-def play_out(socket, colour):
-    """Play the first legal move until the game is over; the last state."""
+def play_out(socket, colour, sent=-1):
+    """Play the first legal move until the game is over; the last state. The move of ply *sent* is on its way already."""
     while True:
-        state = socket.until(lambda s: s["status"] == "finished" or s["turn"] == colour)
+        # The same ply may be told again: when somebody comes, or when the server notices who has gone.
+        state = socket.until(
+            lambda s, sent=sent: s["status"] == "finished" or (s["turn"] == colour and len(s["moves"]) > sent)
+        )
         if state["status"] == "finished":
             return state
-        socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
+        sent = len(state["moves"])
+        socket.send(type="move", move=state["legal"][0], ply=sent)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,7 @@ def test_who_comes_back_finds_everything(api):
 
 def play_out_from(socket, state):
     socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
-    return play_out(socket, state["turn"])
+    return play_out(socket, state["turn"], sent=len(state["moves"]))
 
 
 def test_two_people_see_each_other_move_and_come_and_go(api):

@@ -49,12 +49,12 @@ def rates_in_turns(works: Mapping[str, Callable[[], int]], repeats: int) -> dict
 
 
 @contextmanager
-def busy_process() -> Iterator[None]:
+def busy_process() -> Iterator[subprocess.Popen[bytes]]:
     """Another process that wants a core, in a session of its own as somebody else's job would be."""
     with subprocess.Popen([sys.executable, "-c", _BUSY], stdout=subprocess.PIPE, start_new_session=True) as process:
         try:
             assert process.stdout
             process.stdout.readline()  # it has begun
-            yield
+            yield process
         finally:
             process.kill()

@@ -1,0 +1,47 @@
+"""`reversi bench search`: one thread and all in turns, alone and beside a busy process, with the keys that scripts read."""
+
+import json
+from itertools import count
+
+from typer.testing import CliRunner
+
+from play.bench import search as speed
+from play.bench import timing
+from play.cli import application
+
+
+def solved(seconds):
+    return [{"problem": 40, "score": 38, "nodes": 1000, "seconds": seconds, "correct": True}]
+
+
+def test_one_thread_and_all_take_turns_and_the_seconds_are_medians(monkeypatch):
+    runs, number = [], count()
+
+    def ffo(threads=1):
+        runs.append(threads)
+        return solved([5.0, 1.0, 6.0, 9.0, 4.0, 2.0][next(number)])
+
+    monkeypatch.setattr(speed, "ffo", ffo)
+    one, every = speed.ffo_in_turns(2, 3)
+    assert runs == [1, 2, 1, 2, 1, 2]
+    assert (one, every) == (solved(5.0), solved(2.0))
+
+
+def test_the_busy_process_is_there_until_the_end():
+    with timing.busy_process() as process:
+        assert process.poll() is None
+    assert process.returncode is not None
+
+
+def test_the_json_tells_both_speedups(monkeypatch):
+    beside = iter([(solved(2.0), solved(1.0)), (solved(3.0), solved(2.0))])
+    monkeypatch.setattr(speed, "ffo_in_turns", lambda threads, rounds: next(beside))
+    monkeypatch.setattr(speed, "ffo", lambda threads=1, order=None: solved(1.0))
+    for name in ("signature", "midgame_rate", "labels_per_second"):
+        monkeypatch.setattr(speed, name, lambda *arguments: 1000)
+    result = CliRunner().invoke(application(), ["bench", "search", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["thread_speedup"] == 2.0
+    assert found["thread_speedup_beside_busy_process"] == 1.5
+    assert found["ffo_seconds"] == 2.0

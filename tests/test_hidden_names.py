@@ -114,7 +114,11 @@ def plugged(tmp_path, monkeypatch):
             (tmp_path / f"plugged_{name}.py").write_text(text)
         found = [importlib.metadata.EntryPoint(name, f"plugged_{name}", group) for name in modules]
         real = importlib.metadata.entry_points
-        monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: [*found, *real(group=group)])
+
+        def beside(**asked):
+            return [*found, *real(**asked)] if asked.get("group") == group else real(**asked)
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", beside)  # numba asks for its own
         plugins._registered.cache_clear()
 
     monkeypatch.setattr(agents, "_FIXED", dict(agents._FIXED))

@@ -211,6 +211,6 @@ def _provide_runtime() -> None:
 def kernel(function: Callable) -> Any:
     """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes."""
     options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
-    dispatcher = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
     dispatcher._cache = KernelCache(function, options)
     return dispatcher

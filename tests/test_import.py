@@ -12,6 +12,17 @@ heavy = {"torch", "stable_baselines3", "PIL", "pygame", "matplotlib", "search", 
 print(sorted(heavy & set(sys.modules)))
 """
 
+#: The environments are there whoever is imported first, and nobody is imported for it.
+EITHER_ORDER = """
+import sys
+import reversi_env
+print(sorted({"gymnasium", "pettingzoo"} & set(sys.modules)))
+import gymnasium, pettingzoo
+from pettingzoo.env_registry import registration
+print(gymnasium.make("ReversedReversi-v0", size=4).unwrapped.rules.variant, "Reversi-v0" in registration.aec_registry)
+print(type(gymnasium.__loader__).__name__, type(gymnasium.__spec__.loader).__name__)
+"""
+
 
 def processor_seconds(code):
     """What a new process takes to run *code*, and what it prints."""
@@ -32,3 +43,8 @@ def test_the_import_is_light():
         if seconds < 1.0 or seconds < 1.7 * processor_seconds(LIBRARIES)[0]:
             return
     raise AssertionError(f"importing reversi_env took {seconds:.2f} s of processor time")
+
+
+def test_environments_are_registered_when_their_library_comes_later():
+    lines = processor_seconds(EITHER_ORDER)[1].splitlines()
+    assert lines == ["[]", "reversed True", "SourceFileLoader SourceFileLoader"]

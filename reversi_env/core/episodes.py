@@ -509,12 +509,23 @@ def opponent_moves(share, states, games, indices, actions, rewards, terminated):
 @kernel
 def first_refused(states, games, actions, only_legal):
     """The lowest index whose action is none, or with *only_legal* an illegal one in a running episode; else their number."""
+    if not only_legal and not _any_beyond(actions, games[0].squares):
+        return states.size
     for i in range(states.size):
         if actions[i] < 0 or actions[i] > games[0].squares:
             return i
         if only_legal and not states[i].over and not is_legal(states[i], square_of_action(actions[i], games[0])):
             return i
     return states.size
+
+
+@kernel
+def _any_beyond(actions, last):
+    """Whether an action is not among 0 … *last*. Looks at all of them: without a way out LLVM vectorises it."""
+    beyond = False
+    for i in range(actions.size):
+        beyond |= np.uint64(actions[i]) > np.uint64(last)  # a negative one is huge
+    return beyond
 
 
 @loop(grain=2048)

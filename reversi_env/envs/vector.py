@@ -348,7 +348,7 @@ class ReversiVectorEnv(VectorEnv):
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
-        wrong = int(episodes.first_refused(self._states, self._game, array, self.settings.illegal == "raise"))
+        wrong = episodes.first_refused(self._states, self._game, array, self.settings.illegal == "raise")
         if wrong < self.num_envs and not 0 <= array[wrong] <= self.rules.pass_action:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
@@ -391,12 +391,15 @@ class ReversiVectorEnv(VectorEnv):
         """The infos, with Gymnasium's marks of the games that they are for."""
         infos = {
             "action_mask": self._masks,
+            "_action_mask": which,
             "to_move": self._to_move,
+            "_to_move": which,
             "illegal_action": self._illegal,
+            "_illegal_action": which,
         }
         if self._pool.size:
-            infos["agent"] = self._states["agent"].copy()
-        return infos | {f"_{key}": which for key in infos}
+            infos |= {"agent": self._states["agent"].copy(), "_agent": which}
+        return infos
 
 
 def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

@@ -1,0 +1,62 @@
+"""Results that no change of structure may change: seeded games, labels and fits, held to hashes that were recorded.
+
+A change that is meant to alter one of them (another search, another way to fit) records its new hash, and says why. The search's
+own node signature is in ``tests/search/test_engine.py``.
+"""
+
+import hashlib
+import json
+import platform
+
+import pytest
+
+from models.networks import NETWORKS
+from train.fitting.fit import FitOptions, fit
+from train.games.options import TournamentOptions
+from train.games.tournament import run_tournament
+from train.labels import LabelOptions, generate, read
+from train.labels.data import COLUMNS
+
+GAMES = "2c004b2e7e39d3f5"
+LABELS = "5e1d3154b3da3300"
+#: Sums of floats are not the same to the last bit on every kind of CPU.
+WEIGHTS = {"aarch64": {"linear": "73aaab488b9db18c", "deep": "bfb6f10a2d216373"}, "x86_64": {"linear": "", "deep": ""}}
+
+
+def sha256(*parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory):
+    """Exact scores near the end, values of a search before it."""
+    folder = tmp_path_factory.mktemp("labels")
+    how = {"labeller": "six-factor:depth=2,exact=8", "shard_rows": 200, "block_rows": 400}
+    generate(LabelOptions(size=6, count=600, empties=(4, 12), seed=7, **how), folder, threads=2)
+    return read(folder)
+
+
+def test_the_games_of_a_seeded_tournament(tmp_path):
+    agents = ("six-factor:depth=3", "network:depth=2", "greedy-invincible:exact=6", "random")
+    run_tournament(TournamentOptions(agents, games=4, size=6, variant="reversed", seed=5), tmp_path)
+    games = [json.loads(line) for line in (tmp_path / "games.jsonl").read_text().splitlines()]
+    told = [[game[key] for key in ("game", "black", "white", "discs", "opening", "moves")] for game in games]
+    assert sha256(json.dumps(sorted(told)).encode()) == GAMES
+
+
+def test_the_labels_of_a_seed(labels):
+    assert sha256(*(getattr(labels, column).tobytes() for column in COLUMNS)) == LABELS
+
+
+@pytest.mark.parametrize("network", ["linear", "deep"])
+def test_the_weights_of_a_seeded_fit(labels, network):
+    recorded = WEIGHTS.get(platform.machine())
+    if recorded is None:
+        pytest.skip(f"nothing is recorded for {platform.machine()}")
+    net = NETWORKS[network](6)
+    fit(net, labels, FitOptions(epochs=3, batch=64, held_out=0.1, seed=3))
+    weights = [parameter.detach().numpy().tobytes() for parameter in net.parameters()]
+    assert sha256(*weights) == recorded[network]

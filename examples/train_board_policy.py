@@ -14,7 +14,7 @@ from train.rl.agent import BatchPolicy
 from train.rl.files import SavedPolicy
 from train.rl.ladder import Ladder, PolicyPlayer
 from train.rl.policies import BoardPolicy, frozen, net_of
-from train.sb3 import ReversiVecEnv
+from train.rl.sb3 import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000

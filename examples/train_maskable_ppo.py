@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from train.sb3 import ReversiVecEnv
+from train.rl.sb3 import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 150_000

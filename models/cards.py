@@ -111,7 +111,7 @@ def _errors(record: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
-    """An exam (`train.exam.Exam.as_dict`): errors of static values, and what the best move one ply ahead gives away."""
+    """An exam (`train.judging.exam.Exam.as_dict`): errors of static values, and what the best move one ply ahead gives away."""
     papers = exam["papers"]
     heads = [f"{paper['empties']} empties" for paper in papers]
     marks = {(mark["evaluator"], mark["empties"]): mark for mark in exam["marks"]}
@@ -139,7 +139,7 @@ def _by_empties(errors: Mapping[int, float]) -> str:
 
 
 def _stage_options(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The options of every stage of a bootstrap (`train.stages.Stage`)."""
+    """The options of every stage of a bootstrap (`train.fitting.stages.Stage`)."""
     return list(record.get("options", {}).get("stages") or [])
 
 

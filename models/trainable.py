@@ -1,4 +1,4 @@
-"""`Trainable`: what a network must be able to do so that `train.fit` can fit it and the search can use it."""
+"""`Trainable`: what a network must be able to do so that `train.fitting.fit` can fit it and the search can use it."""
 
 from __future__ import annotations
 

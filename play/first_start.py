@@ -51,7 +51,7 @@ def _environment(_: str) -> None:
 def _endgames(_: str) -> None:
     import tempfile
 
-    from train.rl.regret_positions import RegretOptions, regret_positions
+    from train.judging.regret_positions import RegretOptions, regret_positions
 
     with tempfile.TemporaryDirectory() as folder:
         regret_positions(RegretOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)

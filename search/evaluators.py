@@ -137,7 +137,7 @@ def get(name: str) -> Any:
 
 # --- the published heuristics ---------------------------------------------------------------------
 #
-# Scales are fitted by ``benchmarks/fit_scales.py``: least squares through the origin against the exact scores of 10,000
+# Scales are fitted by ``studies/fit_scales.py``: least squares through the origin against the exact scores of 10,000
 # positions with 12 empty squares (10 on the 6x6 board, 6 on 4x4) in the game that the heuristic was written for. Disc
 # difference needs none: it is in discs as it stands.
 

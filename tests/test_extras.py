@@ -50,7 +50,7 @@ NEEDING = {
     "rl": [("sb3_contrib", "rl --out out"), ("sb3_contrib", "bench rl")],
     "cluster": [("ray", "label out --count 5 --ray")],
     "tune": [("cma", "tune ten-weight --optimiser cma --out out"), ("pymoo", "tune ten-weight --out out")],
-    "plots": [("matplotlib", "experiment breadth --plot x.svg"), ("matplotlib", "experiment all --out out")],
+    "plots": [("matplotlib", "measure regret random --positions 2 --plot x.svg")],
     "cuda": [("numba_cuda", "label out --count 5 --device cuda")],
 }
 
@@ -139,7 +139,7 @@ def torch_vector_env():
     from reversi_env.envs import TorchVectorEnv
 
 def vec_env():
-    from train.sb3 import ReversiVecEnv
+    from train.rl.sb3 import ReversiVecEnv
 
 for ask in (
     torch_vector_env,
@@ -213,7 +213,7 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
 
 
 def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra():
-    ours = ("reversi_env", "search", "models", "train", "play")
+    ours = ("reversi_env", "search", "models", "train", "studies", "play")
     imported = {
         name.partition(".")[0]
         for package in ours
@@ -238,7 +238,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra()
 
 
 def test_nothing_tells_people_to_install_a_name_that_is_not_on_pypi():
-    folders = ("reversi_env", "search", "models", "train", "play", "tests", "docs", "examples", "benchmarks")
+    folders = ("reversi_env", "search", "models", "train", "play", "tests", "docs", "examples", "studies")
     files = [path for name in folders for path in (REPOSITORY / name).rglob("*.*") if path.suffix in (".py", ".md")]
     wrong = re.compile(r"pip install[^\n]*reversi-lab")
     read = (path for path in (*files, *REPOSITORY.glob("*.md")) if path != Path(__file__))

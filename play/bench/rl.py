@@ -91,7 +91,7 @@ def _environment(kind: str, vector: str) -> Any:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-    from train.sb3 import ReversiVecEnv
+    from train.rl.sb3 import ReversiVecEnv
 
     if vector == "ours":
         opponent: Any = "random" if kind == "small" else _selves()

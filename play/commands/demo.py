@@ -11,7 +11,7 @@ import typer
 from play.commands.options import Json, made_folder, print_json
 
 if TYPE_CHECKING:
-    from train.demo import DemoResult
+    from train.fitting.demo import DemoResult
 
 
 def demo(
@@ -36,7 +36,7 @@ def demo(
         raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
     made_folder("--out", out)
     try:
-        from train.demo import chart, run
+        from train.fitting.demo import chart, run
 
         result = run(out, scale=scale, games=games, progress=_Bars())
     except KeyboardInterrupt:

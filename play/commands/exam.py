@@ -13,7 +13,7 @@ import typer
 from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, made_folder, print_json
 
 if TYPE_CHECKING:
-    from train.exam import Exam, Mark
+    from train.judging.exam import Exam, Mark
 
 
 def exam(
@@ -47,7 +47,7 @@ def exam(
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
     from search import evaluators
-    from train.exam import EMPTIES, ExactScores, examine, wthor_files
+    from train.judging.exam import EMPTIES, ExactScores, examine, wthor_files
 
     checked_plot(plot, ".svg", ".png")
     if cache is not None:

@@ -13,11 +13,12 @@ import typer
 
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_plot, made_folder, print_json
+from play.commands.studies_folder import find_studies
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
-    from train.experiments.document import Section
-    from train.experiments.progress import Progress
+    from train.progress import Progress
+    from train.reporting import Section
 
 app = Application(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
 
@@ -30,7 +31,8 @@ Evaluator = Annotated[str, typer.Option("--evaluator", help="Evaluator at the le
 
 @app.callback()
 def experiment() -> None:
-    """Repeat the experiments of docs/experiments.md."""
+    """Repeat the experiments of docs/experiments.md, in a clone of the project."""
+    find_studies()
 
 
 # --- statistics of the game -----------------------------------------------------------------------
@@ -46,7 +48,7 @@ def breadth(
     as_json: Json = False,
 ) -> None:
     """Legal moves by round in random play, and the report's figure."""
-    from train.experiments import breadth as module
+    from studies import breadth as module
 
     options = module.BreadthOptions(size, variant.value, games, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -63,7 +65,7 @@ def nodes(
     as_json: Json = False,
 ) -> None:
     """Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2)."""
-    from train.experiments import nodes as module
+    from studies import nodes as module
 
     options = module.NodesOptions(size, variant.value, evaluator, games, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -81,7 +83,7 @@ def winner(
     as_json: Json = False,
 ) -> None:
     """Corners, safe discs, moves and discs of the later winner by round."""
-    from train.experiments import winner as module
+    from studies import winner as module
 
     options = module.WinnerOptions(size, variant.value, player, depth, games, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -99,7 +101,7 @@ def branching(
     as_json: Json = False,
 ) -> None:
     """Effective branching factor, with each refinement of the search added in turn."""
-    from train.experiments import branching as module
+    from studies import branching as module
 
     options = module.BranchingOptions(size, variant.value, evaluator, games, depth, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -119,7 +121,7 @@ def report_000(
     as_json: Json = False,
 ) -> None:
     """Report 000: position-stability by its weight γ, and with its two tables."""
-    from train.experiments import report_000 as module
+    from studies import report_000 as module
 
     options = module.GammaOptions(size, variant.value, games, depth, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -135,7 +137,7 @@ def report_001(
     as_json: Json = False,
 ) -> None:
     """Report 001: levels 1 to 4 against each other."""
-    from train.experiments import report_001 as module
+    from studies import report_001 as module
 
     show(module.measure, module.section, module.LevelOptions(size, variant.value, games, seed), as_json, plot)
 
@@ -153,7 +155,7 @@ def report_002(
     as_json: Json = False,
 ) -> None:
     """Report 002: greedy and greedy-invincible play, with published and with tuned weights."""
-    from train.experiments import report_002 as module
+    from studies import report_002 as module
 
     options = module.GreedyOptions(size, variant.value, games, generations, population, tuning_games, seed)
     show(module.measure, module.section, options, as_json, plot)
@@ -170,7 +172,7 @@ def report_003(
     as_json: Json = False,
 ) -> None:
     """Report 003: final score by the plies searched, in both colours."""
-    from train.experiments import report_003 as module
+    from studies import report_003 as module
 
     show(module.measure, module.section, module.PlyOptions(size, variant.value, games, deepest, seed), as_json, plot)
 
@@ -186,7 +188,7 @@ def report_004(
     as_json: Json = False,
 ) -> None:
     """Report 004: nodes and branching factor without and with alpha-beta."""
-    from train.experiments import report_004 as module
+    from studies import report_004 as module
 
     show(module.measure, module.section, module.PruningOptions(size, variant.value, games, depth, seed), as_json, plot)
 
@@ -205,7 +207,7 @@ def tuning(
     as_json: Json = False,
 ) -> None:
     """Every report's weights tuned against exact scores."""
-    from train.experiments import label_tuning as module
+    from studies import label_tuning as module
 
     budget = (generations, population, seeds, seed)
     options = module.LabelTuningOptions(size, variant.value, positions, _range(empties), *budget)
@@ -231,7 +233,7 @@ def everything(
     from play.commands.interruptible import INTERRUPTED, abandonable
     from reversi_env.errors import ReversiError
     from reversi_env.extras import require
-    from train.experiments.suite import experiments, run_all
+    from studies.suite import experiments, run_all
 
     require("matplotlib")
     known = [one.name for one in experiments()]
@@ -279,7 +281,7 @@ def show(
         raise typer.Exit(INTERRUPTED) from None
     told = section([found])
     if plot is not None and told.figures:
-        from train.experiments.style import drawn
+        from train.style import drawn
 
         figure = told.figures[0]
         plot.write_bytes(drawn(figure.draw, figure.height, plot.suffix.lower().removeprefix(".")))
@@ -295,7 +297,7 @@ def print_section(told: Section) -> None:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from train.experiments.document import Table
+    from train.reporting import Table
 
     console = Console()
     for block in told.blocks:

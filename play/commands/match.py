@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from reversi_env import Position, Rules
     from search.agents import Agent
-    from train.match import MatchResult
+    from train.games.match import MatchResult
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
@@ -138,7 +138,7 @@ def _play(
 ) -> tuple[MatchResult, bool]:
     """The games that were played to their end, with a progress bar, and whether Ctrl-C cut the match short."""
     from play.commands.interruptible import interruptible
-    from train.match import MatchResult, play_match
+    from train.games.match import MatchResult, play_match
 
     players = player_a, player_b = [_stoppable(agent, rules) for agent in agents]
     played = MatchResult()

@@ -11,6 +11,7 @@ from play.commands.experiment import Plot, show
 from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption
 from play.commands.specs import complete_spec
+from play.commands.studies_folder import find_studies
 from play.commands.usage import Application
 
 app = Application(
@@ -45,7 +46,8 @@ def structural(
 
     Example: reversi measure structural network six-factor
     """
-    from train.measures import structural as module
+    find_studies()
+    from studies import structural as module
 
     chosen = tuple(names or ())
     options = module.StructuralOptions(
@@ -73,7 +75,8 @@ def depth(
 
     Example: reversi measure depth network --baseline six-factor
     """
-    from train.measures import search_depth as module
+    find_studies()
+    from studies import search_depth as module
 
     options = module.DepthOptions(
         *(tuple(names or ()), size, variant.value, positions, seconds, to_depth, baseline, play_depth, games, seed)
@@ -117,8 +120,8 @@ def regret(
     over the last number of their names: rl:run/step-100000.zip and so on.
     """
     from play.commands.options import checked_parent, made_folder
-    from train.rl import regret_curves as module
-    from train.rl.regret_positions import RegretOptions
+    from train.judging import regret_curves as module
+    from train.judging.regret_positions import RegretOptions
 
     checked_parent("--csv", csv)
     if cache is not None:

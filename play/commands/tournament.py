@@ -31,10 +31,10 @@ from play.commands.specs import complete_spec
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from train.arena.sprt import Sprt
-    from train.arena.standings import Standings
-    from train.arena.storage import Record
-    from train.arena.tournament import Tournament, TournamentOptions
+    from train.games.sprt import Sprt
+    from train.games.standings import Standings
+    from train.games.storage import Record
+    from train.games.tournament import Tournament, TournamentOptions
 
 
 class FormatOption(StrEnum):
@@ -131,7 +131,7 @@ def tournament(
     hangs or plays an illegal move loses that game.
     """
     from reversi_env import ReversiError
-    from train.arena.tournament import TournamentOptions
+    from train.games.tournament import TournamentOptions
 
     checked_seconds(time)
     checked_seconds(limit, "--limit")
@@ -195,7 +195,7 @@ def winrate(
     is narrow enough does not spoil it (docs/arena.md).
     """
     from reversi_env import Rules
-    from train.arena.winrate import ConfidenceSequence, estimate_win_rate, rate_of
+    from train.games.winrate import ConfidenceSequence, estimate_win_rate, rate_of
 
     checked_seconds(time)
     seen, interrupted = ConfidenceSequence(confidence), False
@@ -263,7 +263,7 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
 
 def _read_sprt(text: str, errors: float) -> Sprt:
     from reversi_env import ReversiError
-    from train.arena.sprt import Sprt
+    from train.games.sprt import Sprt
 
     try:
         elo0, elo1 = (float(part) for part in text.split(","))
@@ -280,7 +280,7 @@ def _cores() -> int:
 
 def _default_workers(options: TournamentOptions) -> int:
     """One for each core, fewer if agents think with several threads."""
-    from train.arena.tournament import threads_of
+    from train.games.tournament import threads_of
 
     return max(1, _cores() // threads_of(options))
 
@@ -290,7 +290,7 @@ def _default_workers(options: TournamentOptions) -> int:
 
 def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
     """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
-    from train.arena.tournament import read_tournament, run_tournament
+    from train.games.tournament import read_tournament, run_tournament
 
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
     new, began = count(1), perf_counter()
@@ -329,9 +329,9 @@ def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], No
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
     from reversi_env.writing import write_atomically
-    from train.arena.plot import ratings_svg
-    from train.arena.standings import standings
-    from train.arena.storage import PLOT
+    from train.games.plot import ratings_svg
+    from train.games.standings import standings
+    from train.games.storage import PLOT
 
     table, options = standings(played), played.options
     title = f"{options.size}x{options.size} {options.variant}, {len(played.records)} games"
@@ -350,7 +350,7 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
 
 def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
     """The result under the command line's stable keys; players best first."""
-    from train.arena.storage import GAMES, PLOT, RECORDS
+    from train.games.storage import GAMES, PLOT, RECORDS
 
     result: dict[str, Any] = {
         "size": played.options.size,
@@ -393,7 +393,7 @@ def _places(table: Standings) -> range:
 
 
 def _sprt_dict(played: Tournament) -> dict[str, Any]:
-    from train.arena.standings import sprt_counts
+    from train.games.standings import sprt_counts
 
     sprt = played.options.sprt
     assert sprt is not None
@@ -417,7 +417,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from train.arena.standings import by_kind
+    from train.games.standings import by_kind
 
     ratings = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
     ratings.add_column("", justify="right")

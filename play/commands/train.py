@@ -16,9 +16,9 @@ import typer
 from play.commands.options import Json, Seed, VariantOption, print_json
 
 if TYPE_CHECKING:
-    from train.bootstrap import Progress as Step
-    from train.fit import Epoch, FitOptions
-    from train.runs import Trained
+    from train.fitting.bootstrap import Progress as Step
+    from train.fitting.fit import Epoch, FitOptions
+    from train.fitting.training import Trained
 
 Meter = Callable[[str, int, int, str], None]
 
@@ -130,7 +130,7 @@ def train(
 def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: bool) -> None:
     """Fit ProbCut, show what was found and where the weights are."""
     from play.commands.interruptible import INTERRUPTED
-    from train.cuts import add_probcut
+    from train.fitting.cuts import add_probcut
 
     try:
         with _meters() as meter:
@@ -194,9 +194,9 @@ def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], 
 
 def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], meter: Meter) -> Trained:
     from reversi_env.errors import ReversiError, shown
-    from train.fit import preset
+    from train.fitting.fit import preset
+    from train.fitting.training import train_on_labels
     from train.labels import read_manifest
-    from train.runs import train_on_labels
 
     if Path(labels).is_file():
         raise ReversiError(f"LABELS {shown(labels, 300)} is a file: expected a folder that `reversi label` made")
@@ -220,8 +220,8 @@ def _epoch_meter(meter: Meter, options: FitOptions) -> Callable[[Epoch], None]:
 
 
 def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], meter: Meter) -> Trained:
-    from train.bootstrap import BootstrapOptions
-    from train.runs import train_from_nothing
+    from train.fitting.bootstrap import BootstrapOptions
+    from train.fitting.training import train_from_nothing
 
     def show(step: Step) -> None:
         meter(f"stage {step.stage + 1}/{step.stages} {step.name}: {step.doing}", step.done, step.total, "")

@@ -16,11 +16,11 @@ from tests.cli.jobs import PATIENCE, wait_until
 from tests.cluster.workers import Worker
 from tests.conftest import REPOSITORY
 from tests.search.test_external import FAKE, gone
-from train.arena.options import TournamentOptions
-from train.arena.storage import GAMES
-from train.arena.tournament import run_tournament
-from train.arena.winrate import estimate_win_rate
 from train.cluster.pool import Workers
+from train.games.options import TournamentOptions
+from train.games.storage import GAMES
+from train.games.tournament import run_tournament
+from train.games.winrate import estimate_win_rate
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 
@@ -31,7 +31,7 @@ SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 @pytest.fixture
 def here(monkeypatch):
     """Play in this process: starting others takes longer than these games."""
-    from train.arena import tournament
+    from train.games import tournament
 
     run = tournament.run_tournament
     monkeypatch.setattr(tournament, "run_tournament", lambda *a, **k: run(*a, **{**k, "workers": 0}))

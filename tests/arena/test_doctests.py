@@ -4,7 +4,7 @@ import doctest
 
 import pytest
 
-from train.arena import ratings, sprt
+from train.games import ratings, sprt
 
 
 @pytest.mark.parametrize("module", [ratings, sprt], ids=lambda module: module.__name__)

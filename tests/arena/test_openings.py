@@ -7,7 +7,7 @@ import pytest
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, read_transcript, write_ggf
 from search.solver import solve
-from train.arena.openings import balanced_openings, openings_of_file, random_openings
+from train.games.openings import balanced_openings, openings_of_file, random_openings
 
 
 @pytest.mark.parametrize(("size", "variant"), [(4, "reversed"), (6, "normal"), (8, "reversed")])

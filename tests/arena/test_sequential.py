@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError
-from train.arena.sprt import SHARES, Sprt, _likeliest, expected_score, pair_counts
-from train.arena.winrate import BOLDEST, ConfidenceSequence
+from train.games.sprt import SHARES, Sprt, _likeliest, expected_score, pair_counts
+from train.games.winrate import BOLDEST, ConfidenceSequence
 
 # --- SPRT -----------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ import pytest
 from reversi_env import BLACK, ReversiError, Rules
 from reversi_env.notation import read_ggf
 from tests.search.test_external import FAKE
-from train.arena.options import TournamentOptions
-from train.arena.plot import ratings_svg
-from train.arena.sprt import Sprt
-from train.arena.standings import sprt_counts, standings
-from train.arena.storage import GAMES, MANIFEST, RECORDS
-from train.arena.tournament import points_of, read_tournament, run_tournament, threads_of
+from train.games.options import TournamentOptions
+from train.games.plot import ratings_svg
+from train.games.sprt import Sprt
+from train.games.standings import sprt_counts, standings
+from train.games.storage import GAMES, MANIFEST, RECORDS
+from train.games.tournament import points_of, read_tournament, run_tournament, threads_of
 
 #: Small boards, fixed depths: fast, and the same every time.
 AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")

@@ -17,9 +17,9 @@ from play.commands.tournament import cross_table
 from reversi_env import BLACK, WHITE, Rules
 from search import agents
 from tests.conftest import REPOSITORY
-from train.arena import winrate
-from train.experiments.document import Section, Table
-from train.match import GameResult, MatchResult
+from train.games import winrate
+from train.games.match import GameResult, MatchResult
+from train.reporting import Section, Table
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from models.network import FOLDER
 from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
 from tests.cluster.conftest import jobs_of
 from tests.conftest import REPOSITORY
-from train.arena.options import TournamentOptions
-from train.arena.tournament import run_tournament
+from train.games.options import TournamentOptions
+from train.games.tournament import run_tournament
 from train.labels import LabelOptions, generate
 
 pytestmark = [

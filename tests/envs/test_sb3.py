@@ -15,7 +15,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 from reversi_env.envs import OpponentPool, ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
 from tests.envs.helpers import last_legal
-from train.sb3 import ReversiVecEnv
+from train.rl.sb3 import ReversiVecEnv
 
 POLICIES = {"planes": "MlpPolicy", "flat": "MlpPolicy", "dict": "MultiInputPolicy"}
 

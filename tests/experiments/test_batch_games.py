@@ -10,8 +10,9 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.core.midgame import UNIT
 from search.solver import solve_all_moves
-from search.textbook import negamax
-from train.batch_games import (
+from studies.duels import RandomEndgamePlayer
+from studies.textbook import negamax
+from train.games.batch import (
     EvaluatorPlayer,
     Openings,
     RandomPlayer,
@@ -20,7 +21,6 @@ from train.batch_games import (
     play_games,
     score_of,
 )
-from train.experiments.duels import RandomEndgamePlayer
 
 RULES = Rules(6, "reversed")
 

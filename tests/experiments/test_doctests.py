@@ -4,7 +4,8 @@ import doctest
 
 import pytest
 
-from train import batch_games, rescaling
+from train.games import batch as batch_games
+from train.judging import rescaling
 
 
 @pytest.mark.parametrize("module", [batch_games, rescaling])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reversi_env.extras import MissingExtra
-from train.experiments import (
+from studies import (
     branching,
     breadth,
     label_tuning,
@@ -20,8 +20,8 @@ from train.experiments import (
     suite,
     winner,
 )
-from train.experiments.document import Figure, Section, Table, count, with_error
-from train.experiments.style import drawn
+from train.reporting import Figure, Section, Table, count, with_error
+from train.style import drawn
 
 # --- statistics -----------------------------------------------------------------------------------
 

@@ -13,12 +13,12 @@ from search.batch import make_works
 from search.core.midgame import INFINITY, UNIT, negamax
 from search.cuts import CUT_FIELDS, Cuts, Pair, Spread, coefficients, shallow_of
 from search.table import Table
-from search.textbook import alpha_beta
-from search.textbook import negamax as minimax
+from studies.counting import ALPHA_BETA, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
+from studies.statistics import ROUNDS, count_breadths, first_line_flips
+from studies.switched_search import search_counted
+from studies.textbook import alpha_beta
+from studies.textbook import negamax as minimax
 from tests.conftest import REPOSITORY
-from train.core.statistics import ROUNDS, count_breadths, first_line_flips
-from train.core.switched_search import search_counted
-from train.experiments.counting import ALPHA_BETA, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
 
 RULES = Rules(6)
 
@@ -152,10 +152,11 @@ TOUCH = """
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from reversi_env import Rules
-from train.batch_games import EvaluatorPlayer, RandomPlayer, paired_openings, play_games
-from train.core import choosing, statistics, switched_search
-from train.experiments.breadth import BreadthOptions, measure
-from train.experiments.counting import REFINEMENTS, count_nodes, positions_by_round
+from train.games.batch import EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.core import choosing
+from studies import statistics, switched_search
+from studies.breadth import BreadthOptions, measure
+from studies.counting import REFINEMENTS, count_nodes, positions_by_round
 rules = Rules(6)
 players = [EvaluatorPlayer("six-factor", rules, depth) for depth in (1, 3)]
 results = [play_games(*players, paired_openings(rules, 10), rules).tolist()]

@@ -6,7 +6,9 @@ import pytest
 from reversi_env import Rules
 from search import evaluators
 from search.solver import solve_batch
-from train.measures import DepthOptions, StructuralOptions, measure_depth, measure_structural, search_depth, structural
+from studies import search_depth, structural
+from studies.search_depth import DepthOptions
+from studies.structural import StructuralOptions
 
 
 class Perfect:
@@ -31,7 +33,7 @@ def judges(monkeypatch):
 
 
 def test_the_true_function_has_no_loss_and_is_its_own_minimax(judges):
-    found = measure_structural(StructuralOptions(("perfect", "shifted", "six-factor"), 6, "reversed", 30, (5, 6)))
+    found = structural.measure(StructuralOptions(("perfect", "shifted", "six-factor"), 6, "reversed", 30, (5, 6)))
     perfect, shifted, formula = found["evaluators"]
     assert perfect["loss"] == perfect["node_error"] == perfect["inconsistency"] == 0
     assert perfect["by_ply"] == [0, 0, 0]
@@ -45,8 +47,8 @@ def test_the_true_function_has_no_loss_and_is_its_own_minimax(judges):
 
 def test_scaling_helps_a_formula_and_can_be_left_out():
     options = {"size": 6, "positions": 40, "empties": (5, 6), "plies": 1}
-    scaled = measure_structural(StructuralOptions(("mobility",), **options))["evaluators"][0]
-    plain = measure_structural(StructuralOptions(("mobility",), **options, scaled=False))["evaluators"][0]
+    scaled = structural.measure(StructuralOptions(("mobility",), **options))["evaluators"][0]
+    plain = structural.measure(StructuralOptions(("mobility",), **options, scaled=False))["evaluators"][0]
     assert plain["scale"] == 1.0
     assert scaled["scale"] != 1.0
     assert scaled["node_error"] != plain["node_error"]
@@ -77,12 +79,12 @@ def test_plies_gained_are_where_the_points_cross_one_half(monkeypatch, points, g
 
 def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
     options = DepthOptions(("six-factor",), 6, positions=2, seconds=0.02, depth=4, baseline="six-factor", games=20)
-    found = measure_depth(options)
+    found = search_depth.measure(options)
     [entry] = found["evaluators"]
     assert entry["depth_at_equal_time"] >= 1
     assert entry["nodes_to_depth"] > 10
     assert abs(entry["handicaps"][0]["points"] - 0.5) < 0.35
-    again = measure_depth(options)["evaluators"][0]
+    again = search_depth.measure(options)["evaluators"][0]
     assert again["nodes_to_depth"] == entry["nodes_to_depth"]
     assert again["handicaps"] == entry["handicaps"]
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
-from train.match import play_match
-from train.selfplay import PolicyPlayer, ValuePlayer, planes_of, play_games, sample
+from train.games.match import play_match
+from train.games.on_gpu import PolicyPlayer, ValuePlayer, planes_of, play_games, sample
 
 
 def corners_first(planes):

@@ -13,10 +13,10 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train import exam
 from train.charts import LineChart
-from train.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
-from train.rescaling import least_squares_scale
+from train.judging import exam
+from train.judging.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
+from train.judging.rescaling import least_squares_scale
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,7 @@ from search.core.midgame import UNIT
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve_batch
-from search.textbook import negamax
+from studies.textbook import negamax
 from tests.models import twins
 from tests.models.twins import random_weights, some_boards
 

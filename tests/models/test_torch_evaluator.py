@@ -15,9 +15,9 @@ from models.torch_evaluator import TorchAgent, TorchEvaluator, board_planes
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from search.solver import solve
-from search.textbook import negamax
+from studies.textbook import negamax
 from tests.models.twins import some_boards
-from train.match import play_match
+from train.games.match import play_match
 
 
 class TinyNet(nn.Module):

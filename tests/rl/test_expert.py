@@ -15,8 +15,10 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.batch import search_batch
 from search.solver import solve_all_moves
-from train.batch_games import RandomPlayer, paired_openings, play_games, score_of
 from train.errors import TrainError
+from train.games.batch import RandomPlayer, paired_openings, play_games, score_of
+from train.judging.regret_curves import uniform
+from train.judging.regret_positions import RegretOptions, action_table, regret_positions
 from train.labels.labellers import Plan
 from train.rl.agent import BatchPolicy
 from train.rl.expert import ExpertIteration, examine
@@ -26,8 +28,6 @@ from train.rl.expert_labels import NEVER, ExpertLabels, expert_labels, network_m
 from train.rl.expert_options import SELF, ExpertOptions, preset
 from train.rl.files import read_policy
 from train.rl.network import PolicyValueNet, ValueOfBoards
-from train.rl.regret_curves import uniform
-from train.rl.regret_positions import RegretOptions, action_table, regret_positions
 
 #: A run of seconds.
 TINY = preset(4, iterations=3, positions=60, samples=2000, batch=64, channels=8, blocks=1, games=4)

@@ -5,7 +5,7 @@ import pytest
 
 from reversi_env import Position, Rules
 from search import agents
-from train.batch_games import EvaluatorPlayer, RandomPlayer, paired_openings, play_games, score_of
+from train.games.batch import EvaluatorPlayer, RandomPlayer, paired_openings, play_games, score_of
 from train.rl.expert_games import PolicyPlayer
 from train.rl.expert_options import ExpertOptions
 from train.rl.files import FOLDER, read_policy

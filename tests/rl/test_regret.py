@@ -15,10 +15,10 @@ from search import agents
 from search.regret import ExactRegret
 from search.solver import solve_all_moves
 from train.errors import TrainError
-from train.rl import regret_curves
-from train.rl import regret_positions as regret_module
-from train.rl.regret_curves import Judgement, RegretCurve, judge, judge_probabilities, uniform
-from train.rl.regret_positions import ILLEGAL, RegretOptions, RegretPositions, regret_positions
+from train.judging import regret_curves
+from train.judging import regret_positions as regret_module
+from train.judging.regret_curves import Judgement, RegretCurve, judge, judge_probabilities, uniform
+from train.judging.regret_positions import ILLEGAL, RegretOptions, RegretPositions, regret_positions
 
 SMALL = RegretOptions(6, "normal", 12, (3, 7))
 
@@ -78,7 +78,7 @@ def test_masks_and_observations_are_those_of_the_environment(small):
 def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cache, tmp_path, monkeypatch):
     again = regret_positions(SMALL, tmp_path)
     assert again.digest == small.digest
-    monkeypatch.setattr("train.rl.regret_positions.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
+    monkeypatch.setattr("train.judging.regret_positions.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
     assert regret_positions(SMALL, cache).digest == small.digest
     other = dataclasses.replace(SMALL, seed=1)
     assert other.file_name != SMALL.file_name
@@ -316,7 +316,9 @@ def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
 
 
 def test_no_torch_is_loaded():
-    program = "import sys, train.rl.regret_curves, train.rl.regret_positions; sys.exit('torch' in sys.modules)"
+    program = (
+        "import sys, train.judging.regret_curves, train.judging.regret_positions; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
@@ -328,7 +330,7 @@ def training(folder, small, steps, **options):
     from sb3_contrib import MaskablePPO
 
     from train.rl.regret_callback import RegretCallback
-    from train.sb3 import ReversiVecEnv
+    from train.rl.sb3 import ReversiVecEnv
 
     callback = RegretCallback(small, folder, every=64, **options)
     env = ReversiVecEnv(8, size=6)

@@ -11,16 +11,16 @@ import torch
 from reversi_env import Rules
 from search.agents import AgentSpecError
 from tests.train.kills import results
-from train.batch_games import EvaluatorPlayer, RandomPlayer
 from train.errors import TrainError
 from train.folders import only_writer
+from train.games.batch import EvaluatorPlayer, RandomPlayer
+from train.judging.regret_positions import RegretOptions, regret_positions
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, batch_player, discs_to_boards, opponent_of
 from train.rl.options import preset
-from train.rl.regret_positions import RegretOptions, regret_positions
 from train.rl.training import Training, remembered
 
 
@@ -166,7 +166,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr("train.rl.regret_callback.can_draw", lambda: False)
     monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
     truth = regret_positions(RegretOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr("train.rl.regret_positions.regret_positions", lambda options: truth)
+    monkeypatch.setattr("train.judging.regret_positions.regret_positions", lambda options: truth)
 
 
 def killed_until_it_ends(folder, options, *, before):
@@ -328,7 +328,7 @@ def test_an_environment_without_masks_is_refused():
     from sb3_contrib import MaskablePPO
 
     from train.rl.policies import BoardPolicy
-    from train.sb3 import ReversiVecEnv
+    from train.rl.sb3 import ReversiVecEnv
 
     with pytest.raises(TrainError, match="observation='dict'"):
         MaskablePPO(BoardPolicy, ReversiVecEnv(2, size=4))
@@ -338,7 +338,7 @@ def test_the_trunk_serves_stock_policies():
     from sb3_contrib import MaskablePPO
 
     from train.rl.policies import BoardExtractor
-    from train.sb3 import ReversiVecEnv
+    from train.rl.sb3 import ReversiVecEnv
 
     env = ReversiVecEnv(8, size=4, observation="dict")
     extractor = {"features_extractor_class": BoardExtractor, "features_extractor_kwargs": {"channels": 4, "blocks": 1}}

@@ -10,12 +10,13 @@ import pytest
 from play.bench.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
 from search import engine as engine_module
-from search import evaluators, textbook
+from search import evaluators
 from search.core.evaluate import static_values
 from search.core.midgame import UNIT, units
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve, solve_all_moves
+from studies import textbook
 from tests.cli.jobs import PATIENCE
 from tests.search.background import AT_ONCE, in_background, stopped_after
 from tests.search.brute_force import GAMES, game_name

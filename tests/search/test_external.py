@@ -19,8 +19,8 @@ from search.external.gtp import GtpAgent, _time_settings
 from search.external.nboard import NBoardAgent
 from tests.cli.jobs import wait_until
 from tests.conftest import REPOSITORY
-from train.arena.games import play_game
-from train.arena.openings import Opening, random_opening
+from train.games.openings import Opening, random_opening
+from train.games.playing import play_game
 
 FAKE = Path(__file__).parent / "fake_engine.py"
 RHINO = Path("/usr/games/gtp-rhino")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
-from search.textbook import (
+from studies.textbook import (
     SearchResult,
     ValueTable,
     alpha_beta,

@@ -15,10 +15,10 @@ from models.networks import network_of
 from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
-from train.bootstrap import Bootstrap, BootstrapOptions
-from train.fit import FitOptions
-from train.runs import train_from_nothing
-from train.stages import Stage, stages_of
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.fit import FitOptions
+from train.fitting.stages import Stage, stages_of
+from train.fitting.training import train_from_nothing
 
 FEW = FitOptions(epochs=3, batch=64)
 STAGES = (

@@ -7,9 +7,9 @@ import torch
 from models.pattern_net import PatternNet
 from reversi_env import ReversiError
 from search.solver import solve_batch
-from train import compare_networks
-from train.compare_losses import CompareOptions, Measured, Way, compare, main, measure, unseen
-from train.trees import grow
+from studies import compare_networks
+from studies.compare_losses import CompareOptions, Measured, Way, compare, main, measure, unseen
+from train.fitting.trees import grow
 
 TINY = CompareOptions(positions=200, exam=100, epochs=2, batch=256, seeds=2, empties=(4, 6))
 

@@ -11,7 +11,7 @@ from search import agents
 from search.cuts import MARGIN, as_table, coefficients, from_table
 from search.engine import Engine
 from search.limits import Limits
-from train.cuts import add_probcut
+from train.fitting.cuts import add_probcut
 
 RULES = Rules(6)
 START = Position.initial(RULES)
@@ -110,8 +110,8 @@ def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
 @pytest.mark.slow
 def test_the_command(reversi, tmp_path, monkeypatch, former):
     """It mends a file that an engine refuses, too."""
-    monkeypatch.setattr("train.cuts.DEEPEST", {6: 3})
-    monkeypatch.setattr("train.cuts.POSITIONS", 30)
+    monkeypatch.setattr("train.fitting.cuts.DEEPEST", {6: 3})
+    monkeypatch.setattr("train.fitting.cuts.POSITIONS", 30)
     code, out, _ = reversi("train", "--probcut", former, "--out", tmp_path)
     assert code == 0
     assert "foretold by" in out

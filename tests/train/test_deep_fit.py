@@ -17,13 +17,13 @@ from reversi_env.core.symmetry import transform
 from search import evaluators
 from search.batch import search_batch
 from tests.train.test_fit import StoppedError, exact_labels, same, values_of, weights_of
-from train.bootstrap import Bootstrap, BootstrapOptions
-from train.deep_engine import DeepCpuEngine
-from train.engines import TorchEngine, draws, node_weights_of, prepared
-from train.fit import fit, preset
-from train.fit_options import FitOptions
-from train.stages import GAMES_OPENING, Stage, stages_of
-from train.trees import grow, single_nodes
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.deep_engine import DeepCpuEngine
+from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
+from train.fitting.fit import fit, preset
+from train.fitting.options import FitOptions
+from train.fitting.stages import GAMES_OPENING, Stage, stages_of
+from train.fitting.trees import grow, single_nodes
 
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
 

@@ -14,10 +14,10 @@ from models.pattern_net import PatternNet
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
 from search.solver import solve_batch
-from train.engines import CpuEngine, TorchEngine, draws, node_weights_of, prepared
-from train.fit import FitOptions, fit, held_out_rows, preset
+from train.fitting.engines import CpuEngine, TorchEngine, draws, node_weights_of, prepared
+from train.fitting.fit import FitOptions, fit, held_out_rows, preset
+from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
-from train.trees import grow, single_nodes
 
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2)
 

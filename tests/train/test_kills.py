@@ -33,14 +33,14 @@ class Job(NamedTuple):
 BOOTSTRAP = """
 from pathlib import Path
 from tests.train.test_bootstrap import SMALL
-from train.runs import train_from_nothing
+from train.fitting.training import train_from_nothing
 train_from_nothing(Path("out"), SMALL)
 """
 #: Solved endgames here and not in the user's cache, and a checkpoint at every chance.
 RL = f"""
 from pathlib import Path
-import train.rl.regret_positions, train.rl.training
-train.rl.regret_positions.cache_folder = lambda: Path("cache")
+import train.judging.regret_positions, train.rl.training
+train.judging.regret_positions.cache_folder = lambda: Path("cache")
 train.rl.training.CHECKPOINT_SECONDS = {{"ppo": 0, "dqn": 0}}
 {REVERSI}
 """

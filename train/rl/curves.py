@@ -6,7 +6,7 @@ from typing import Any
 
 from reversi_env import Rules
 from train.charts import COLOURS
-from train.experiments.style import drawn, labels, panels
+from train.style import drawn, labels, panels
 
 
 def curve_svg(evaluations: list[dict[str, Any]], rules: Rules, algorithm: str) -> bytes:

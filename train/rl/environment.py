@@ -9,7 +9,7 @@ import numpy as np
 
 from train.rl.network import views
 from train.rl.opponents import SelfPlayPool
-from train.sb3 import ReversiVecEnv
+from train.rl.sb3 import ReversiVecEnv
 
 
 class TrainingEnv(ReversiVecEnv):

@@ -29,11 +29,14 @@ from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.batch_games import BatchPlayer, EvaluatorPlayer
+from train import style
 from train.errors import TrainError
-from train.experiments import style
 from train.fingerprints import weights_sha256
+from train.fitting.training import provenance
 from train.folders import only_writer, read_arrays
+from train.games.batch import BatchPlayer, EvaluatorPlayer
+from train.judging.regret_curves import Judgement, RegretCurve, can_draw, judge
+from train.judging.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
 from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
@@ -43,9 +46,6 @@ from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.ladder import PolicyPlayer as BatchPolicyPlayer
 from train.rl.network import PolicyValueNet
-from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
-from train.rl.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
-from train.runs import provenance
 
 with extra_libraries():
     import torch

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.batch_games import Openings, perfect_squares, play_games
+from train.games.batch import Openings, perfect_squares, play_games
+from train.judging.regret_positions import Boards
 from train.rl.expert_labels import BATCH, network_move_values
 from train.rl.expert_options import ExpertOptions
 from train.rl.network import PolicyValueNet
-from train.rl.regret_positions import Boards
 
 with extra_libraries():
     import torch

@@ -17,11 +17,11 @@ from reversi_env.extras import extra_libraries
 from search import evaluators
 from search.batch import search_batch
 from search.formulas import Evaluator
+from train.judging.regret_positions import ILLEGAL, Boards, action_table, move_values
+from train.judging.rescaling import least_squares_scale
 from train.labels.labellers import Plan
-from train.rescaling import least_squares_scale
 from train.rl.expert_options import SELF
 from train.rl.network import PolicyValueNet
-from train.rl.regret_positions import ILLEGAL, Boards, action_table, move_values
 
 with extra_libraries():
     import torch

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from train.arena.ratings import fit_ratings
-from train.batch_games import BatchPlayer, Openings, Score, paired_openings, play_games, score_of
+from train.games.batch import BatchPlayer, Openings, Score, paired_openings, play_games, score_of
+from train.games.ratings import fit_ratings
 from train.rl.agent import BatchPolicy
 from train.rl.opponents import batch_player
 
@@ -48,7 +48,7 @@ class Standing:
 
 
 class PolicyPlayer:
-    """A `BatchPolicy` as a player of `train.batch_games`."""
+    """A `BatchPolicy` as a player of `train.games.batch`."""
 
     def __init__(self, policy: BatchPolicy, rules: Rules) -> None:
         self._policy, self._squares = policy, np.array(list(rules.squares()), np.int64)

@@ -10,7 +10,7 @@ from reversi_env import Position, Rules
 from reversi_env.envs import OpponentPool
 from search import agents
 from search.evaluators import exists
-from train.batch_games import DEEPEST, BatchPlayer, EvaluatorPlayer, RandomPlayer
+from train.games.batch import DEEPEST, BatchPlayer, EvaluatorPlayer, RandomPlayer
 from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
 

@@ -1,6 +1,6 @@
 """`RegretCallback`: a learning curve against the truth for any stable-baselines3 training.
 
->>> from train.rl.regret_positions import RegretOptions, regret_positions
+>>> from train.judging.regret_positions import RegretOptions, regret_positions
 >>> truth = regret_positions(RegretOptions(size=6))  # doctest: +SKIP
 >>> model.learn(1_000_000, callback=RegretCallback(truth, folder, every=50_000))  # doctest: +SKIP
 """
@@ -16,8 +16,8 @@ import numpy as np
 
 from reversi_env.extras import extra_libraries
 from train.errors import TrainError
-from train.rl.regret_curves import Judgement, RegretCurve, can_draw, judge
-from train.rl.regret_positions import RegretPositions
+from train.judging.regret_curves import Judgement, RegretCurve, can_draw, judge
+from train.judging.regret_positions import RegretPositions
 
 with extra_libraries():
     from stable_baselines3.common.callbacks import BaseCallback

@@ -237,8 +237,8 @@ class Training:
         return [*writers, board]
 
     def _regret_callback(self) -> BaseCallback:
+        from train.judging.regret_positions import RegretOptions, regret_positions
         from train.rl.regret_callback import RegretCallback
-        from train.rl.regret_positions import RegretOptions, regret_positions
 
         self._tell("solving endgames", self.steps)
         positions = regret_positions(RegretOptions(size=self.rules.size, variant=self.rules.variant))

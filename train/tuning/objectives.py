@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from search.formulas import Evaluator
-from train.batch_games import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games
 from train.errors import TrainError
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.judging.rescaling import least_squares_scale
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
-from train.rescaling import least_squares_scale
 
 #: Seeds of what a result is measured on begin here.
 CHECK_SEED = 1_000_000_000

@@ -1,0 +1,133 @@
+"""Nodes that a search visits, with any set of the engine's refinements; and positions of random games to search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Rules
+from search.batch import make_works
+from search.cuts import CUT_FIELDS
+from search.evaluators import HasRecord, get
+from search.table import Table
+from studies.switched_search import BY_REPLIES, BY_VALUE, LOOKS_AHEAD, NULL_WINDOWS, PRUNES, TABLE, search_counted
+from train.games.batch import Openings, RandomPlayer, play_games
+from train.progress import Progress, silent
+
+#: Table of a search, in MiB.
+TABLE_SIZE = 4.0
+
+__all__ = ["REFINEMENTS", "Counts", "Refinement", "count_nodes", "positions_by_round"]
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """A way to search: the switches of `switched_search`, deepening step by step or not, and windows around the last value."""
+
+    name: str
+    switches: int
+    deepens: bool = False
+    aspires: bool = False
+    cuts: bool = False  #: ProbCut, whose values are no longer those of minimax
+
+
+_ORDERED = PRUNES | BY_REPLIES | BY_VALUE
+_ALL = _ORDERED | TABLE | NULL_WINDOWS | LOOKS_AHEAD
+#: The engine's refinements in the order in which they are added. All but the last leave the value as it is.
+REFINEMENTS = (
+    Refinement("minimax", 0),
+    Refinement("+ alpha-beta", PRUNES),
+    Refinement("+ moves with few replies first", PRUNES | BY_REPLIES),
+    Refinement("+ and a good value first", _ORDERED),
+    Refinement("+ null windows", _ORDERED | NULL_WINDOWS),
+    Refinement("+ transposition table", _ORDERED | NULL_WINDOWS | TABLE),
+    Refinement("+ successors looked up first", _ALL),
+    Refinement("+ iterative deepening", _ALL, deepens=True),
+    Refinement("+ aspiration windows", _ALL, deepens=True, aspires=True),
+    Refinement("+ ProbCut", _ALL, deepens=True, aspires=True, cuts=True),
+)
+MINIMAX, ALPHA_BETA, SORTED = REFINEMENTS[0], REFINEMENTS[1], REFINEMENTS[3]
+
+
+class Counts(NamedTuple):
+    """Of every position: nodes visited, those among them whose moves were searched, moves searched there, value in UNITs."""
+
+    nodes: NDArray[np.int64]
+    inner: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    values: NDArray[np.int64]
+
+
+def count_nodes(
+    own: NDArray[np.uint64],
+    opp: NDArray[np.uint64],
+    evaluator: HasRecord | str,
+    rules: Rules,
+    depth: int,
+    how: Refinement,
+    *,
+    probcut: np.ndarray | None = None,
+    margin: float = 1.5,
+    threads: int | None = None,
+) -> Counts:
+    """Search every position for itself, with an empty table, to *depth* plies."""
+    judge = get(evaluator) if isinstance(evaluator, str) else evaluator  # kept: its record may point to its weights
+    nets = judge.record(rules)
+    found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
+
+    def run(rows: NDArray[np.int64]) -> None:
+        works = make_works(rules)
+        table = Table(TABLE_SIZE) if how.switches & TABLE else None
+        if table is not None:
+            table.attach(works, "estimates")
+        if how.cuts and probcut is not None:
+            works["cut_margin"] = margin
+            for name in CUT_FIELDS:
+                works[name] = probcut[name]
+        for row in rows:
+            if table is not None:
+                table.words()[:] = 0
+            works["nodes"], counts = 0, np.zeros(2, np.int64)
+            found.values[row] = search_counted(
+                works, nets, own[row], opp[row], depth, how.switches, how.deepens, how.aspires, counts
+            )
+            found.nodes[row], (found.inner[row], found.moves[row]) = works["nodes"][0], counts
+
+    count = threads or os.cpu_count() or 1
+    with ThreadPoolExecutor(count) as pool:
+        for future in [pool.submit(run, rows) for rows in np.array_split(np.arange(own.size), 4 * count) if rows.size]:
+            future.result()
+    return found
+
+
+def positions_by_round(
+    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0, progress: Progress = silent
+) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
+    """The positions with so many discs, a move to make, of *games* random games."""
+    kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64]]]] = {number: [] for number in rounds}
+
+    def look(
+        numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
+    ) -> None:
+        discs = np.bitwise_count(own | opp)
+        for number in np.unique(discs).tolist():
+            if number in kept:
+                kept[number].append((own[discs == number], opp[discs == number]))
+
+    black, white = (np.full(games, board, np.uint64) for board in rules.start_boards)
+    player = RandomPlayer(rules)
+    play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=look)
+    empty = np.zeros(0, np.uint64)
+    return {
+        number: (
+            np.concatenate([empty, *(own for own, _ in parts)]),
+            np.concatenate([empty, *(opp for _, opp in parts)]),
+        )
+        for number, parts in kept.items()
+    }

@@ -1,0 +1,70 @@
+"""Many games between two players that search, for the reports' comparisons."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from reversi_env import Rules
+from search.formulas import Evaluator
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games, score_of
+from train.reporting import with_error
+
+#: Random plies before a game, so that two players without chance play different games.
+OPENING_PLIES = 6
+
+
+def duel(
+    player_a: BatchPlayer, player_b: BatchPlayer, rules: Rules, games: int, seed: int = 0, plies: int = OPENING_PLIES
+) -> dict[str, Any]:
+    """The first player's score over paired openings, as JSON has it."""
+    openings = paired_openings(rules, games // 2, plies, seed=seed)
+    score = score_of(play_games(player_a, player_b, openings, rules, seed=seed))
+    return {**asdict(score), "losses": score.losses, "points": score.points}
+
+
+def player(name: str | Evaluator, rules: Rules, depth: int = 1, exact: int = 0) -> BatchPlayer:
+    """``random``, or an evaluator that searches; with *exact*, either plays the last squares perfectly."""
+    if name == "random":
+        return RandomPlayer(rules) if not exact else RandomEndgamePlayer(rules, exact)
+    return EvaluatorPlayer(name, rules, depth, exact=exact)
+
+
+class RandomEndgamePlayer(EvaluatorPlayer):
+    """Random moves, then perfect play: the opponent that report 002 measures by."""
+
+    def __init__(self, rules: Rules, exact: int) -> None:
+        # an evaluator to which all positions are alike: of equal moves one by lot
+        from search import evaluators
+
+        super().__init__(evaluators.get("discs").with_weights(disc_weight=0.0), rules, 1, exact=exact)
+
+
+def points(result: Mapping[str, Any]) -> str:
+    """Points a game in per cent, with their standard error."""
+    return f"{100 * result['points']:.1f} ± {100 * result['deviation']:.1f} %"
+
+
+def wins(result: Mapping[str, Any]) -> str:
+    """Won, drawn and lost."""
+    return f"{result['wins']}–{result['draws']}–{result['losses']}"
+
+
+def discs(result: Mapping[str, Any]) -> str:
+    """Discs a game."""
+    return with_error(result["discs"], result["disc_deviation"], 1)
+
+
+def pooled(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Several duels as one, every game counting alike."""
+    games = sum(one["games"] for one in results)
+    summed = {key: sum(one[key] for one in results) for key in ("games", "wins", "draws", "losses")}
+    share = [one["games"] / games for one in results]
+    means = {key: sum(w * one[key] for w, one in zip(share, results, strict=True)) for key in ("points", "discs")}
+    errors = {
+        key: math.sqrt(sum((w * one[key]) ** 2 for w, one in zip(share, results, strict=True)))
+        for key in ("deviation", "disc_deviation")
+    }
+    return summed | means | errors

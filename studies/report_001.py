@@ -1,0 +1,99 @@
+"""Report 001 again: its four levels of intelligence, which are plies of search, against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from reversi_env.rules import Variant
+from studies.duels import discs, duel, player, points
+from studies.repeating import Repeatable
+from train import style
+from train.errors import TrainError
+from train.games.batch import EvaluatorPlayer
+from train.progress import Progress, silent
+from train.reporting import Figure, Section, Table, game_name
+
+NAME = "six-factor"
+LEVELS = (1, 2, 3, 4)
+
+
+@dataclass(frozen=True)
+class LevelOptions(Repeatable):
+    """Which game, and games between each pair of levels."""
+
+    experiment: ClassVar[str] = "001"
+
+    size: int = 8
+    variant: Variant = "normal"
+    games: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.games < 4 or self.games % 2:
+            raise TrainError(f"games={self.games}: expected an even number, 4 or more")
+
+
+def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any]:
+    """The score of every level against every lower one and against random play."""
+    rules = options.rules
+    players = {level: EvaluatorPlayer(NAME, rules, level) for level in LEVELS}
+    pairs = [(high, low) for high in LEVELS for low in LEVELS if low < high]
+    duels = []
+    for number, (high, low) in enumerate(pairs):
+        progress(f"level {high} against {low}", number, len(pairs) + 1)
+        duels.append({"a": high, "b": low, **duel(players[high], players[low], rules, options.games, options.seed)})
+    progress("levels against random", len(pairs), len(pairs) + 1)
+    lots = player("random", rules)
+    against_random = [
+        {"a": level, **duel(players[level], lots, rules, options.games, options.seed)} for level in LEVELS
+    ]
+    progress("levels", len(pairs) + 1, len(pairs) + 1)
+    found: dict[str, Any] = {"size": options.size, "variant": options.variant, "games": options.games}
+    return found | {"duels": duels, "random": against_random, "command": options.command, "options": asdict(options)}
+
+
+# --- what there is to say -------------------------------------------------------------------------
+
+
+def section(found: Sequence[dict[str, Any]]) -> Section:
+    """A cross table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "The client of report 001 asks for an intelligence level from 1 to 4, the depth of its tree. The report has "
+        f"no figures for them; here are some. Evaluator `{NAME}`, every opening of six random plies from both sides; "
+        "points of the row against the column.",
+    ]
+    for one in found:
+        by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
+        rows = []
+        for level in LEVELS:
+            cells = [points(by_pair[level, other]) if (level, other) in by_pair else "" for other in LEVELS[:-1]]
+            lots = next(entry for entry in one["random"] if entry["a"] == level)
+            rows.append([f"level {level}", points(lots), *cells, discs(lots)])
+        columns = ["", "random", *(f"level {level}" for level in LEVELS[:-1]), "discs against random"]
+        title = f"{game_name(one)}: {one['games']} games a pair ± standard error"
+        blocks.append(Table(title, columns, rows))
+    blocks.append(_figure(found))
+    return Section("001", "Report 001: four levels", [one["command"] for one in found], blocks)
+
+
+def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
+        ends: list[list[tuple[float, float, str, str]]] = []
+        for axis, one in zip(axes, found, strict=True):
+            ends.append([])
+            for low, colour in zip((0, *LEVELS[:-1]), style.COLOURS, strict=False):
+                duels = one["random"] if not low else [entry for entry in one["duels"] if entry["b"] == low]
+                xs = [entry["a"] for entry in duels]
+                ys = [100 * entry["points"] for entry in duels]
+                style.points(axis, xs, ys, [100 * entry["deviation"] for entry in duels], colour)
+                ends[-1].append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
+            axis.axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
+            axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
+        axes[0].set_ylabel("points, per cent")
+        for axis, entries in zip(axes, ends, strict=True):
+            style.labels(axis, entries)
+
+    return Figure("001-levels", "Points of each level of six-factor against the levels below it.", draw, height=2.5)

@@ -1,0 +1,131 @@
+"""Report 003 again: the final score against a positional heuristic as a function of the plies searched, in both colours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from reversi_env import BLACK, batch
+from reversi_env.rules import Variant
+from search import evaluators
+from studies.duels import OPENING_PLIES
+from studies.repeating import Repeatable
+from train import style
+from train.errors import TrainError
+from train.games.batch import EvaluatorPlayer, Openings, play_games, score_of
+from train.progress import Progress, silent
+from train.reporting import Figure, Section, Table, game_name, with_error
+from train.tuning.objectives import spread_out
+
+NAME = "four-attribute"
+#: The report's teammate's PositionalHeuristic is not printed; this one is mostly a table of squares.
+POSITIONAL = "cell-utility"
+
+
+@dataclass(frozen=True)
+class PlyOptions(Repeatable):
+    """Which game; games for each ply and colour; the deepest search."""
+
+    experiment: ClassVar[str] = "003"
+
+    size: int = 8
+    variant: Variant = "normal"
+    games: int = 100
+    deepest: int = 6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.games < 2 or not 1 <= self.deepest <= 8:
+            raise TrainError(
+                f"games={self.games}, deepest={self.deepest}: expected 2 games or more, and plies from 1 to 8"
+            )
+
+
+def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Score in discs and points of `four-attribute` by ply, as Black and as White; both sides search equally deep."""
+    rules = options.rules
+    plies = OPENING_PLIES if OPENING_PLIES % 2 == 0 else OPENING_PLIES + 1  # black is to move after an even number
+    own, opp = batch.random_positions(options.games, plies, rules, seed=options.seed)
+    moves = batch.legal_moves(own, opp, rules) != 0
+    black_moves = moves  # a pass is made at once
+    own, opp = np.where(moves, own, opp), np.where(moves, opp, own)
+    by_ply = []
+    for ply in range(1, options.deepest + 1):
+        progress(f"{ply} plies", ply - 1, options.deepest)
+        mine = EvaluatorPlayer(spread_out([evaluators.get(NAME).with_weights(ply=float(ply))], rules), rules, ply)
+        other = EvaluatorPlayer(POSITIONAL, rules, ply)
+        entry: dict[str, Any] = {"ply": ply}
+        for colour, a_moves in (("black", black_moves), ("white", ~black_moves)):
+            results = play_games(mine, other, Openings(own, opp, a_moves), rules, seed=options.seed + ply)
+            score = score_of(results, paired=False)
+            entry[colour] = {**asdict(score), "points": score.points}
+        by_ply.append(entry)
+    progress("plies", options.deepest, options.deepest)
+    found: dict[str, Any] = {
+        "size": options.size,
+        "variant": options.variant,
+        "games": options.games,
+        "first_colour": str(BLACK),
+    }
+    found |= {"heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
+    return found | {"command": options.command, "options": asdict(options)}
+
+
+# --- what there is to say -------------------------------------------------------------------------
+
+
+def section(found: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game, and a figure."""
+    blocks: list[str | Table | Figure] = [
+        "The report shows final scores by ply in two charts, whose numbers are not in its text: its heuristic and the "
+        f"teammate's positional one “performed somewhat similarly”. That one is not printed; here `{POSITIONAL}`, "
+        "mostly a table of squares, takes its place. The weight `ply` follows the depth, as in the report. Its search "
+        "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it.",
+    ]
+    for one in found:
+        rows = []
+        for entry in one["by_ply"]:
+            cells = []
+            for colour in ("black", "white"):
+                side = entry[colour]
+                cells += [
+                    with_error(side["discs"], side["disc_deviation"], 1),
+                    f"{100 * side['points']:.0f} ± {100 * side['deviation']:.0f} %",
+                ]
+            rows.append([str(entry["ply"]), *cells])
+        columns = ["plies", "discs as Black", "points as Black", "discs as White", "points as White"]
+        title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each ± standard error"
+        blocks.append(Table(title, columns, rows))
+    blocks.append(
+        "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
+        "stability are those of the side to move alone, so that what a leaf is worth depends on whose turn it is there."
+    )
+    blocks.append(_figure(found))
+    return Section("003", "Report 003: score by ply", [one["command"] for one in found], blocks)
+
+
+def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        titles = tuple(game_name(one) for one in found)
+        axes = style.panels(figure, len(found), titles, share_y=True)
+        ends: list[list[tuple[float, float, str, str]]] = []
+        for axis, one in zip(axes, found, strict=True):
+            ends.append([])
+            xs = [entry["ply"] for entry in one["by_ply"]]
+            for colour, ink, shift in (("black", style.BLUE, -0.05), ("white", style.VERMILION, 0.05)):
+                ys = [entry[colour]["discs"] for entry in one["by_ply"]]
+                errors = [entry[colour]["disc_deviation"] for entry in one["by_ply"]]
+                style.points(axis, [x + shift for x in xs], ys, errors, ink)
+                ends[-1].append((xs[-1], ys[-1], f"as {colour.title()}", ink))
+            axis.axhline(0, color=style.GREY, linewidth=0.6)
+            axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
+        axes[0].set_ylabel("final score, discs")
+        for axis, entries in zip(axes, ends, strict=True):
+            style.labels(axis, entries, shift=7)
+
+    return Figure(
+        "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are standard errors.", draw, height=2.5
+    )

@@ -1,0 +1,211 @@
+"""Performance model 4: what an evaluator is worth in search.
+
+A better evaluator orders moves better and prunes more, so that it sees deeper in the same time: depth and nodes at equal
+time, and the nodes to a given depth, which no clock disturbs. And it plays better at the same depth: the authors of BILL
+said how many plies deeper the old program had to search to play as well as the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Position, Rules
+from reversi_env.rules import Variant
+from search import evaluators
+from search.engine import Engine
+from search.limits import Limits
+from studies.counting import positions_by_round
+from studies.duels import duel, points
+from train import style
+from train.errors import TrainError
+from train.games.batch import EvaluatorPlayer
+from train.progress import Progress, silent
+from train.reporting import Figure, Section, Table, count, game_name, with_error
+
+#: Handicaps in plies that are tried on each side at most.
+MOST_PLIES = 4
+
+
+@dataclass(frozen=True)
+class DepthOptions:
+    """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
+
+    Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
+    as good (or the other way round).
+    """
+
+    names: tuple[str, ...] = ()
+    size: int = 8
+    variant: Variant = "normal"
+    positions: int = 12
+    seconds: float = 0.1
+    depth: int = 8
+    baseline: str = "cell-utility"
+    play_depth: int = 2
+    games: int = 80
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", evaluators.published())
+        for name in (*self.names, self.baseline):
+            evaluators.get(name).record(self.rules)
+        if self.positions < 2 or self.games < 4 or self.games % 2 or not 1 <= self.play_depth <= 6:
+            raise TrainError(
+                f"positions={self.positions}, games={self.games}, play_depth={self.play_depth}: "
+                f"expected 2 positions or more, an even number of games, 4 or more, and a depth from 1 to 6"
+            )
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        return (
+            f"reversi measure depth {' '.join(self.names)} --size {self.size} --variant {self.variant} "
+            f"--positions {self.positions} --seconds {self.seconds:g} --depth {self.depth} "
+            f"--baseline {self.baseline} --play-depth {self.play_depth} --games {self.games} --seed {self.seed}"
+        )
+
+
+def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
+    rules = options.rules
+    middle = [share * rules.square_count // 16 for share in (6, 8)]
+    taken = positions_by_round(rules, -(-options.positions // 2), middle, options.seed)
+    positions = [
+        Position(rules, *boards) for r in middle for boards in zip(*(side.tolist() for side in taken[r]), strict=True)
+    ]
+    positions = positions[: options.positions]
+    found = []
+    for number, name in enumerate(options.names):
+        progress(f"{name}: searching", 2 * number, 2 * len(options.names))
+        searched = _searched(name, positions, options)
+        progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
+        found.append({"evaluator": name, **searched, **plies_gained(name, options)})
+    progress("searching and playing", 1, 1)
+    names = ("size", "variant", "seconds", "depth", "baseline", "play_depth", "games")
+    told = {name: getattr(options, name) for name in names} | {"positions": len(positions)}
+    return told | {"evaluators": found, "command": options.command, "options": asdict(options)}
+
+
+def _searched(name: str, positions: Sequence[Position], options: DepthOptions) -> dict[str, Any]:
+    engine = Engine(name, options.rules, megabytes=16)
+    timed, deep = [], []
+    for position in positions:
+        engine.clear()
+        timed.append(engine.search(position, Limits(time=options.seconds, empties_exact=0)))
+        engine.clear()
+        deep.append(engine.search(position, Limits(depth=options.depth, empties_exact=0)).nodes)
+    depths, nodes = np.array([one.depth for one in timed]), np.array([one.nodes for one in timed])
+    return {
+        "depth_at_equal_time": float(depths.mean()),
+        "depth_error": float(depths.std(ddof=1) / np.sqrt(len(depths))),
+        "nodes_at_equal_time": float(nodes.mean()),
+        "nodes_to_depth": float(np.exp(np.log(deep).mean())),
+    }
+
+
+def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
+    """Plies that the baseline must search deeper (or less deep, if negative) to be as good; None if no handicap tried is enough.
+
+    Handicaps grow from 0 to the side that needs them; between the last two the crossing of one half is interpolated.
+    """
+    tried: list[dict[str, Any]] = []
+
+    def points_at(handicap: int) -> float:
+        mine = options.play_depth + max(-handicap, 0)
+        theirs = options.play_depth + max(handicap, 0)
+        first, second = (
+            EvaluatorPlayer(one, options.rules, depth) for one, depth in ((name, mine), (options.baseline, theirs))
+        )
+        result = duel(first, second, options.rules, options.games, options.seed)
+        tried.append({"handicap": handicap, **result})
+        return result["points"]
+
+    here = points_at(0)
+    step = 1 if here >= 0.5 else -1
+    gained: float | None = None
+    for handicap in range(step, step * (MOST_PLIES + 1), step):
+        there = points_at(handicap)
+        if (there - 0.5) * step <= 0:
+            share = (here - 0.5) / (here - there) if here != there else 0.0
+            gained = handicap - step + step * abs(share)
+            break
+        here = there
+    if step > 0 and tried[0]["points"] == 0.5:
+        gained = 0.0
+    return {"plies_gained": gained, "at_least": step * MOST_PLIES if gained is None else None, "handicaps": tried}
+
+
+# --- what there is to say -------------------------------------------------------------------------
+
+
+def section(found: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "The same engine with every evaluator, its table cleared before each position. *Nodes to a depth* is a "
+        "geometric mean and no clock disturbs it; depth and nodes at equal time also count what the "
+        "evaluator itself costs. *Plies gained*: how much deeper than the evaluator the baseline must search to score "
+        "one half, as BILL's authors measured (their Bayesian learning was worth two plies); between two "
+        "depths it is interpolated. Negative: the evaluator must search deeper than the baseline.",
+    ]
+    for one in found:
+        columns = [
+            "evaluator",
+            f"depth in {one['seconds']:g} s",
+            "nodes",
+            f"nodes to depth {one['depth']}",
+            f"points at {one['play_depth']} plies",
+            "plies gained",
+        ]
+        rows = []
+        for entry in one["evaluators"]:
+            gained = (
+                f"{entry['plies_gained']:+.1f}"
+                if entry["plies_gained"] is not None
+                else f"beyond {entry['at_least']:+d}"
+            )
+            depth = with_error(entry["depth_at_equal_time"], entry["depth_error"], 1)
+            nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
+            rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
+        machine = f"; {one['machine']}" if one.get("machine") else ""
+        title = (
+            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
+        )
+        blocks.append(Table(title + machine, columns, rows))
+    blocks.append(_figure(found))
+    return Section("depth", "Performance model 4: search depth", [one["command"] for one in found], blocks)
+
+
+def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
+        for axis, one in zip(axes, found, strict=True):
+            for entry, colour in zip(one["evaluators"], (*style.COLOURS, style.GREY, "black"), strict=False):
+                tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
+                xs = [each["handicap"] for each in tried]
+                ys = [100 * each["points"] for each in tried]
+                axis.errorbar(
+                    xs,
+                    ys,
+                    yerr=[100 * each["deviation"] for each in tried],
+                    color=colour,
+                    marker="o",
+                    elinewidth=0.8,
+                    markeredgewidth=0,
+                    label=entry["evaluator"],
+                )
+            axis.axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
+            axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MOST_PLIES, MOST_PLIES + 1))
+        axes[0].set_ylabel("points, per cent")
+        axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)
+
+    return Figure("depth", "Points by handicap; where a line crosses one half are the plies gained.", draw, height=2.6)

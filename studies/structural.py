@@ -1,0 +1,194 @@
+"""Performance model 3: the structural minimax value loss of an evaluator.
+
+A position is taken with the tree of all that can follow within some plies. The true value of every node is known, from the
+solver. The evaluator's errors at all nodes are added up, and credited to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Rules
+from reversi_env.rules import Variant
+from search import evaluators
+from search.formulas import Evaluator
+from train import style
+from train.fitting.trees import Trees, back_up, grow
+from train.judging.rescaling import least_squares_scale
+from train.labels import LabelOptions, label_positions, sample_positions
+from train.progress import Progress, silent
+from train.reporting import Figure, Section, Table, game_name, with_error
+
+
+@dataclass(frozen=True)
+class StructuralOptions:
+    """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
+
+    With ``scaled``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
+    A network is judged as it is.
+    """
+
+    names: tuple[str, ...] = ()
+    size: int = 8
+    variant: Variant = "normal"
+    positions: int = 300
+    empties: tuple[int, int] = (8, 10)
+    plies: int = 2
+    scaled: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", evaluators.published())
+        for name in self.names:
+            evaluators.get(name).record(self.rules)  # what is missing is missed now
+        self.labels()
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        low, high = self.empties
+        return (
+            f"reversi measure structural {' '.join(self.names)} --size {self.size} --variant {self.variant} "
+            f"--positions {self.positions} --empties {low}-{high} --plies "
+            f"{self.plies}{'' if self.scaled else ' --as-is'} --seed {self.seed}"
+        )
+
+    def labels(self) -> LabelOptions:
+        """What the roots are."""
+        rows = self.positions
+        return LabelOptions(
+            self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
+        )
+
+
+def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str, Any]:
+    """The loss of every evaluator a tree and a node, its error by ply, and how far it is from being its own minimax."""
+    labels = options.labels()
+    progress("positions", 0, 1)
+    roots = label_positions(*sample_positions(labels, 0), labels)
+    trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
+    found = [_judged(name, trees, options) for name in options.names]
+    truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
+    told: dict[str, Any] = {
+        "size": options.size,
+        "variant": options.variant,
+        "plies": options.plies,
+        "empties": list(options.empties),
+    }
+    return told | truth | {"evaluators": found, "command": options.command, "options": asdict(options)}
+
+
+def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, Any]:
+    evaluator, over = evaluators.get(name), trees.finished
+    values = np.zeros(trees.nodes)
+    values[~over] = evaluator.static_values(trees.own[~over], trees.opp[~over], trees.rules)
+    scale = 1.0
+    if options.scaled and isinstance(evaluator, Evaluator):
+        scale = least_squares_scale(values[~over], trees.score[~over].astype(float))
+    most = trees.rules.square_count
+    values = np.where(over, trees.score, np.clip(scale * values, -most, most))
+    errors = np.abs(values - trees.score)
+    losses = np.add.reduceat(errors, trees.roots)
+    sizes = np.diff(trees.first)
+    return {
+        "evaluator": name,
+        "scale": scale,
+        "loss": float(losses.mean()),
+        "loss_error": float(losses.std(ddof=1) / np.sqrt(len(trees))) if len(trees) > 1 else None,
+        "node_error": float(errors.mean()),
+        "node_error_error": _ratio_error(losses, sizes),
+        "by_ply": [float(errors[trees.ply == ply].mean()) for ply in range(options.plies + 1)],
+        "inconsistency": _inconsistency(values, trees),
+    }
+
+
+def _ratio_error(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> float | None:
+    """Standard error of the loss a node, the trees being what was drawn."""
+    if len(losses) < 2:
+        return None
+    rest = losses - losses.sum() / sizes.sum() * sizes
+    return float(np.sqrt((rest**2).sum() / (len(losses) - 1) / len(losses)) / sizes.mean())
+
+
+def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
+    """Mean distance at the roots between the value and the minimax of the values at the leaves: 0 for the true function."""
+    backed_up = values.copy()
+    back_up(backed_up, trees)
+    return float(np.abs(values - backed_up)[trees.roots].mean())
+
+
+# --- what there is to say -------------------------------------------------------------------------
+
+
+def section(found: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "For every position, all that can follow within two plies, each node with its exact value: the evaluator's "
+        "absolute errors are added up over the tree and credited to its root. Report 002 proposed this "
+        "measure and did not build it. Formulas are first scaled to fit best; the network is taken as it is. *Own "
+        "minimax*: the mean distance between an evaluator's value of the root and the minimax of its "
+        "values at the leaves of the tree, which is 0 for the true minimax function, its fixed point.",
+    ]
+    for one in found:
+        columns = [
+            "evaluator",
+            "loss a tree",
+            "error a node",
+            *(f"ply {ply}" for ply in range(one["plies"] + 1)),
+            "own minimax",
+        ]
+        rows = []
+        for entry in sorted(one["evaluators"], key=lambda entry: entry["loss"]):
+            plies = [f"{error:.2f}" for error in entry["by_ply"]]
+            errors = [
+                with_error(entry["loss"], entry["loss_error"], 0),
+                with_error(entry["node_error"], entry["node_error_error"], 2),
+            ]
+            rows.append([entry["evaluator"], *errors, *plies, f"{entry['inconsistency']:.2f}"])
+        rows.append(["always 0", "", f"{one['mean_absolute_score']:.2f}", *([""] * (one["plies"] + 1)), "0"])
+        low, high = one["empties"]
+        title = f"{game_name(one)}: {one['trees']} trees of {one['nodes'] / one['trees']:.0f} nodes on average, "
+        title += f"roots with {low}–{high} empty squares, in discs"
+        blocks.append(Table(title, columns, rows))
+    blocks.append(_figure(found))
+    return Section(
+        "structural", "Performance model 3: structural minimax value loss", [one["command"] for one in found], blocks
+    )
+
+
+def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found))
+        for axis, one in zip(axes, found, strict=True):
+            entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
+            heights = np.arange(len(entries))
+            errors = [entry["node_error_error"] or 0 for entry in entries]
+            axis.errorbar(
+                [entry["node_error"] for entry in entries],
+                heights,
+                xerr=errors,
+                fmt="o",
+                color=style.BLUE,
+                elinewidth=0.8,
+            )
+            axis.axvline(one["mean_absolute_score"], color=style.GREY, linewidth=0.8, linestyle="--")
+            style.label(
+                axis, one["mean_absolute_score"], len(entries) - 0.6, "always 0", style.GREY, at="right", shift=(-3, 0)
+            )
+            axis.set_yticks(heights, [entry["evaluator"] for entry in entries])
+            axis.set(xlabel="error a node, discs", xlim=(0, None), ylim=(-0.5, len(entries) - 0.3))
+            axis.grid(axis="y", color=style.GREY, linewidth=0.3, alpha=0.5)
+            axis.tick_params(axis="y", length=0)
+
+    return Figure("structural", "Structural loss a node; bars are standard errors.", draw, height=2.4)

@@ -1,0 +1,213 @@
+"""All experiments in one document: ``docs/experiments.md`` and its figures, measured, not typed.
+
+What is measured is kept as JSON while the run lasts. Interrupted in any way, the same call goes on with the experiment that it
+was at; when the document is written, what was kept is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from reversi_env import __version__
+from reversi_env.caches import cache_folder
+from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
+from studies import (
+    branching,
+    breadth,
+    label_tuning,
+    nodes,
+    report_000,
+    report_001,
+    report_002,
+    report_003,
+    report_004,
+    search_depth,
+    structural,
+    winner,
+)
+from train.cluster.files import build
+from train.folders import only_writer
+from train.progress import Progress, silent
+from train.reporting import Section
+
+FIGURES = "images/experiments"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment: what measures it, what tells of it, and the options it is run with for the document."""
+
+    name: str
+    measure: Callable[..., dict[str, Any]]
+    section: Callable[[Sequence[dict[str, Any]]], Section]
+    runs: tuple[Any, ...]
+
+
+VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
+GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in VARIANTS)
+_JUDGED = (
+    "network",
+    "six-factor",
+    "position-stability",
+    "ten-weight",
+    "sixteen-weight",
+    "four-attribute",
+    "cell-utility",
+    "discs",
+    "mobility",
+)
+_PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixteen-weight", "four-attribute")
+
+
+def experiments() -> tuple[Experiment, ...]:
+    """All experiments, in the order of the document."""
+    heuristic: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
+    return (
+        Experiment("breadth", breadth.measure, breadth.section, tuple(breadth.BreadthOptions(*game) for game in GAMES)),
+        Experiment(
+            "nodes",
+            nodes.measure,
+            nodes.section,
+            tuple(
+                nodes.NodesOptions(*game, evaluator="sixteen-weight" if game[1] == "reversed" else "six-factor")
+                for game in sorted(GAMES, reverse=True)
+            ),
+        ),
+        Experiment(
+            "winner",
+            winner.measure,
+            winner.section,
+            (
+                *(winner.WinnerOptions(*game) for game in GAMES),
+                *(winner.WinnerOptions(8, variant, player, 2, 4000) for variant, player in heuristic.items()),
+            ),
+        ),
+        Experiment(
+            "branching",
+            branching.measure,
+            branching.section,
+            tuple(branching.BranchingOptions(*game, depth={8: 8, 6: 8, 4: 6}[game[0]]) for game in GAMES),
+        ),
+        Experiment("000", report_000.measure, report_000.section, (report_000.GammaOptions(games=200),)),
+        Experiment(
+            "001", report_001.measure, report_001.section, tuple(report_001.LevelOptions(8, v, 400) for v in heuristic)
+        ),
+        Experiment("002", report_002.measure, report_002.section, (report_002.GreedyOptions(),)),
+        Experiment(
+            "003", report_003.measure, report_003.section, tuple(report_003.PlyOptions(8, v) for v in heuristic)
+        ),
+        Experiment(
+            "004", report_004.measure, report_004.section, tuple(report_004.PruningOptions(8, v) for v in heuristic)
+        ),
+        Experiment(
+            "tuning",
+            label_tuning.measure,
+            label_tuning.section,
+            tuple(label_tuning.LabelTuningOptions(8, v) for v in heuristic),
+        ),
+        Experiment(
+            "structural",
+            structural.measure,
+            structural.section,
+            tuple(structural.StructuralOptions(_JUDGED, 8, v) for v in heuristic),
+        ),
+        Experiment(
+            "depth",
+            search_depth.measure,
+            search_depth.section,
+            tuple(search_depth.DepthOptions(_PLAYING, 8, v) for v in heuristic),
+        ),
+    )
+
+
+# --- the document ---------------------------------------------------------------------------------
+
+_PREFACE = """# Experiments
+
+Statistics of the game and the experiments of five student reports on Reversi programs, done again under the rules and with
+error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
+commands above a section repeat its parts alone (with `--json` for programs). “±” is one standard error. Games between
+players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
+`~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them.
+
+The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
+(CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.
+"""
+
+
+def run_all(
+    out: Path,
+    *,
+    machine: str = "",
+    only: Sequence[str] | None = None,
+    progress: Progress = silent,
+    kept_in: Path | None = None,
+) -> Path:
+    """Measure everything and write the document and its figures into *out*; its path."""
+    chosen = [one for one in experiments() if only is None or one.name in only]
+    kept = (kept_in or cache_folder("experiments")) / _fingerprint(chosen)
+    with only_writer(kept):
+        found: dict[str, list[dict[str, Any]]] = {}
+        for number, experiment in enumerate(chosen):
+            found[experiment.name] = [
+                _measured(experiment, options, kept, machine, _within(progress, experiment.name, number, len(chosen)))
+                for options in experiment.runs
+            ]
+        path = write_document(out, chosen, found, machine)
+        shutil.rmtree(kept)
+    return path
+
+
+def write_document(
+    out: Path, chosen: Sequence[Experiment], found: Mapping[str, Sequence[dict[str, Any]]], machine: str
+) -> Path:
+    """The document and its figures from what was measured."""
+    figures = out / FIGURES
+    figures.mkdir(parents=True, exist_ok=True)
+    parts = [_PREFACE]
+    if machine:
+        parts[0] += (
+            f"\nMeasured on {machine}; version {__version__}. Other work on the machine moves speeds, and nothing "
+            "else.\n"
+        )
+    for experiment in chosen:
+        section = experiment.section(found[experiment.name])
+        parts.append(section.markdown(FIGURES) + "\n")
+        for figure in section.figures:
+            write_atomically(figures / f"{figure.name}.svg", figure.svg())
+    path = out / "experiments.md"
+    write_atomically(path, "\n".join(parts).encode())
+    return path
+
+
+def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, progress: Progress) -> dict[str, Any]:
+    """One run, or what an interrupted call has kept of it."""
+    path = kept / f"{experiment.name}-{_digest(asdict(options))}.json"
+    if path.exists():
+        return json.loads(path.read_text())
+    found = experiment.measure(options, progress) | {"machine": machine}
+    write_atomically(path, json.dumps(found).encode())
+    return json.loads(json.dumps(found))  # as the next call would read it
+
+
+def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
+    def tell(doing: str, done: int, steps: int) -> None:
+        progress(f"{name} ({number + 1} of {total}): {doing}", done, steps)
+
+    return tell
+
+
+def _fingerprint(chosen: Sequence[Experiment]) -> str:
+    """What results may be put together: those of the same options, kernels and weights."""
+    return _digest({one.name: [asdict(options) for options in one.runs] for one in chosen} | {"build": build()})
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]

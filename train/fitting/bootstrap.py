@@ -1,0 +1,368 @@
+"""The whole loop from nothing to an evaluator: solved endgames first, then back to the opening, stage by stage.
+
+Perfect play is a fixed point of search: the value of a position is the best of its successors' negated values. So truth
+is carried backwards: a stage labels positions a few plies before those already learnt by a search that ends in them, and
+learns them. No game of anyone else is used. Every stage leaves its labels and its weights in the run's folder and is skipped
+when they are there, and a fit goes on after its last epoch: a run that was stopped in any way goes on where it was, and ends
+with the same weights.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import models.network  # noqa: F401 - registers the evaluator `network`
+from models.files import read_weights
+from models.networks import NETWORKS, network_of
+from models.trainable import Trainable
+from reversi_env import Rules
+from reversi_env.errors import shown
+from reversi_env.rules import Variant
+from reversi_env.writing import write_atomically
+from search import evaluators
+from train.errors import TrainError
+from train.fingerprints import weights_sha256
+from train.fitting.fit import Epoch, FitReport, fit
+from train.fitting.stages import Stage, stages_of
+from train.folders import read_arrays
+from train.labels import LabelOptions, Labels, label_positions
+from train.labels.data import COLUMNS
+from train.labels.sampling import sample_block
+
+#: Who plays the games of the first stage, when there is no network yet.
+FIRST_PLAYER = "six-factor"
+#: Phases this many empties below a stage take part in its fit.
+OVERLAP = 4
+#: Positions of the player's games.
+GAMES_FILE = "games.npz"
+#: Where a folder keeps the options of its run.
+RUN = "run.json"
+LOG = "log.csv"
+#: Wall times of a stage. They are in the log alone: weights, and with them the names of their files, do not depend on them.
+TIMES = ("label_seconds", "fit_seconds")
+#: What is known of a finished stage, in the order of the log's columns.
+FIGURES = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by_empties"]
+
+
+@dataclass(frozen=True)
+class BootstrapOptions:
+    """What to learn, and from how much.
+
+    * ``size``, ``variant``: the game.
+    * ``scale``: multiplies the numbers of positions of all stages. 1 is meant for a GPU and many cores; on two cores
+      0.004 takes 17 s on 6x6.
+    * ``seed``: of the games and of the fits.
+    * ``network``: ``linear``, ``deep`` or ``dense`` (`models.networks`).
+    * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages whose games are played
+      alike then take their positions from the same games, which is much faster. Without one, games are played by a
+      heuristic at first, and then by the network as far as it is.
+    * ``exact``: empty squares up to which positions are solved, by default as many as a GPU can.
+    * ``stages``: other stages than those of the size.
+    """
+
+    size: int = 8
+    variant: Variant = "normal"
+    scale: float = 1.0
+    seed: int = 0
+    network: str = "linear"
+    player: str | None = None
+    exact: int | None = None
+    stages: tuple[Stage, ...] | None = None
+
+    def __post_init__(self) -> None:
+        Rules(self.size, self.variant)  # refuses a game that does not exist
+        if not isinstance(self.scale, (int, float)) or not 1e-6 <= self.scale <= 1000:
+            raise TrainError(f"scale={shown(self.scale)}: expected a number from 0.000001 to 1000")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
+            raise TrainError(f"seed={shown(self.seed)}: expected a whole number from 0 to {(1 << 32) - 1}")
+        if self.network not in NETWORKS:
+            raise TrainError(f"network={shown(self.network)}: expected one of {', '.join(NETWORKS)}")
+        if self.player is not None:
+            evaluators.get(self.player)
+        if self.exact is not None and self.exact not in range(8, 21):
+            raise TrainError(f"exact={shown(self.exact)}: expected a whole number from 8 to 20")
+        if self.exact is not None and self.size == 4:
+            raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
+        if self.stages is None:
+            object.__setattr__(self, "stages", stages_of(self.size, self.scale, self.network, self.exact))
+        if not self.stages:
+            raise TrainError("no stages: expected one or more")
+
+    @property
+    def all_stages(self) -> tuple[Stage, ...]:
+        """The stages in order."""
+        return self.stages or ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run is: the stage, what it is doing, and how much of that is done."""
+
+    stage: int
+    stages: int
+    name: str
+    doing: str
+    done: int
+    total: int
+
+
+class Bootstrap:
+    """One run in one folder.
+
+    *device* is where labels are solved and the network is fitted (``cpu`` or ``cuda``); searches run on *threads* cores. The
+    folder remembers the options; others raise a `TrainError`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: BootstrapOptions,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        progress: Callable[[Progress], None] = lambda step: None,
+    ) -> None:
+        self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
+        self.stages, self.seed = options.all_stages, options.seed
+        self.device, self.threads, self.progress = device, threads, progress
+        self.net: Trainable = NETWORKS[options.network](options.size)
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_folder()
+
+    def _check_folder(self) -> None:
+        path, here = self.folder / RUN, {**self.options.as_dict(), "device": self.device, **self._player()}
+        if path.exists():
+            try:
+                there = json.loads(path.read_text("utf-8"))
+                other = next((name for name in here if there[name] != here[name]), None)
+            except (ValueError, LookupError, TypeError) as error:
+                raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what a bootstrap wrote") from None
+            if other is not None:
+                raise TrainError(
+                    f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
+                )
+        else:
+            write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
+
+    def _player(self) -> dict[str, str]:
+        """Which weights play: a name such as network may mean others one day."""
+        player = self.options.player
+        return {"player_sha256": weights_sha256(player, self.rules)} if player else {}
+
+    def run(self) -> Path:
+        """All stages that are not done yet; the last stage's weights."""
+        times = self._logged_times()
+        for number, stage in enumerate(self.stages):
+            path = self._weights_path(number)
+            if not path.exists():
+                times[stage.name] = self._stage(number, stage)
+            self._load(path)  # with rounded weights, as a run that was stopped here would go on
+            self._write_log(times)
+            self._checkpoint_path(number).unlink(missing_ok=True)
+        return self._weights_path(len(self.stages) - 1)
+
+    def _stage(self, number: int, stage: Stage) -> dict[str, Any]:
+        """Label, fit and save; the seconds that it took."""
+        began = time.perf_counter()
+        labels = self._labels(number, stage)
+        labelled = time.perf_counter()
+        report = self._fit(number, stage, labels)
+        figures = {
+            "stage": stage.name,
+            "positions": len(labels),
+            "epochs": len(report.epochs),
+            "validation_error": round(report.validation_error, 3),
+            "error_by_empties": report.error_by_empties,
+        }
+        self._save(number, figures)
+        seconds = (labelled - began, time.perf_counter() - labelled)
+        return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
+
+    def figures(self) -> list[dict[str, Any]]:
+        """What was logged of each finished stage, in order."""
+        paths = [self._weights_path(number) for number in range(len(self.stages))]
+        return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
+
+    # --- labels -----------------------------------------------------------------------------------
+
+    def _labels(self, number: int, stage: Stage) -> Labels:
+        path = self._labels_path(number)
+        if path.exists():
+            return self._read_labels(number)
+        options = self._label_options(number, stage)
+        own, opp = self._positions(number, stage, options)
+        tell = self._teller(number, stage, "labelling", stage.count)
+        labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
+        content = io.BytesIO()
+        np.savez(content, **{name: getattr(labels, name) for name in COLUMNS})
+        write_atomically(path, content.getvalue())
+        return labels
+
+    def _label_options(self, number: int, stage: Stage) -> LabelOptions:
+        previous = self._weights_path(number - 1)
+        return LabelOptions(
+            size=self.rules.size,
+            variant=self.rules.variant,
+            count=stage.count,
+            empties=(stage.low, stage.high),
+            seed=self.seed + 1000 * number,
+            shard_rows=stage.count,
+            block_rows=stage.count,
+            labeller=_labeller(stage, previous),
+            player=self.options.player or (f"network:weights={previous}" if number else FIRST_PLAYER),
+            **stage.games,
+        )
+
+    def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
+        """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
+        if not self._shares(stage):
+            tell = self._teller(number, stage, "sampling", stage.count)
+            return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
+        before = [earlier for earlier in self.stages[:number] if self._shares(earlier)]
+        used = [sum(_each(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
+        own, opp = self._games(number, stage, options)
+        empties = self.rules.square_count - np.bitwise_count(own | opp)
+        rows = [
+            np.flatnonzero(empties == e)[used[e] : used[e] + _each(stage, e)] for e in range(stage.low, stage.high + 1)
+        ]
+        chosen = np.concatenate(rows)
+        return own[chosen], opp[chosen]
+
+    def _shares(self, stage: Stage) -> bool:
+        """Whether a stage takes its positions from the same games as the first: none does if every stage has another player."""
+        return self.options.player is not None and stage.games == self.stages[0].games
+
+    def _games(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of all games, played once and kept."""
+        path = self.folder / GAMES_FILE
+        if not path.exists():
+            sharing = [stage for stage in self.stages if self._shares(stage)]
+            low, high = min(s.low for s in sharing), max(s.high for s in sharing)
+            most = np.array([sum(_each(s, empties) for s in sharing) for empties in range(low, high + 1)])
+            count = int(most.max()) * len(most)
+            whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
+            tell = self._teller(number, stage, "sampling", int(most.sum()))
+            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
+            content = io.BytesIO()
+            np.savez(content, own=own, opp=opp)
+            write_atomically(path, content.getvalue())
+        own, opp = read_arrays(path, ("own", "opp"))
+        return own, opp
+
+    def _read_labels(self, number: int) -> Labels:
+        return Labels(self.rules, *read_arrays(self._labels_path(number), COLUMNS))
+
+    # --- weights ----------------------------------------------------------------------------------
+
+    def _fit(self, number: int, stage: Stage, labels: Labels) -> FitReport:
+        tell = self._teller(number, stage, "fitting", stage.fit.epochs)
+
+        def epoch_done(epoch: Epoch) -> None:
+            tell(epoch.number)
+
+        if stage.joint:
+            parts = [self._read_labels(earlier) for earlier in range(number)]
+            return self._fit_to(number, stage, Labels.concatenate([*parts, labels]), epoch_done)
+        if number:
+            near = [self._read_labels(earlier) for earlier in range(number)]
+            lowest = stage.low // self.net.span * self.net.span - OVERLAP
+            labels = Labels.concatenate([_above(part, lowest) for part in near] + [labels])
+        return self._fit_phases(number, stage, labels, epoch_done)
+
+    def _fit_to(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
+        return fit(
+            *(self.net, labels, replace(stage.fit, seed=self.seed)),
+            device=self.device,
+            threads=self.threads,
+            checkpoint=self._checkpoint_path(number),
+            progress=epoch_done,
+        )
+
+    def _fit_phases(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
+        """Fit the phases from the stage's lowest on; those below stay as they are, those above follow the highest fitted."""
+        span = self.net.span
+        first, last = stage.low // span, stage.high // span
+        before = [part[:first].clone() for part in self.net.by_phase()]
+        by_empties_before = self.net.by_empties()[: first * span].clone()
+        report = self._fit_to(number, stage, labels, epoch_done)
+        for part, kept in zip(self.net.by_phase(), before, strict=True):
+            part[:first] = kept.to(part.device)
+            part[last + 1 :] = part[last]
+        by_empties = self.net.by_empties()
+        by_empties[: first * span] = by_empties_before.to(by_empties.device)
+        for empties in range(int(labels.empties.max()) + 1, len(by_empties)):
+            by_empties[empties] = by_empties[empties - 2]  # of the same parity
+        return report
+
+    def _save(self, number: int, figures: dict[str, Any]) -> None:
+        earlier = read_weights(self._weights_path(number - 1)).record["figures"] if number else []
+        net = self.net.cpu()
+        record: dict[str, Any] = {
+            "training": "bootstrap",
+            "options": self.options.as_dict(),
+            "device": self.device,
+            "figures": [*earlier, figures],
+            **self._player(),
+        }
+        write_atomically(self._weights_path(number), net.weights(self.rules, record).to_bytes())
+
+    def _logged_times(self) -> dict[str, dict[str, Any]]:
+        """Wall times of finished stages by name, as far as the log has them."""
+        path = self.folder / LOG
+        rows = csv.DictReader(path.read_text("utf-8").splitlines()) if path.exists() else ()
+        return {row["stage"]: {name: row[name] for name in TIMES} for row in rows if {"stage", *TIMES} <= row.keys()}
+
+    def _write_log(self, times: dict[str, dict[str, Any]]) -> None:
+        """The figures of all finished stages, a line each."""
+        text = io.StringIO()
+        rows = [
+            {**row, **times.get(row["stage"], {}), "error_by_empties": json.dumps(row["error_by_empties"])}
+            for row in self.figures()
+        ]
+        writer = csv.DictWriter(text, FIGURES)
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(self.folder / LOG, text.getvalue().encode())
+
+    def _load(self, path: Path) -> None:
+        self.net = network_of(read_weights(path))
+
+    def _weights_path(self, number: int) -> Path:
+        return self.folder / f"stage-{number:02}.safetensors"
+
+    def _labels_path(self, number: int) -> Path:
+        return self.folder / f"stage-{number:02}-labels.npz"
+
+    def _checkpoint_path(self, number: int) -> Path:
+        return self.folder / f"stage-{number:02}-fit.safetensors"
+
+    def _teller(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
+        return lambda done: self.progress(Progress(number, len(self.stages), stage.name, doing, done, total))
+
+
+def _labeller(stage: Stage, weights: Path) -> str:
+    return f"network:depth={stage.depth},mean={stage.mean},weights={weights}" if stage.depth else "exact"
+
+
+def _each(stage: Stage, empties: int) -> int:
+    """Positions with so many empties that a stage labels."""
+    if not stage.low <= empties <= stage.high:
+        return 0
+    return stage.count // (stage.high - stage.low + 1)
+
+
+def _above(labels: Labels, empties: int) -> Labels:
+    return labels.select(labels.empties >= max(empties, 0))

@@ -1,0 +1,72 @@
+"""ProbCut for trained weights: measured on positions of their own games, and written into their file's record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import models.network  # noqa: F401 - registers the evaluator `network`
+from models.cards import annotate
+from models.files import read_weights
+from reversi_env import Position, Rules
+from search import probcut
+from search.cuts import Cuts
+from train.errors import TrainError
+from train.fitting.stages import GAMES_DEEP
+from train.folders import only_writer
+from train.labels import LabelOptions
+from train.labels.sampling import sample_block
+
+#: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
+DEEPEST = {8: 8, 6: 7}
+POSITIONS = 1000
+
+
+def add_probcut(
+    path: Path,
+    out: Path,
+    *,
+    deepest: int | None = None,
+    positions: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> tuple[Path, Cuts]:
+    """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found.
+
+    Whatever the file said about ProbCut before, in whatever form, is replaced.
+    """
+    rules = read_weights(path).rules
+    if rules.size not in DEEPEST:
+        raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
+    deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
+    with only_writer(out):
+        sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
+        cuts = probcut.fit(
+            f"network:weights={path}",
+            rules,
+            deepest=deepest,
+            positions=sampled,
+            threads=threads or os.cpu_count() or 1,
+            progress=lambda done: progress(done, len(sampled)),
+        )
+        return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
+
+
+def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, threads: int | None) -> list[Position]:
+    """Positions from games that the network plays itself, further from the end than the deepest search reaches."""
+    low, high = deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8)
+    whole = -(-count // (high - low + 1)) * (high - low + 1)
+    options = LabelOptions(
+        size=rules.size,
+        variant=rules.variant,
+        count=whole,
+        empties=(low, high),
+        seed=seed,
+        shard_rows=whole,
+        player=player,
+        **GAMES_DEEP,
+    )
+    own, opp = sample_block(options, 0, threads=threads)
+    return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

@@ -1,0 +1,124 @@
+"""The whole idea in miniature, on 6x6 in a few minutes: solve endgames, learn them, carry them back, play.
+
+The steps are those of a real run (`train.fitting.bootstrap`), only smaller; the network then plays every published heuristic at
+the same depth, and its static values are compared with theirs on positions that it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from reversi_env import Rules
+from search import agents, evaluators
+from search.solver import solve_batch
+from train.charts import LineChart
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fitting.options import FitOptions
+from train.fitting.stages import GAMES, Stage
+from train.folders import only_writer
+from train.games.match import MatchResult, play_match
+from train.judging.rescaling import least_squares_scale
+from train.labels import LabelOptions
+from train.labels.sampling import sample_block
+
+RULES = Rules(6)
+DEPTH = 4
+#: Empties of the positions that static values are compared on, and how many of each.
+EXAM_EMPTIES, EXAM_POSITIONS = (2, 10), 300
+#: No game of the training has this seed.
+EXAM_SEED = 987_654_321
+
+
+def stages(scale: float = 1.0) -> tuple[Stage, ...]:
+    """Solved endgames up to ten empties, then three steps back of four plies each."""
+    games, learnt = GAMES | {"play_depth": 1}, FitOptions(epochs=10)
+
+    def stage(low: int, high: int, count: int, depth: int = 0) -> Stage:
+        return Stage(low, high, max(50 * (high - low + 1), int(scale * count)), depth, fit=learnt, games=games)
+
+    return (stage(1, 10, 100_000), *(stage(low, low + 3, 40_000, 4) for low in (11, 15, 19)))
+
+
+@dataclass(frozen=True)
+class Match:
+    """The network's games against one heuristic."""
+
+    opponent: str
+    result: MatchResult
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What a demonstration found: the weights, the errors in discs by evaluator and number of empties, and the matches."""
+
+    weights: Path
+    errors: dict[str, dict[int, float]]
+    matches: tuple[Match, ...]
+
+
+def run(
+    folder: Path,
+    *,
+    scale: float = 1.0,
+    games: int = 40,
+    threads: int | None = None,
+    progress: Callable[[Progress], None] = lambda step: None,
+) -> DemoResult:
+    """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
+    options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
+    with only_writer(folder):
+        weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
+    network = f"network:weights={weights}"
+    opponents = evaluators.published()
+
+    def tell(doing: str, done: int, total: int) -> None:
+        progress(Progress(len(options.all_stages), len(options.all_stages), "playing", doing, done, total))
+
+    tell("comparing static values", 0, 1)
+    errors = static_errors([network, *opponents], threads)
+    matches = []
+    for opponent in opponents:
+
+        def on_game(result: MatchResult, opponent: str = opponent) -> None:
+            tell(f"against {opponent}", len(result.games), games)
+
+        tell(f"against {opponent}", 0, games)
+        learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)
+        matches.append(Match(opponent, play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)))
+    return DemoResult(weights, errors, tuple(matches))
+
+
+def static_errors(names: list[str], threads: int | None = None) -> dict[str, dict[int, float]]:
+    """Mean absolute error in discs of each evaluator's static value against exact scores, by number of empties.
+
+    The heuristics are rescaled to fit these very scores as well as they can; the network is taken as it is.
+    """
+    low, high = EXAM_EMPTIES
+    count = EXAM_POSITIONS * (high - low + 1)
+    options = LabelOptions(
+        size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, shard_rows=count, play_depth=1
+    )
+    own, opp = sample_block(options, 0, threads=threads)
+    scores = solve_batch(own, opp, RULES, threads=threads).astype(np.float64)
+    empties = RULES.square_count - np.bitwise_count(own | opp)
+    found = {}
+    for name in names:
+        values = evaluators.get(name).static_values(own, opp, RULES)
+        if not name.startswith("network"):
+            values = values * least_squares_scale(values, scores)
+        wrong = np.abs(values - scores)
+        found[name.partition(":")[0]] = {e: float(wrong[empties == e].mean()) for e in range(low, high + 1)}
+    return found
+
+
+def chart(result: DemoResult) -> LineChart:
+    """The errors as lines, the network's first."""
+    empties = sorted(next(iter(result.errors.values())))
+    series = {name: [errors[e] for e in empties] for name, errors in result.errors.items()}
+    return LineChart(
+        "Static value against perfect play, 6x6", "empty squares", "mean absolute error, discs", empties, series
+    )

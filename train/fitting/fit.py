@@ -1,0 +1,237 @@
+"""Fitting a network over patterns to labels.
+
+The features of all positions are computed once, so that an epoch is nothing but table look-ups. Positions whose canonical hash
+falls into a fixed share are held out: mirror images never come to lie on both sides. With a checkpoint, a fit that was
+interrupted in any way goes on after its last whole epoch and ends, on a CPU, with the very weights that it would have had.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.deep_net import DeepPatternNet
+from models.files import WeightsError, sealed, unsealed
+from models.pattern_net import PatternNet
+from models.trainable import Trainable
+from reversi_env import batch
+from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
+from train.errors import TrainError
+from train.fitting.deep_engine import DeepCpuEngine
+from train.fitting.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
+from train.fitting.options import FitOptions, preset
+from train.fitting.trees import Trees, grow, single_nodes
+from train.labels import Labels
+
+with extra_libraries():
+    import torch
+
+__all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch's figures: mean absolute errors in discs."""
+
+    number: int
+    epochs: int
+    training_error: float
+    validation_error: float
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """How a fit went: the epochs, and the held-out error of the kept weights by number of empties, in discs.
+
+    ``positions``, ``held_out``: how many were learnt from and how many kept for validation; with none held out the error is
+    that of the training positions. ``nodes``: positions looked at together with the trees below them.
+    """
+
+    epochs: tuple[Epoch, ...]
+    validation_error: float
+    error_by_empties: dict[int, float]
+    positions: int
+    held_out: int
+    nodes: int
+
+
+def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
+    """Which positions are for validation: a choice by canonical hash, the same for symmetric images and in every data set."""
+    if share <= 0:
+        return np.zeros(len(own), np.bool_)
+    canonical_own, canonical_opp = batch.canonical(own, opp)[:2]
+    return batch.position_hash(canonical_own, canonical_opp) < np.uint64(int(share * 2**64))
+
+
+def fit(
+    net: Trainable,
+    labels: Labels | Trees,
+    options: FitOptions | None = None,
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    checkpoint: Path | None = None,
+    progress: Callable[[Epoch], None] = lambda epoch: None,
+) -> FitReport:
+    """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept.
+
+    *checkpoint* is a file that is written after every epoch and read if it is there; the epochs that it knows are reported
+    to *progress* at once. One of another fit raises a `TrainError`. With the structural loss, successors of labelled
+    positions are solved first, unless *labels* are `Trees` already.
+    """
+    options = options or FitOptions()
+    trees = _trees(labels, options, device, threads)
+    if trees.rules.size != net.size or not len(trees):
+        raise TrainError(
+            f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
+            f"{net.size}x{net.size} board: expected positions of that board"
+        )
+    fitting = _Fit(net, trees, options, _device(device), threads)
+    saved = None if checkpoint is None else _Checkpoint(checkpoint, _fingerprint(net, trees, options, device))
+    return fitting.run(saved, progress)
+
+
+def _device(name: str) -> torch.device:
+    if name not in ("cpu", "cuda"):
+        raise TrainError(f"device {name!r}: expected cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainError("device cuda cannot be used (torch sees no CUDA GPU): expected one, or device cpu")
+    return torch.device(name)
+
+
+def _trees(labels: Labels | Trees, options: FitOptions, device: str, threads: int | None) -> Trees:
+    if isinstance(labels, Trees):
+        return labels
+    if options.loss == "structural":
+        return grow(labels, options.plies, device=device, threads=threads)
+    return single_nodes(labels)
+
+
+class _Fit:
+    """One fit: the engine, the best weights so far, and the epochs that led there."""
+
+    def __init__(
+        self, net: Trainable, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
+    ) -> None:
+        self.net, self.options = net.to(device), options
+        hidden = held_out_rows(trees.own, trees.opp, options.held_out)
+        held_out = hidden[trees.roots]
+        self.counts = (int((~held_out).sum()), int(held_out.sum()))
+        if not self.counts[0]:
+            raise TrainError(f"all {len(trees)} positions are held out for validation: expected more positions")
+        # nor are those held out learnt from as successors
+        weights = np.where(hidden, np.float32(0), node_weights_of(trees, options))
+        training, self.validation = trees.select(~held_out), trees.select(held_out if held_out.any() else ~held_out)
+        nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
+        self.nodes = training.nodes
+        data = (
+            prepared(net, training, weights[~nodes_of_tree], device, threads),
+            prepared(net, self.validation, np.zeros(self.validation.nodes), device, threads),
+        )
+        self.engine = _engine(net, data, options, device, threads)
+        self.epochs: list[Epoch] = []
+        self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
+
+    def run(self, checkpoint: _Checkpoint | None, progress: Callable[[Epoch], None]) -> FitReport:
+        """All epochs, or fewer if patience ends."""
+        if checkpoint is not None:
+            checkpoint.restore(self)
+        for epoch in self.epochs:
+            progress(epoch)
+        while len(self.epochs) < self.options.epochs and self.since < self.options.patience:
+            self._next_epoch()
+            if checkpoint is not None:
+                checkpoint.write(self)
+            progress(self.epochs[-1])
+        self.engine.write_to(self.net, self.kept)
+        self.engine.load({**self.engine.state(), **self.kept})
+        return FitReport(tuple(self.epochs), self.best, self._by_empties(), *self.counts, self.nodes)
+
+    def _next_epoch(self) -> None:
+        number = len(self.epochs) + 1
+        training_error = self.engine.epoch(number)
+        validation_error = float(self._errors().mean())
+        self.epochs.append(Epoch(number, self.options.epochs, training_error, validation_error))
+        self.since += 1
+        if validation_error < self.best:
+            self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
+
+    def _errors(self) -> np.ndarray:
+        """Absolute errors in discs."""
+        return np.abs(self.engine.validation_values() - self.validation.score[self.validation.roots])
+
+    def _by_empties(self) -> dict[int, float]:
+        errors, empties = self._errors(), self.validation.empties[self.validation.roots]
+        return {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
+
+
+def _engine(
+    net: Trainable, data: tuple[Data, Data], options: FitOptions, device: torch.device, threads: int | None
+) -> Engine:
+    if device.type == "cpu" and isinstance(net, PatternNet):
+        return CpuEngine(net, *data, options, threads)
+    if device.type == "cpu" and isinstance(net, DeepPatternNet):
+        return DeepCpuEngine(net, *data, options, threads)
+    return TorchEngine(net, *data, options)
+
+
+def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
+    """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
+    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
+    parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
+    for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+class _Checkpoint:
+    """A file with all that a fit needs to go on: safetensors with a hash, replaced as a whole after every epoch."""
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self.path, self.fingerprint = path, fingerprint
+
+    def write(self, fitting: _Fit) -> None:
+        """Save the fit as it is after an epoch."""
+        header: dict[str, Any] = {
+            "fingerprint": self.fingerprint,
+            "best": fitting.best,
+            "since": fitting.since,
+            "epochs": [asdict(epoch) for epoch in fitting.epochs],
+        }
+        tensors = {f"now/{name}": array for name, array in fitting.engine.state().items()}
+        tensors |= {f"best/{name}": array for name, array in fitting.kept.items()}
+        write_atomically(self.path, sealed(tensors, header))
+
+    def restore(self, fitting: _Fit) -> None:
+        """Put the fit where the file says, if there is one."""
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            header, tensors = unsealed(data)
+            same = header["fingerprint"] == self.fingerprint
+        except (WeightsError, KeyError) as error:
+            raise TrainError(
+                f"checkpoint {str(self.path)!r} cannot be read ({error}): expected it as it was written; delete it to "
+                f"begin again"
+            ) from None
+        if not same:
+            raise TrainError(
+                f"checkpoint {str(self.path)!r} is of a fit with other options, data or device: expected the same, or "
+                f"another folder"
+            )
+        fitting.engine.load(_part(tensors, "now/"))
+        fitting.kept, fitting.best, fitting.since = _part(tensors, "best/"), header["best"], header["since"]
+        fitting.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
+
+
+def _part(tensors: State, prefix: str) -> State:
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}

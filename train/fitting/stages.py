@@ -1,0 +1,96 @@
+"""The stages of a bootstrap: which positions, how they are labelled, and how the network is fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from train.fitting.options import FitOptions, preset
+
+#: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
+#: will be asked about; the others are what a search meets on the way.
+GAMES: dict[str, Any] = {"heat": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
+#: With a network that is good already to play them, games with smaller errors and shorter random beginnings: on tournament
+#: positions with 10 12 14 empties, 1.2 million labels of such games taught to errors of 6.31 6.38 6.62 discs, of GAMES to
+#: 6.34 6.44 6.66.
+GAMES_DEEP: dict[str, Any] = {"heat": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
+#: The first moves: there are so few positions that random games find most of them, and a search may meet any.
+GAMES_OPENING: dict[str, Any] = {"noise": (0.1, 0.5, 1.0), "prefixes": (1, 4)}
+#: The 4x4 board has so few positions that only random games find them.
+GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
+
+    The label is the mean of the ``mean`` deepest searches (`train.labels.SearchLabeller`).
+    ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
+    from the weights of the phase below. ``games`` are options of `train.labels.LabelOptions`: how the games are played.
+    """
+
+    low: int
+    high: int
+    count: int
+    depth: int = 0
+    mean: int = 1
+    joint: bool = False
+    fit: FitOptions = field(default_factory=FitOptions)
+    games: dict[str, Any] = field(default_factory=lambda: dict(GAMES))
+
+    @property
+    def name(self) -> str:
+        """Such as ``exact-1-14``."""
+        kind = f"depth{self.depth}" if self.depth else "exact"
+        return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
+
+
+#: Empty squares up to which positions are solved, by board size: as far as a GPU can. And the most that are learnt from.
+EXACT = {8: 14, 6: 13}
+LAST, LAST_DEEP = {8: 50, 6: 25}, {8: 47, 6: 25}
+#: A deep network's stages beyond: thousands of positions for every three empties on, less where there are not so many.
+OPENING = {8: (600, 300, 5, 0.3), 6: (5, 0.3)}
+
+
+def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int | None = None) -> tuple[Stage, ...]:
+    """The stages for a board and a kind of network.
+
+    *scale* multiplies the numbers of positions; up to *exact* empties they are solved, by default as far as a GPU can.
+    """
+
+    def stage(low: int, high: int, thousands: float, depth: int = 0, **more: Any) -> Stage:
+        return Stage(low, high, max(100 * (high - low + 1), int(1000 * scale * thousands)), depth, **more)
+
+    if size == 4:  # no more than a few hundred positions with 5 empties exist, and hardly any with more
+        return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
+    exact, last = exact or EXACT[size], LAST[size]
+    if network == "deep":
+        return _deep_stages(stage, exact, LAST_DEEP[size], OPENING[size])
+    if network == "dense":
+        whole = few = joint = preset(size, network=network)
+    else:
+        whole, few, joint = FitOptions(), FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
+    backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
+    return (
+        stage(1, exact - 2, 1200, fit=whole),
+        stage(min(8, exact - 1), exact, 5600, fit=whole),
+        *backwards,
+        stage(exact + 1, last, 360, 6, joint=True, fit=joint),
+    )
+
+
+def _deep_stages(stage: Callable[..., Stage], exact: int, last: int, opening: tuple[float, ...]) -> tuple[Stage, ...]:
+    """A deep network learns from as many positions as it can get: millions at every number of empties.
+
+    A stage is as long as its shallower search is deep, so that both end in what is learnt already.
+    """
+    solved = {"fit": preset(8, network="deep"), "games": dict(GAMES_DEEP)}
+    searched = {"mean": 2, "fit": preset(8, network="deep", epochs=6), "games": dict(GAMES_DEEP)}
+    first = {**searched, "games": dict(GAMES_OPENING)}
+    return (
+        stage(1, exact - 5, 3000, **solved),
+        stage(exact - 4, exact, 12_500, **solved),
+        *(stage(low, min(low + 2, last), 2000, 4, **searched) for low in range(exact + 1, last + 1, 3)),
+        *(stage(last + 3 * k + 1, last + 3 * k + 3, count, 4, **first) for k, count in enumerate(opening)),
+    )

@@ -1,0 +1,170 @@
+"""Whole trainings in a folder: from labels to a weight file with its record, log and plot, resumable at any moment."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.files import read_weights
+from models.networks import NETWORKS
+from reversi_env import Rules, __version__
+from reversi_env.writing import write_atomically
+from train.charts import LineChart
+from train.errors import TrainError
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fitting.fit import Epoch, FitOptions, FitReport, fit
+from train.fitting.trees import Trees, grow
+from train.folders import only_writer
+from train.labels import Labels, read, read_manifest
+from train.labels.storage import MANIFEST
+
+CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training left: the weight file, and its error on held-out positions in discs."""
+
+    rules: Rules
+    weights: Path
+    validation_error: float
+    error_by_empties: dict[int, float]
+    positions: int
+    epochs: int
+
+
+def train_on_labels(
+    folder: str | os.PathLike[str],
+    out: Path,
+    options: FitOptions,
+    *,
+    network: str = "linear",
+    command: str = "",
+    device: str = "cpu",
+    threads: int | None = None,
+    solving: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[Epoch], None] = lambda epoch: None,
+) -> Trained:
+    """Fit a network to the data set that `reversi label` made in *folder*, in the folder *out*.
+
+    Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
+    how many successors of how many are solved, for the structural loss.
+    """
+    if options.loss == "structural" and network == "deep" and device == "cpu":
+        raise TrainError(f"loss={options.loss!r} for a deep network on the CPU: expected plain, or a GPU")
+    labels = read(folder)
+    with only_writer(out):
+        data: Labels | Trees = labels
+        if options.loss == "structural":
+            data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
+        net, epochs = NETWORKS[network](labels.rules.size), _Log(out / LOG, progress)
+        how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
+        report = fit(net, data, options, **how, progress=epochs.add)
+        record = {
+            "training": "labels",
+            "network": network,
+            "options": options.as_dict(),
+            "device": device,
+            "data": _summary(Path(folder), labels),
+            **_figures(report),
+            **provenance(command),
+        }
+        path = net.cpu().weights(labels.rules, record).save_in(out)
+        _write_plot(out, f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}", report.error_by_empties)
+    return Trained(
+        labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)
+    )
+
+
+def train_from_nothing(
+    out: Path,
+    options: BootstrapOptions,
+    *,
+    command: str = "",
+    device: str = "cpu",
+    threads: int | None = None,
+    progress: Callable[[Progress], None] = lambda step: None,
+) -> Trained:
+    """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
+    with only_writer(out):
+        run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
+        last = read_weights(run.run())
+        path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
+        figures = run.figures()
+        # every number of empties by the last stage that was measured at it
+        errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
+        errors = dict(sorted(errors.items()))  # a weight file has them by name
+        _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
+    positions = sum(row["positions"] for row in figures)
+    epochs = sum(row["epochs"] for row in figures)
+    return Trained(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
+
+
+def provenance(command: str) -> dict[str, Any]:
+    """By what command, version and commit weights were made; the commit only in a checkout of the project."""
+    return {"command": command, "version": __version__, "commit": _commit()}
+
+
+def _commit() -> str | None:
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+    try:
+        asked = ["git", "-C", str(root), "rev-parse", "HEAD"]
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _figures(report: FitReport) -> dict[str, Any]:
+    """What a weight file tells about its fit; errors in discs."""
+    return {
+        "positions": report.positions,
+        "held_out": report.held_out,
+        "epochs": len(report.epochs),
+        "validation_error": round(report.validation_error, 3),
+        "error_by_empties": report.error_by_empties,
+    }
+
+
+def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
+    """What the labels were: the options that make them again, and a hash of their manifest."""
+    manifest = read_manifest(folder)
+    return {
+        "labels": manifest.options.as_dict(),
+        "manifest_sha256": hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest(),
+        "rows": len(labels),
+        "exact": int(labels.exact.sum()),
+        "mean_absolute_score": round(float(np.abs(labels.score).mean()), 3),
+    }
+
+
+class _Log:
+    """The epochs so far, written whole after each: a kill leaves a log that is complete up to some epoch."""
+
+    def __init__(self, path: Path, progress: Callable[[Epoch], None]) -> None:
+        self.path, self.progress, self.epochs = path, progress, list[Epoch]()
+
+    def add(self, epoch: Epoch) -> None:
+        self.epochs.append(epoch)
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(asdict(epoch)))
+        writer.writeheader()
+        writer.writerows(asdict(one) for one in self.epochs)
+        write_atomically(self.path, text.getvalue().encode())
+        self.progress(epoch)
+
+
+def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:
+    empties = sorted(errors)
+    title = f"{game}: mean absolute error on held-out positions, no search"
+    LineChart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]}).save(out / PLOT)

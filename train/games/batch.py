@@ -1,0 +1,249 @@
+"""Thousands of games at once, in step: every player moves in all games where it is its turn, in compiled code.
+
+For statistics and tuning, where one game says little and many must be quick. A match between two agents by their specs is
+`train.games.match`.
+
+>>> import numpy as np
+>>> rules = Rules(6)
+>>> greedy = EvaluatorPlayer("discs", rules)
+>>> results = play_games(greedy, RandomPlayer(rules), paired_openings(rules, 100, plies=4), rules)
+>>> results.size, bool(results.mean() > 0)
+(200, True)
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import ReversiError, Rules, batch
+from search.batch import make_works
+from search.evaluators import HasRecord, get
+from search.solver import checked_threads, solve_batch
+from train.core.choosing import advance, choose_at_random, choose_best
+
+#: Positions that a thread takes at a time: enough that starting it costs nothing, few enough that all have something to do.
+CHUNK = 512
+DEEPEST = 12
+
+Boards = NDArray[np.uint64]
+
+
+class BatchPlayer(Protocol):
+    """Chooses moves in many games at once."""
+
+    def choose(
+        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """A legal square for every position, none of which is a pass.
+
+        *games* are the numbers of the games, *states* their generators, which are moved on as they are used.
+        """
+        ...
+
+
+class RandomPlayer:
+    """Every legal move is as likely."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._playable = np.uint64(rules.playable)
+
+    def choose(
+        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """Random squares."""
+        squares = np.empty(own.size, np.int64)
+        choose_at_random(own, opp, self._playable, states, squares)
+        return squares
+
+
+class EvaluatorPlayer:
+    """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are drawn by lot.
+
+    Several evaluators of one kind may share a batch: the first plays the first *games_each* games, and so on.
+    """
+
+    def __init__(
+        self,
+        evaluator: HasRecord | str | Sequence[HasRecord],
+        rules: Rules,
+        depth: int = 1,
+        *,
+        exact: int = 0,
+        threads: int | None = None,
+        games_each: int | None = None,
+    ) -> None:
+        if not 1 <= depth <= DEEPEST:
+            raise ReversiError(f"depth={depth}: expected a whole number from 1 to {DEEPEST}")
+        candidates = (
+            list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
+        )
+        self._evaluators = [get(one) if isinstance(one, str) else one for one in candidates]  # kept: see search.batch
+        self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
+        self.rules, self.depth, self.exact = rules, depth, exact
+        self.threads = checked_threads(threads or os.cpu_count() or 1)
+        if len(self.nets) > 1 and games_each is None:
+            raise ReversiError(f"{len(self.nets)} evaluators: expected games_each, how many games each of them plays")
+        self._games_each = games_each
+        self._local = threading.local()
+
+    def choose(
+        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """The best squares."""
+        squares = np.empty(own.size, np.int64)
+        solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
+        if solved.any():
+            squares[solved] = perfect_squares(own[solved], opp[solved], self.rules, states[solved], self.threads)
+        rows = np.flatnonzero(~solved)
+        chunks = [rows[start : start + CHUNK] for start in range(0, rows.size, CHUNK)]
+
+        def run(part: NDArray[np.int64]) -> None:
+            if not hasattr(self._local, "works"):
+                self._local.works = make_works(self.rules)
+            found, moved_on = np.empty(part.size, np.int64), states[part]
+            which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
+            choose_best(self._local.works, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
+            squares[part], states[part] = found, moved_on
+
+        if self.threads == 1 or len(chunks) == 1:
+            for part in chunks:
+                run(part)
+        else:
+            with ThreadPoolExecutor(self.threads) as pool:
+                for future in [pool.submit(run, part) for part in chunks]:
+                    future.result()
+        return squares
+
+
+def perfect_squares(
+    own: Boards, opp: Boards, rules: Rules, states: NDArray[np.uint64], threads: int | None = None
+) -> NDArray[np.int64]:
+    """A move of perfect play for every position; of equally good ones one by lot, drawn from the generators."""
+    children = batch.expand(own, opp, rules)
+    scores = solve_batch(children.own, children.opp, rules, threads=threads).astype(np.int64)
+    lots = batch.position_hash(children.own, children.opp) * (states[children.parent] | np.uint64(1))
+    order = np.lexsort((lots, scores, children.parent))  # the worst for the other side first
+    return children.square[order[np.searchsorted(children.parent[order], np.arange(own.size))]].astype(np.int64)
+
+
+# --- games ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Openings:
+    """Where games begin: boards of the side to move and of the other side, and whether player A is the side to move.
+
+    ``streams`` numbers the random numbers that each game uses; by default every game has its own.
+    """
+
+    own: Boards
+    opp: Boards
+    a_moves: NDArray[np.bool_]
+    streams: NDArray[np.int64] | None = None
+
+    @property
+    def games(self) -> int:
+        """How many."""
+        return self.own.size
+
+    def repeated(self, times: int) -> Openings:
+        """The same games so many times over, with the same random numbers."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        own, opp, a_moves = np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times)
+        return Openings(own, opp, a_moves, np.tile(streams, times))
+
+    def generators(self, seed: int) -> NDArray[np.uint64]:
+        """The state of every game's generator."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
+        return drawn[streams]
+
+
+def paired_openings(rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
+    """*pairs* positions after *plies* random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
+    own, opp = batch.random_positions(pairs, plies, rules, seed=seed)
+    moves = batch.legal_moves(own, opp, rules) != 0
+    own, opp = np.where(moves, own, opp), np.where(moves, opp, own)  # a pass is made at once
+    return Openings(np.repeat(own, 2), np.repeat(opp, 2), np.tile([True, False], pairs))
+
+
+#: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
+Observer = Callable[[NDArray[np.int64], Boards, Boards, NDArray[np.bool_]], None]
+
+
+def play_games(
+    player_a: BatchPlayer,
+    player_b: BatchPlayer,
+    openings: Openings,
+    rules: Rules,
+    *,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> NDArray[np.int64]:
+    """Results of all games in discs for A, positive if A won under the rules' objective, empties to the winner.
+
+    Game *i* depends on its opening, the players and (seed, its stream) alone.
+    """
+    own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
+    states = openings.generators(seed)
+    games = np.flatnonzero(~batch.is_over(own, opp, rules))
+    while games.size:
+        if observer is not None:
+            observer(games, own[games], opp[games], a_moves[games])
+        squares = np.empty(games.size, np.int64)
+        for player, mask in ((player_a, a_moves[games]), (player_b, ~a_moves[games])):
+            rows = games[mask]
+            if rows.size:
+                moved_on = states[rows]
+                squares[mask] = player.choose(own[rows], opp[rows], rows, moved_on)
+                states[rows] = moved_on
+        next_own, next_opp = own[games], opp[games]
+        passed, over = np.empty(games.size, np.bool_), np.empty(games.size, np.bool_)
+        advance(next_own, next_opp, squares, np.uint64(rules.playable), passed, over)
+        own[games], opp[games] = next_own, next_opp
+        a_moves[games] ^= ~passed
+        games = games[~over]
+    return np.where(a_moves, 1, -1) * batch.final_scores(own, opp, rules).astype(np.int64)
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Score:
+    """Results of a set of games for one side: a win counts 1, a draw one half."""
+
+    games: int
+    wins: int
+    draws: int
+    discs: float
+    deviation: float  #: standard error of ``points``
+    disc_deviation: float  #: standard error of ``discs``
+
+    @property
+    def losses(self) -> int:
+        """Games lost."""
+        return self.games - self.wins - self.draws
+
+    @property
+    def points(self) -> float:
+        """Mean points a game."""
+        return (self.wins + self.draws / 2) / self.games
+
+
+def score_of(results: NDArray[np.int64], *, paired: bool = True) -> Score:
+    """The score of results in discs; in *paired* ones games 2k and 2k + 1 share an opening, and count as one for the error."""
+    points, discs = (np.sign(results) + 1) / 2, results.astype(float)
+    units = [side.reshape(-1, 2).mean(axis=1) if paired else side for side in (points, discs)]
+    errors = [float(unit.std(ddof=1) / math.sqrt(unit.size)) if unit.size > 1 else math.nan for unit in units]
+    wins, draws = int((results > 0).sum()), int((results == 0).sum())
+    return Score(results.size, wins, draws, float(discs.mean()), *errors)

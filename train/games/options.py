@@ -1,0 +1,163 @@
+"""`TournamentOptions`: all that decides a tournament, and which game is which."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import combinations, cycle
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from search import agents
+from search.agents import Agent, SearchAgent
+from train.fingerprints import weights_sha256
+from train.games.openings import JUDGE, Opening, balanced_openings, openings_of_file, random_openings
+from train.games.sprt import Sprt
+
+Format = Literal["round-robin", "gauntlet"]
+#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632.
+DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """Game number *index*: who plays whom in which round, as numbers of the agents."""
+
+    index: int
+    round: int
+    black: int
+    white: int
+
+
+@dataclass(frozen=True)
+class TournamentOptions:
+    """All that decides a tournament's games, up to the clock.
+
+    ``games`` is the number for each pairing, an even one: every opening is played from both sides. ``openings`` is
+    ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's judgement) or a file; ``plies`` their length, for a
+    file the most that is taken of each. ``time``, ``depth`` and ``nodes`` hold for agents whose specs leave them open, ``limit``
+    (in seconds a move) for other programs. In a gauntlet the first agent plays all others.
+    """
+
+    agents: tuple[str, ...]
+    games: int = 20
+    size: int = 8
+    variant: Literal["normal", "reversed"] = "normal"
+    format: Format = "round-robin"
+    openings: str = "random"
+    plies: int | None = None
+    balance: float = 2.0
+    time: float | None = None
+    depth: int | None = None
+    nodes: int | None = None
+    limit: float | None = None
+    seed: int = 0
+    sprt: Sprt | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "agents", tuple(self.agents))
+        if len(self.agents) < 2:
+            raise ReversiError(f"{len(self.agents)} agents: expected two or more")
+        if self.games < 2 or self.games % 2:
+            raise ReversiError(
+                f"{self.games} games a pairing: expected an even number, since every opening is played from both sides"
+            )
+        if self.format not in get_args(Format):
+            raise ReversiError(f"format {shown(self.format)}: expected round-robin or gauntlet")
+        if self.plies is not None and self.plies < 0:
+            raise ReversiError(f"{self.plies} opening plies: expected 0 or more")
+        if self.sprt is not None and len(self.agents) != 2:
+            raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
+        for player in range(len(self.agents)):
+            self.make_agent(player, 0)  # says what is wrong with its spec
+        if self.openings not in ("random", "balanced"):
+            openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
+
+    @property
+    def rules(self) -> Rules:
+        """The game played."""
+        return Rules(self.size, self.variant)
+
+    # --- players ----------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the players are called: their specs, numbered where one occurs twice."""
+        named: list[str] = []
+        for number, spec in enumerate(self.agents):
+            before = self.agents[:number].count(spec)
+            named.append(f"{spec} #{before + 1}" if before else spec)
+        return tuple(named)
+
+    def make_agent(self, player: int, game: int) -> Agent:
+        """The player for that game: as if it had never played before, and with a seed of its own."""
+        seed = int(np.random.SeedSequence([self.seed, game, player]).generate_state(1)[0])
+        limits = {"time": self.time, "depth": self.depth, "nodes": self.nodes, "limit": self.limit}
+        return agents.make(self.agents[player], seed=seed, **limits)
+
+    def allowed_seconds(self, player: int) -> float | None:
+        """Seconds a move that the player was given; None if its moves are not timed."""
+        agent = self.make_agent(player, 0)
+        return agent.limits.time if isinstance(agent, SearchAgent) else getattr(agent, "time", None)
+
+    # --- games ------------------------------------------------------------------------------------
+
+    @property
+    def pairings(self) -> tuple[tuple[int, int], ...]:
+        """Who meets whom."""
+        everybody = range(len(self.agents))
+        return (
+            tuple(combinations(everybody, 2)) if self.format == "round-robin" else tuple((0, n) for n in everybody[1:])
+        )
+
+    @property
+    def total(self) -> int:
+        """The number of games, unless an SPRT ends earlier."""
+        return self.games * len(self.pairings)
+
+    def fixture(self, index: int) -> Fixture:
+        """Game *index*: rounds after one another, in each all pairings, of each both games."""
+        pair, exchanged = divmod(index, 2)
+        number, pairing = divmod(pair, len(self.pairings))
+        black, white = self.pairings[pairing][:: -1 if exchanged else 1]
+        return Fixture(index, number, black, white)
+
+    def opening_sequence(self) -> Iterator[Opening]:
+        """The openings of all rounds, without end."""
+        plies = DEFAULT_PLIES[self.size] if self.plies is None else self.plies
+        if self.openings == "random":
+            return random_openings(self.rules, plies, self.seed)
+        if self.openings == "balanced":
+            return balanced_openings(self.rules, plies, self.seed, self.balance)
+        return cycle(openings_of_file(Path(self.openings), self.rules, self.plies))
+
+    # --- what tells two tournaments apart -----------------------------------------------------------
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return asdict(self) | {"agents": list(self.agents)}
+
+    def ingredients(self) -> dict[str, str]:
+        """Hashes of all that the options only name: evaluators' weights, the file of the openings."""
+        found = {}
+        made = [self.make_agent(player, 0) for player in range(len(self.agents))]
+        if self.openings == "balanced" and self.size != 4:
+            made.append(agents.make(JUDGE))
+        elif self.openings != "random":
+            found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
+        for agent in made:
+            if isinstance(agent, SearchAgent):
+                found[agent.evaluator.name] = weights_sha256(agent.evaluator.name, self.rules)
+        return dict(sorted(found.items()))
+
+    def fingerprint(self) -> str:
+        """A short name for the tournament, the same however many games are asked for."""
+        content = {key: value for key, value in self.as_dict().items() if key != "games"}
+        text = json.dumps([content, self.ingredients()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:10]

@@ -1,0 +1,1 @@
+"""How good values and moves are, judged against exact scores."""

@@ -1,0 +1,70 @@
+"""Options check themselves by what their fields say, and come back from JSON as they were."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from reversi_env import RulesError
+from train.errors import TrainError
+from train.options import GameOptions, Options, option, option_fields
+
+
+@dataclass(frozen=True)
+class Example(GameOptions):
+    """One field of each sort."""
+
+    count: int = option(3, "how many", low=1, high=10)
+    rounds: int = option(1, low=1)
+    rate: float = option(0.5, low=0.0, high=1e-3 * 1000)
+    depth: int | None = option(None, low=1, high=9)
+    fast: bool = True
+    loss: Literal["plain", "structural"] = "plain"
+    names: tuple[str, ...] = ("a",)
+    range: tuple[int, int] = option((1, 2), low=0, high=60)
+    shares: tuple[float, ...] = option((0.5,), low=0, high=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"count": 11}, "count=11: expected a whole number from 1 to 10"),
+        ({"count": True}, "count=True: expected a whole number from 1 to 10"),
+        ({"count": None}, "count=None: expected a whole number from 1 to 10"),
+        ({"rounds": 0}, "rounds=0: expected a whole number, 1 or more"),
+        ({"rate": float("nan")}, "rate=nan: expected a number from 0 to 1"),
+        ({"depth": 1.0}, "depth=1.0: expected a whole number from 1 to 9"),
+        ({"fast": 1}, "fast=1: expected True or False"),
+        ({"loss": "huber"}, "loss='huber': expected one of plain, structural"),
+        ({"names": "abc"}, "names='abc': expected a tuple of texts"),
+        ({"range": [1]}, r"range=(1,): expected 2 whole numbers from 0 to 60"),
+        ({"shares": [0.5, 2]}, "shares=(0.5, 2): expected a tuple of numbers from 0 to 1"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_was_expected(changes, message):
+    with pytest.raises(TrainError) as error:
+        Example(**changes)
+    assert str(error.value) == message
+
+
+def test_a_game_that_does_not_exist_is_refused():
+    with pytest.raises(RulesError):
+        Example(size=5)
+
+
+def test_options_come_back_from_json():
+    options = Example(size=6, depth=4, names=("x", "y"))
+    assert Example.from_dict(json.loads(json.dumps(options.as_dict()))) == options
+    with pytest.raises(TrainError, match="option 'cuont' is unknown: expected some of size, variant, count"):
+        Example.from_dict({"cuont": 1})
+
+
+def test_fields_tell_what_a_command_line_needs():
+    by_name = {one.name: one for one in option_fields(Example)}
+    assert (by_name["count"].help, by_name["count"].default, by_name["count"].type) == ("how many", 3, int)
+    assert (by_name["depth"].optional, by_name["depth"].type) == (True, int)
+    assert by_name["loss"].choices == ("plain", "structural")
+    assert [one.name for one in option_fields(Options)] == []

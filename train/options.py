@@ -1,0 +1,173 @@
+"""`Options`: what a job is asked to do, as a frozen dataclass whose fields say by themselves what they are and may be.
+
+A field is declared by `option`, with its help, its bounds or its choices; the type is its annotation. The check of all fields, the
+form in JSON and the command line's options follow from that::
+
+    @dataclass(frozen=True)
+    class FitOptions(Options):
+        epochs: int = option(20, "times that every position is seen", low=1, high=10_000)
+        loss: Literal["plain", "structural"] = option("plain", "which errors count")
+
+Types are bool, int, float, str, Literal, tuples of these, each of them or None, and other dataclasses, which check themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.rules import Variant
+from train.errors import TrainError
+
+
+@dataclass(frozen=True)
+class OptionField:
+    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices."""
+
+    name: str
+    type: Any
+    optional: bool
+    default: Any
+    help: str
+    low: float | None
+    high: float | None
+    choices: tuple[Any, ...]
+
+    @property
+    def is_tuple(self) -> bool:
+        """Whether it has several values."""
+        return get_origin(self.type) is tuple
+
+    def wrong(self, value: Any) -> str | None:
+        """What was expected instead of *value*; None if nothing is wrong with it."""
+        if value is None and self.optional:
+            return None
+        if self.is_tuple:
+            return self._wrong_items(value)
+        if self.choices:
+            known = any(type(value) is type(choice) and value == choice for choice in self.choices)
+            return None if known else f"one of {', '.join(map(str, self.choices))}"
+        kind = self.type
+        return None if kind not in _KINDS or self._fits(kind, value) else f"{_KINDS[kind]}{self._range}"
+
+    def _wrong_items(self, values: Any) -> str | None:
+        kind, *others = get_args(self.type)
+        count = None if others == [...] else 1 + len(others)
+        right_size = isinstance(values, tuple) and (count is None or len(values) == count)
+        if kind not in _KINDS or (right_size and all(self._fits(kind, value) for value in values)):
+            return None
+        return (
+            f"{'a tuple of' if count is None else count} {_KINDS[kind].partition(' ')[2] or _KINDS[kind]}s{self._range}"
+        )
+
+    def _fits(self, kind: Any, value: Any) -> bool:
+        if kind in (bool, str):
+            return isinstance(value, kind)
+        if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
+            return False
+        low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
+        return math.isfinite(value) and low <= value <= high
+
+    @property
+    def _range(self) -> str:
+        if self.low is None:
+            return "" if self.high is None else f", {self.high} or less"
+        return f", {self.low} or more" if self.high is None else f" from {_number(self.low)} to {_number(self.high)}"
+
+
+_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
+
+
+def option(
+    default: Any = MISSING,
+    help: str = "",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: Sequence[Any] = (),
+) -> Any:
+    """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself."""
+    about = {"help": help, "low": low, "high": high, "choices": tuple(choices)}
+    return field(default=default, metadata=about)
+
+
+@cache
+def option_fields(kind: type[Options]) -> tuple[OptionField, ...]:
+    """All options of a class, in order: for whoever makes a command line or a table of them."""
+    return tuple(_described(one, hint) for one, hint in _hinted(kind))
+
+
+def _hinted(kind: type[Options]) -> list[tuple[Any, Any]]:
+    hints = get_type_hints(kind)
+    return [(one, hints[one.name]) for one in fields(kind)]
+
+
+def _described(one: Any, hint: Any) -> OptionField:
+    optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
+    if optional:
+        hint = next(part for part in get_args(hint) if part is not NoneType)
+    about = one.metadata
+    choices = about.get("choices") or (get_args(hint) if get_origin(hint) is Literal else ())
+    return OptionField(
+        one.name, hint, optional, one.default, about.get("help", ""), about.get("low"), about.get("high"), choices
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of all options. A value that is wrong raises the class's ``error``, which names the option and what was expected.
+
+    A class that has more to check does so in its own ``__post_init__``, after this one's.
+    """
+
+    error: ClassVar[type[ReversiError]] = TrainError
+
+    def __post_init__(self) -> None:
+        for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
+            value = getattr(self, one.name)
+            if one.is_tuple and isinstance(value, list):  # as JSON has it
+                value = tuple(value)
+                object.__setattr__(self, one.name, value)
+            if expected := one.wrong(value):
+                raise self.error(f"{one.name}={shown(value)}: expected {expected}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The options as JSON has them."""
+        return json.loads(json.dumps(asdict(self)))
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The options of `as_dict`, or some of them; a name that is none of theirs is refused."""
+        known = [one.name for one in fields(cls)]
+        for name in values:
+            if name not in known:
+                raise cls.error(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class GameOptions(Options):
+    """Options of a job about one game; a game that does not exist is refused."""
+
+    size: int = option(8, "squares a side: 4, 6 or 8")
+    variant: Variant = option("normal", "normal, or reversed, where fewer discs win")
+
+    def __post_init__(self) -> None:
+        Rules(self.size, self.variant)
+        super().__post_init__()
+
+    @property
+    def rules(self) -> Rules:
+        """The game."""
+        return Rules(self.size, self.variant)

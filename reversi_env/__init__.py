@@ -8,8 +8,7 @@ from reversi_env.errors import IllegalMoveError, NotationError, PositionError, R
 from reversi_env.plugins import explain_failed_imports
 from reversi_env.position import Move, Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules, Start, Variant
-
-__version__ = "0.1.0"
+from reversi_env.version import __version__
 
 register_all()
 explain_failed_imports()

@@ -37,6 +37,7 @@ from numba.core.serialize import dumps
 from reversi_env.caches import cache_folder
 from reversi_env.core.building import KernelCompiler, KernelDispatcher, is_inner
 from reversi_env.kernel_files import KernelFiles
+from reversi_env.version import __version__
 
 #: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
 KERNEL_FOLDERS = ("reversi_env/core", "search/core", "models/core", "train/core")
@@ -153,8 +154,6 @@ class KernelCache(_Cache):
 @cache
 def _files(cpu: tuple[Any, ...]) -> KernelFiles:
     """The kernel files for this package, Python, numba and CPU (numba's description of it: triple, name and features)."""
-    from reversi_env import __version__
-
     tag = sys.implementation.cache_tag + getattr(sys, "abiflags", "")
     _, name, features = cpu
     rest = hashlib.sha256(f"{cpu} {llvmlite.__version__} {features}".encode()).hexdigest()[:8]

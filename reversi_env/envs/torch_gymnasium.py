@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
     import torch
+
+if TYPE_CHECKING:
+    from reversi_env.envs.torch_vector import TorchVectorEnv
 
 _DTYPES: dict[str, tuple[Any, Any]] = {"planes": (1, np.uint8), "half": (1, np.float16)}
 
@@ -84,11 +86,6 @@ class TorchGymnasiumEnv(VectorEnv):
         planes = (boards[:, None] >> squares) & np.uint64(1)
         size = self.envs.rules.size
         return planes.reshape(2, size, size).astype(_DTYPES[self.envs.layout][1])
-
-
-def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymnasiumEnv:
-    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`."""
-    return TorchGymnasiumEnv(TorchVectorEnv(num_envs, **options), numpy=numpy)
 
 
 def _observation_space(envs: TorchVectorEnv) -> spaces.Box:

@@ -260,6 +260,11 @@ class TorchVectorEnv:
         return array
 
 
+def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymnasiumEnv:
+    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`."""
+    return TorchVectorEnv(num_envs, **options).as_gymnasium(numpy=numpy)
+
+
 def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
     """A seed for every game as 64 bits, and which of the games have one."""
     every = np.ones(count, np.bool_)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from reversi_env.errors import IllegalMoveError, shown
-from reversi_env.position import Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules
+
+if TYPE_CHECKING:  # it draws itself in a notebook
+    from reversi_env.position import Position
 
 
 class Cell(NamedTuple):

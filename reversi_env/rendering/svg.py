@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import blake2s
+from typing import TYPE_CHECKING
 
 from reversi_env.errors import ReversiError, shown
-from reversi_env.position import Position
 from reversi_env.rendering import theme
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
+
+if TYPE_CHECKING:  # it draws itself in a notebook
+    from reversi_env.position import Position
 
 _UNIT = 100  # drawing units a square, so that nearly all coordinates are short whole numbers
 

@@ -113,9 +113,9 @@ class _Job:
         return local.works
 
 
-def make_works(rules: Rules) -> np.ndarray:
-    """The ENGINE record of one thread."""
-    works = np.zeros(1, ENGINE)
+def make_works(rules: Rules, threads: int = 1, dtype: np.dtype = ENGINE) -> np.ndarray:
+    """An ENGINE record for each thread, or one of *dtype*, which has the same fields and more."""
+    works = np.zeros(threads, dtype)
     works["playable"] = rules.playable
     works["squares"] = rules.square_count
     works["sign"] = rules.sign

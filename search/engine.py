@@ -15,6 +15,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
+from search.batch import make_works
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.cuts import CUT_FIELDS, MARGIN, WIDEST_MARGIN, coefficients, from_table
@@ -74,7 +75,7 @@ class Engine:
         self._nets = self.evaluator.record(self.rules)
         self.table = Table(megabytes)
         self._use_table = use_table
-        self._works = self._make_works(checked_threads(threads))
+        self._works = make_works(self.rules, checked_threads(threads))
         order = self.evaluator if getattr(self.evaluator, "orders_endgames", False) else None
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order)
         self._switch = StopSwitch(self._works)
@@ -178,15 +179,6 @@ class Engine:
         table, self.table = self.table, Table(0.001)  # the large one is not touched before it is needed
         self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
         self.table = table
-
-    def _make_works(self, threads: int) -> np.ndarray:
-        works = np.zeros(threads, midgame.ENGINE)
-        works["playable"] = self.rules.playable
-        works["squares"] = self.rules.square_count
-        works["sign"] = self.rules.sign
-        works["node_limit"] = NO_NODE_LIMIT
-        works["cut_slope"] = 1.0
-        return works
 
 
 class _Search:

@@ -1,4 +1,4 @@
-"""Nodes that a search visits, with any set of the engine's refinements; and positions of random games to search."""
+"""Nodes that the engine's search visits with any set of its refinements; and positions of random games to search."""
 
 from __future__ import annotations
 
@@ -13,44 +13,54 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules
 from search.batch import make_works
+from search.core.midgame import ENGINE, INFINITY, negamax
+from search.core.refinements import ALPHA_BETA as PRUNES
+from search.core.refinements import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER
 from search.cuts import CUT_FIELDS
+from search.engine import ASPIRATION
 from search.evaluators import HasRecord, get
 from search.table import Table
-from studies.switched_search import BY_REPLIES, BY_VALUE, LOOKS_AHEAD, NULL_WINDOWS, PRUNES, TABLE, search_counted
 from train.games.batch import Openings, RandomPlayer, play_games
 from train.progress import Progress, silent
 
 #: Table of a search, in MiB.
 TABLE_SIZE = 4.0
+#: The engine's record, with the refinements that are on and counts of inner nodes and of moves searched at them: see
+#: `search.core.refinements`.
+COUNTED = np.dtype(
+    [*((name, ENGINE[name]) for name in ENGINE.names or ()), ("switches", np.int64), ("counts", np.int64, (2,))],
+    align=True,
+)
 
 __all__ = ["REFINEMENTS", "Counts", "Refinement", "count_nodes", "positions_by_round"]
 
 
 @dataclass(frozen=True)
 class Refinement:
-    """A way to search: the switches of `switched_search`, deepening step by step or not, and windows around the last value."""
+    """A way to search: bits of `search.core.refinements`, a table or none, deepening or not, windows around the last value."""
 
     name: str
     switches: int
+    table: bool = False
     deepens: bool = False
     aspires: bool = False
     cuts: bool = False  #: ProbCut, whose values are no longer those of minimax
 
 
-_ORDERED = PRUNES | BY_REPLIES | BY_VALUE
-_ALL = _ORDERED | TABLE | NULL_WINDOWS | LOOKS_AHEAD
+_ORDERED = PRUNES | REPLY_ORDER | VALUE_ORDER
+_ALL = _ORDERED | NULL_WINDOWS | LOOK_AHEAD
 #: The engine's refinements in the order in which they are added. All but the last leave the value as it is.
 REFINEMENTS = (
     Refinement("minimax", 0),
     Refinement("+ alpha-beta", PRUNES),
-    Refinement("+ moves with few replies first", PRUNES | BY_REPLIES),
+    Refinement("+ moves with few replies first", PRUNES | REPLY_ORDER),
     Refinement("+ and a good value first", _ORDERED),
     Refinement("+ null windows", _ORDERED | NULL_WINDOWS),
-    Refinement("+ transposition table", _ORDERED | NULL_WINDOWS | TABLE),
-    Refinement("+ successors looked up first", _ALL),
-    Refinement("+ iterative deepening", _ALL, deepens=True),
-    Refinement("+ aspiration windows", _ALL, deepens=True, aspires=True),
-    Refinement("+ ProbCut", _ALL, deepens=True, aspires=True, cuts=True),
+    Refinement("+ transposition table", _ORDERED | NULL_WINDOWS, table=True),
+    Refinement("+ successors looked up first", _ALL, table=True),
+    Refinement("+ iterative deepening", _ALL, table=True, deepens=True),
+    Refinement("+ aspiration windows", _ALL, table=True, deepens=True, aspires=True),
+    Refinement("+ ProbCut", _ALL, table=True, deepens=True, aspires=True, cuts=True),
 )
 MINIMAX, ALPHA_BETA, SORTED = REFINEMENTS[0], REFINEMENTS[1], REFINEMENTS[3]
 
@@ -82,8 +92,9 @@ def count_nodes(
     found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 
     def run(rows: NDArray[np.int64]) -> None:
-        works = make_works(rules)
-        table = Table(TABLE_SIZE) if how.switches & TABLE else None
+        works = make_works(rules, dtype=COUNTED)
+        works["switches"] = how.switches
+        table = Table(TABLE_SIZE) if how.table else None
         if table is not None:
             table.attach(works, "estimates")
         if how.cuts and probcut is not None:
@@ -93,17 +104,28 @@ def count_nodes(
         for row in rows:
             if table is not None:
                 table.words()[:] = 0
-            works["nodes"], counts = 0, np.zeros(2, np.int64)
-            found.values[row] = search_counted(
-                works, nets, own[row], opp[row], depth, how.switches, how.deepens, how.aspires, counts
-            )
-            found.nodes[row], (found.inner[row], found.moves[row]) = works["nodes"][0], counts
+            works["nodes"], works["counts"] = 0, 0
+            found.values[row] = _search(works[0], nets[0], own[row], opp[row], depth, how)
+            found.nodes[row], (found.inner[row], found.moves[row]) = works["nodes"][0], works["counts"][0]
 
     count = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(count) as pool:
         for future in [pool.submit(run, rows) for rows in np.array_split(np.arange(own.size), 4 * count) if rows.size]:
             future.result()
     return found
+
+
+def _search(work: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: int, how: Refinement) -> int:
+    """Value of one position to *depth* plies in UNITs, at once or deepening from 1, then around the last value or not."""
+    value = 0
+    for step in range(1 if how.deepens else depth, depth + 1):
+        low, high = -INFINITY, INFINITY
+        if how.aspires and step > 1:
+            low, high = value - ASPIRATION, value + ASPIRATION
+        value = negamax(work, net, own, opp, low, high, step)
+        if value <= low or value >= high:  # outside the window: only a bound
+            value = negamax(work, net, own, opp, -INFINITY, INFINITY, step)
+    return value
 
 
 def positions_by_round(

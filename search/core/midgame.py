@@ -18,6 +18,7 @@ from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core.evaluate import evaluate
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
+from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
 
 UNIT = 128
@@ -88,9 +89,10 @@ def list_moves(work, net, own, opp, moves, level, depth, first, second):
         elif sq == second:
             rank = -500_000
         else:
-            child_own, child_opp = opp ^ turned, own | turned | bit
-            rank = REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
-            if depth >= EVALUATION_RANK_DEPTH:
+            child_own, child_opp, rank = opp ^ turned, own | turned | bit, 0
+            if uses(work, REPLY_ORDER):
+                rank += REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
+            if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
                 rank += units(evaluate(net, child_own, child_opp), work.squares)
         listed = add_move(work, level, listed, turned, sq, rank)
     return listed
@@ -142,7 +144,7 @@ def entered(work):
 @kernel
 def last_ply(work, net, own, opp, moves, alpha, beta):
     """Value to a depth of one ply: no order of moves and no list of them, since what follows is as cheap as a rank."""
-    best = -INFINITY
+    best, nodes = -INFINITY, work.nodes
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         bit = moves & (~moves + ONE)
@@ -154,6 +156,7 @@ def last_ply(work, net, own, opp, moves, alpha, beta):
         best = max(best, -leaf(work, net, child_own, child_opp))
         if best >= beta:
             break
+    count_moves(work, work.nodes - nodes)
     return best
 
 
@@ -203,7 +206,7 @@ def negamax(work, net, own, opp, alpha, beta, depth):
             if (value > low) == (side > 0):
                 return beta if side > 0 else alpha
     listed = list_moves(work, net, own, opp, moves, level, depth, first, second)
-    if uses_table and depth >= LOOK_AHEAD_DEPTH:
+    if uses_table and depth >= LOOK_AHEAD_DEPTH and uses(work, LOOK_AHEAD):
         bound = refuting_child(work, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
@@ -212,7 +215,7 @@ def negamax(work, net, own, opp, alpha, beta, depth):
         bring_best(work, level, i, listed)
         turned, sq = work.turned[level, i], work.square[level, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-        if i == 0:
+        if i == 0 or not uses(work, NULL_WINDOWS):
             value = -negamax(work, net, child_own, child_opp, -beta, -bar, depth - 1)
         else:
             value = -negamax(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
@@ -222,9 +225,11 @@ def negamax(work, net, own, opp, alpha, beta, depth):
             return alpha
         if value > best:
             best, best_sq = value, sq
-            bar = max(bar, best)
+            if uses(work, ALPHA_BETA):  # without, the bar stays where it is, below every value
+                bar = max(bar, best)
             if bar >= beta:
                 break
+    count_moves(work, i + 1)
     if uses_table:
         lower = best if best > alpha else -INFINITY
         upper = best if best < beta else INFINITY

@@ -9,13 +9,10 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from search import evaluators
-from search.batch import make_works
-from search.core.midgame import INFINITY, UNIT, negamax
-from search.cuts import CUT_FIELDS, Cuts, Pair, Spread, coefficients, shallow_of
-from search.table import Table
+from search.core.midgame import UNIT
+from search.cuts import Cuts, Pair, Spread, coefficients, shallow_of
 from studies.counting import ALPHA_BETA, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
 from studies.statistics import ROUNDS, count_breadths, first_line_flips
-from studies.switched_search import search_counted
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
 from tests.conftest import REPOSITORY
@@ -102,42 +99,14 @@ def test_every_refinement_keeps_the_value_of_minimax():
         assert np.array_equal(count_nodes(own, opp, "six-factor", RULES, 5, how).values, truth), how.name
 
 
-def works_with_cuts(margin):
-    """A record that prunes by ProbCut if *margin* is above 0."""
-    works = make_works(RULES)
+def test_probcut_saves_nodes():
+    everything = REFINEMENTS[-1]
     pairs = tuple(Pair(deep, shallow_of(deep), 1.0, 0.0, 30) for deep in (3, 4))
-    found = coefficients(Cuts(pairs, Spread(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
-    for field in CUT_FIELDS:
-        works[field] = found[field]
-    works["cut_margin"] = margin
-    return works
-
-
-def searched_by_both(mine, theirs, margin):
-    """(nodes, value) of the search with all switches on, and of the engine's own function in the same order of calls."""
-    everything = next(how for how in REFINEMENTS if how.name == "+ iterative deepening")
-    nets, found = evaluators.get("six-factor").record(RULES), []
-    for search in (search_counted, None):
-        works, table = works_with_cuts(margin), Table(1)
-        table.attach(works, "estimates")
-        if search is not None:
-            value = search(works, nets, mine, theirs, 6, everything.switches, True, False, np.zeros(2, np.int64))
-        else:
-            for depth in range(1, 7):
-                value = negamax(works[0], nets[0], mine, theirs, -INFINITY, INFINITY, depth)
-        found.append((int(works["nodes"][0]), int(value)))
-    return found
-
-
-def test_with_all_refinements_it_visits_the_nodes_of_the_engine():
-    """Iterations from depth 1 on one table, without ProbCut and with it, which saves nodes."""
-    nodes = {0.0: 0, 0.5: 0}
-    for margin in nodes:
-        for mine, theirs in zip(*boards(), strict=True):
-            switched, engines_own = searched_by_both(mine, theirs, margin)
-            assert switched == engines_own
-            nodes[margin] += switched[0]
-    assert nodes[0.5] < 0.9 * nodes[0.0]
+    cuts = coefficients(Cuts(pairs, Spread(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
+    whole, pruned = (
+        count_nodes(*boards(), "six-factor", RULES, 6, everything, probcut=found, margin=0.5) for found in (None, cuts)
+    )
+    assert pruned.nodes.sum() < 0.9 * whole.nodes.sum()
 
 
 def test_positions_are_of_their_round_and_have_a_move():
@@ -154,7 +123,8 @@ from numba.core.dispatcher import Dispatcher
 from reversi_env import Rules
 from train.games.batch import EvaluatorPlayer, RandomPlayer, paired_openings, play_games
 from train.core import choosing
-from studies import statistics, switched_search
+from search.core import midgame
+from studies import statistics
 from studies.breadth import BreadthOptions, measure
 from studies.counting import REFINEMENTS, count_nodes, positions_by_round
 rules = Rules(6)
@@ -165,7 +135,7 @@ own, opp = positions_by_round(rules, 4, [16])[16]
 results += [count_nodes(own, opp, "six-factor", rules, 5, how).nodes.tolist() for how in REFINEMENTS[:-1]]
 results += [measure(BreadthOptions(6, games=200))["mean_all"]]
 print(results)
-print(sum(bool(value.stats.cache_misses) for module in (choosing, statistics, switched_search)
+print(sum(bool(value.stats.cache_misses) for module in (choosing, statistics, midgame)
           for value in vars(module).values() if isinstance(value, Dispatcher)))
 """
 

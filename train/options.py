@@ -29,7 +29,10 @@ from train.errors import TrainError
 
 @dataclass(frozen=True)
 class OptionField:
-    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices."""
+    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices.
+
+    ``was``: its name up to 0.1, which files on disk keep, and which the command line takes for one more version.
+    """
 
     name: str
     type: Any
@@ -39,6 +42,7 @@ class OptionField:
     low: float | None
     high: float | None
     choices: tuple[Any, ...]
+    was: str = ""
 
     @property
     def is_tuple(self) -> bool:
@@ -96,9 +100,13 @@ def option(
     low: float | None = None,
     high: float | None = None,
     choices: Sequence[Any] = (),
+    was: str = "",
 ) -> Any:
-    """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself."""
-    about = {"help": help, "low": low, "high": high, "choices": tuple(choices)}
+    """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself.
+
+    *was* is an older name, which files keep.
+    """
+    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "was": was}
     return field(default=default, metadata=about)
 
 
@@ -119,8 +127,9 @@ def _described(one: Any, hint: Any) -> OptionField:
         hint = next(part for part in get_args(hint) if part is not NoneType)
     about = one.metadata
     choices = about.get("choices") or (get_args(hint) if get_origin(hint) is Literal else ())
+    limits = about.get("low"), about.get("high")
     return OptionField(
-        one.name, hint, optional, one.default, about.get("help", ""), about.get("low"), about.get("high"), choices
+        one.name, hint, optional, one.default, about.get("help", ""), *limits, choices, about.get("was", "")
     )
 
 
@@ -143,12 +152,15 @@ class Options:
                 raise self.error(f"{one.name}={shown(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        return json.loads(json.dumps(asdict(self)))
+        """The options as JSON and files have them: under the names that they had first."""
+        names = {one.name: one.was or one.name for one in option_fields(type(self))}  # type: ignore[arg-type]
+        return json.loads(json.dumps({names[name]: value for name, value in asdict(self).items()}))
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The options of `as_dict`, or some of them; a name that is none of theirs is refused."""
+        """The options of `as_dict`, or some of them, by old names or new; a name that is none of theirs is refused."""
+        names = {one.was: one.name for one in option_fields(cls) if one.was}  # type: ignore[arg-type]
+        values = {names.get(name, name): value for name, value in values.items()}
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:

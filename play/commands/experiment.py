@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_plot, made_folder, print_json
+from play.commands.options import number_range as _range
 from play.commands.studies_folder import find_studies
 from play.commands.usage import Application
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from play.commands.experiment import Plot, show
-from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption
+from play.commands.options import number_range as _range
 from play.commands.specs import complete_spec
 from play.commands.studies_folder import find_studies
 from play.commands.usage import Application

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TypeVar
 
 import typer
+
+from play.commands.frame import print_json as print_json  # until all commands have it from there
+
+Number = TypeVar("Number", int, float)
+#: Options that may be cut to a letter, the same in every command.
+LETTERS = {
+    "--agent": "-a",
+    "--colour": "-c",
+    "--depth": "-d",
+    "--empties": "-e",
+    "--games": "-g",
+    "--iterations": "-i",
+    "--level": "-l",
+    "--out": "-o",
+    "--plies": "-k",
+    "--positions": "-p",
+    "--size": "-n",
+    "--steps": "-s",
+    "--threads": "-t",
+    "--variant": "-v",
+    "--workers": "-w",
+}
 
 
 class VariantOption(StrEnum):
@@ -21,12 +42,30 @@ class VariantOption(StrEnum):
 Size = Annotated[int, typer.Option("--size", "-n", help="Board size: 4, 6 or 8.")]
 VariantName = Annotated[VariantOption, typer.Option("--variant", "-v", help="Most discs win, or fewest do.")]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same result.", min=0)]
+Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
 
 
-def print_json(result: dict[str, Any]) -> None:
-    """Write *result* as one line of JSON on standard output."""
-    print(json.dumps(result), flush=True)
+def number_range(text: str, option: str = "--empties") -> tuple[int, int]:
+    """Lowest and highest number of a text such as ``12`` or ``10-14``."""
+    from reversi_env.errors import ReversiError, shown
+
+    low, dash, high = text.partition("-")
+    try:
+        return int(low), int(high if dash else low)
+    except ValueError:
+        raise ReversiError(f"{option} {shown(text)}: expected a number or a range, as in 12 or 10-14") from None
+
+
+def number_list(text: str, option: str, kind: type[Number]) -> tuple[Number, ...]:
+    """The numbers of a text such as ``0.5,1,2``."""
+    from reversi_env.errors import ReversiError, shown
+
+    try:
+        return tuple(kind(number) for number in text.split(","))
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ReversiError(f"{option} {shown(text)}: expected {what} with commas between them") from None
 
 
 def checked_plot(path: Path | None, *endings: str) -> None:

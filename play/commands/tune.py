@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.clusters import RayAddress, Workers, chosen_executor
-from play.commands.label import _range
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, print_json
+from play.commands.options import number_range as _range
 
 if TYPE_CHECKING:
     from train.tuning import Generation, Objective, Tuned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from play.commands.job_options import JobOptions, keep_values
 
 #: The largest whole number that an option takes: no game, position or node count comes near, and kernels' integers hold it.
 LARGEST_NUMBER = 10**15
@@ -53,11 +56,38 @@ def _is_within(value: Any, limits: Any) -> bool:
 
 
 class _Checked(_Base):
-    """What commands and groups of commands have in common."""
+    """What commands and groups of commands have in common: options of a job, and numbers that stay within reason."""
+
+    _own_params: list[Any]
+    _all_params: list[Any] | None = None
+
+    @property
+    def job_options(self) -> JobOptions | None:
+        """Where the command takes options from, beside its own."""
+        return getattr(self.callback, "job_options", None)
+
+    @property
+    def params(self) -> list[Any]:  # type: ignore[override]
+        """All parameters: arguments, ``--out``, the job's options, which are loaded only now, and the others."""
+        job = self.job_options
+        if job is None:
+            return self._own_params
+        if self._all_params is None:
+            first = [one for one in self._own_params if one.param_type_name == "argument" or one.name == "out"]
+            rest = [one for one in self._own_params if one not in first]
+            self._all_params = first + job.parameters() + rest
+        return self._all_params
+
+    @params.setter
+    def params(self, params: list[Any]) -> None:
+        self._own_params = params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; refuse numbers that no kernel can hold."""
         parameter: Any
+        job = self.job_options
+        if job is not None:
+            args = with_new_names(args, job.renamed())
         for parameter in self.get_params(ctx):
             if getattr(parameter, "_runtime_param", self) is None:
                 parameter._runtime_param = _Plain()
@@ -72,7 +102,21 @@ class _Checked(_Base):
                 if isinstance(number, int) and abs(number) > LARGEST_NUMBER:
                     wrong = f"{parameter.opts[0]} {_cut(number)}: expected a number up to {LARGEST_NUMBER}"
                     raise UsageError(wrong, ctx)
+        if job is not None and not ctx.resilient_parsing:
+            keep_values(ctx, job)
         return rest
+
+
+def with_new_names(arguments: list[str], renamed: dict[str, str]) -> list[str]:
+    """The arguments with new names of options in the place of old ones, which is said; those after ``--`` are no options."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    changed = list(arguments)
+    for place, argument in enumerate(arguments[:end]):
+        name, equals, value = argument.partition("=")
+        if name in renamed:
+            changed[place] = renamed[name] + equals + value
+            print(f"reversi: {name} is called {renamed[name]} now; the old name works up to 0.2", file=sys.stderr)
+    return changed
 
 
 class Command(_Checked, TyperCommand):

@@ -1,0 +1,90 @@
+"""The frame of every command: a bar while it works, what is said after Ctrl-C, and its result as JSON or as a table."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import typer
+
+from play.commands.interruptible import INTERRUPTED
+
+
+class Show(Protocol):
+    """Brings the bar up to date: *done* of *total* (None: nobody knows) of what is being *doing*; *note* stands beside it."""
+
+    def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None:
+        """Show it."""
+        ...
+
+
+@contextmanager
+def progress_bar(*, lines: bool = False) -> Iterator[Show]:
+    """A bar on standard error with its rate and the time left, one after another for whatever is being done.
+
+    Where that is no terminal nothing is shown or, with *lines*, a line for each thing that is being done.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    texts = [TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]", "fields[rate]")]
+    console = Console(file=sys.stderr)
+    columns = (texts[0], BarColumn(), MofNCompleteColumn(), *texts[1:], TimeRemainingColumn())
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet, redirect_stdout=False) as bar:
+        current = ""
+
+        def show(doing: str, done: int, total: int | None, note: str = "") -> None:
+            nonlocal current
+            if doing != current:
+                current = doing
+                for task in bar.task_ids:
+                    bar.remove_task(task)
+                bar.add_task(doing, total=total, note="", rate="")
+                if quiet and lines:
+                    print(doing, file=sys.stderr, flush=True)
+            [task] = bar.tasks
+            rate = f"{task.speed:,.{0 if task.speed >= 100 else 1}f}/s" if task.speed else ""
+            bar.update(task.id, completed=done, total=total, note=note, rate=rate)
+
+        yield show
+
+
+@contextmanager
+def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
+    """After Ctrl-C, say *words* on standard error and end with the status that shells expect."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(words if isinstance(words, str) else words(), file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Write *result* as one line of JSON on standard output."""
+    print(json.dumps(result), flush=True)
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, left: int = 1, **look: Any
+) -> None:
+    """Print a table: its first *left* columns are words, the others figures, which are never broken. *look*: rich's options."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", **look)
+    for number, heading in enumerate(headings):
+        words = number < left
+        table.add_column(
+            heading,
+            justify="left" if words else "right",
+            no_wrap=not words,
+            overflow="fold" if words else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console().print(table)

@@ -1,4 +1,4 @@
-"""What spreading labels over workers gains and costs, on this machine: ``python -m train.cluster.measure``, a JSON object.
+"""What spreading labels over workers gains and costs, on this machine: ``python -m studies.spreading``, a JSON object.
 
 For threads of one process, worker processes and Ray workers, one and several of them: games played and positions solved a second
 by the jobs of `reversi label`, and a second of the workers' processor time, which other programs' share of the machine does not
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from itertools import count
 from time import perf_counter, process_time
 from typing import Any
@@ -33,9 +34,7 @@ from train.labels.spreading import GAMES, PIECE_ROWS, Games, LabelWorker, Piece
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m train.cluster.measure", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m studies.spreading", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--empties", type=int, default=12, help="empty squares of the positions, 8x8 (default 12)")
     parser.add_argument("--pieces", type=int, default=4, help=f"jobs of {PIECE_ROWS} positions each")
     parser.add_argument("--games", type=int, default=4, help=f"jobs of {GAMES} games each")
@@ -155,6 +154,6 @@ def _bytes(options: LabelOptions, games: Games, piece: Piece) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    from train.cluster import measure  # by its name, which workers know
+    measure = import_module("studies.spreading")  # by its name, which workers know
 
     measure.main()

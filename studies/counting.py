@@ -20,7 +20,8 @@ from search.cuts import CUT_FIELDS
 from search.engine import ASPIRATION
 from search.evaluators import HasRecord, get
 from search.table import Table
-from train.games.batch import Openings, RandomPlayer, play_games
+from train.games.batch import RandomPlayer, play_games
+from train.games.openings import Openings
 from train.progress import Progress, silent
 
 #: Table of a search, in MiB.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from reversi_env import Rules
 from search.formulas import Evaluator
-from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games, score_of
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.reporting import with_error
 
 #: Random plies before a game, so that two players without chance play different games.
@@ -20,9 +20,8 @@ def duel(
     player_a: BatchPlayer, player_b: BatchPlayer, rules: Rules, games: int, seed: int = 0, plies: int = OPENING_PLIES
 ) -> dict[str, Any]:
     """The first player's score over paired openings, as JSON has it."""
-    openings = paired_openings(rules, games // 2, plies, seed=seed)
-    score = score_of(play_games(player_a, player_b, openings, rules, seed=seed))
-    return {**asdict(score), "losses": score.losses, "points": score.points}
+    openings = Openings.random(rules, games // 2, plies, seed=seed)
+    return play_games(player_a, player_b, openings, rules, seed=seed).as_dict()
 
 
 def player(name: str | Evaluator, rules: Rules, depth: int = 1, exact: int = 0) -> BatchPlayer:

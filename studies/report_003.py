@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from reversi_env import BLACK, batch
 from reversi_env.rules import Variant
 from search import evaluators
@@ -15,7 +13,8 @@ from studies.duels import OPENING_PLIES
 from studies.repeating import Repeatable
 from train import style
 from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer, Openings, play_games, score_of
+from train.games.batch import EvaluatorPlayer, play_games
+from train.games.openings import Openings, passed
 from train.progress import Progress, silent
 from train.reporting import Figure, Section, Table, game_name, with_error
 from train.tuning.objectives import spread_out
@@ -48,20 +47,16 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
     """Score in discs and points of `four-attribute` by ply, as Black and as White; both sides search equally deep."""
     rules = options.rules
     plies = OPENING_PLIES if OPENING_PLIES % 2 == 0 else OPENING_PLIES + 1  # black is to move after an even number
-    own, opp = batch.random_positions(options.games, plies, rules, seed=options.seed)
-    moves = batch.legal_moves(own, opp, rules) != 0
-    black_moves = moves  # a pass is made at once
-    own, opp = np.where(moves, own, opp), np.where(moves, opp, own)
+    own, opp, white_moves = passed(*batch.random_positions(options.games, plies, rules, seed=options.seed), rules)
     by_ply = []
     for ply in range(1, options.deepest + 1):
         progress(f"{ply} plies", ply - 1, options.deepest)
         mine = EvaluatorPlayer(spread_out([evaluators.get(NAME).with_weights(ply=float(ply))], rules), rules, ply)
         other = EvaluatorPlayer(POSITIONAL, rules, ply)
         entry: dict[str, Any] = {"ply": ply}
-        for colour, a_moves in (("black", black_moves), ("white", ~black_moves)):
+        for colour, a_moves in (("black", ~white_moves), ("white", white_moves)):
             results = play_games(mine, other, Openings(own, opp, a_moves), rules, seed=options.seed + ply)
-            score = score_of(results, paired=False)
-            entry[colour] = {**asdict(score), "points": score.points}
+            entry[colour] = results.as_dict()
         by_ply.append(entry)
     progress("plies", options.deepest, options.deepest)
     found: dict[str, Any] = {

@@ -15,7 +15,8 @@ from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_roun
 from studies.repeating import Repeatable
 from train import style
 from train.errors import TrainError
-from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.progress import Progress, silent
 from train.reporting import Figure, Section, Table, count, game_name, with_error
 
@@ -79,7 +80,7 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
 
 def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> dict[str, Any]:
     """Discs placed in a game, and legal moves at each, of a player against itself."""
-    openings = paired_openings(rules, pairs, 4, seed)
+    openings = Openings.random(rules, pairs, 4, seed)
     placed = np.bitwise_count(openings.own | openings.opp).astype(np.int64) - 4
     breadths: list[NDArray[np.uint8]] = []
 

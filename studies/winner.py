@@ -14,7 +14,8 @@ from reversi_env.rules import Variant
 from search.formulas import square_classes
 from train import style
 from train.errors import TrainError
-from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.progress import Progress, silent
 from train.reporting import Figure, Section, Table, game_name, with_error
 
@@ -66,8 +67,8 @@ def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, An
         RandomPlayer(rules) if options.player == "random" else EvaluatorPlayer(options.player, rules, options.depth)
     )
     watcher = _Watcher(rules, options.games, progress)
-    openings = paired_openings(rules, options.games // 2, options.openings, options.seed)
-    results = play_games(player, player, openings, rules, seed=options.seed + 1, observer=watcher)
+    openings = Openings.random(rules, options.games // 2, options.openings, options.seed)
+    results = play_games(player, player, openings, rules, seed=options.seed + 1, observer=watcher).discs
     progress("games", 1, 1)
     won = np.where(results > 0, 0, 1)
     decided = results != 0

@@ -88,7 +88,7 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
         "matches": [
             {
                 "opponent": match.opponent,
-                "games": len(match.result.games),
+                "games": match.result.games,
                 "wins": match.result.wins,
                 "draws": match.result.draws,
                 "losses": match.result.losses,

@@ -78,7 +78,7 @@ def match(
         for player in players:
             agents.close(player)
     if interrupted:
-        print(f"reversi: interrupted after {len(result.games)} of {games} games", file=sys.stderr)
+        print(f"reversi: interrupted after {result.games} of {games} games", file=sys.stderr)
     if result.games and as_json:
         print_json(as_dict(agent_a, agent_b, result))
     elif result.games:
@@ -141,7 +141,7 @@ def _play(
     from train.games.match import MatchResult, play_match
 
     players = player_a, player_b = [_stoppable(agent, rules) for agent in agents]
-    played = MatchResult()
+    played = MatchResult.of([])
 
     def on_game(result: MatchResult) -> None:
         nonlocal played
@@ -180,7 +180,7 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
     return {
         "a": agent_a,
         "b": agent_b,
-        "games": len(result.games),
+        "games": result.games,
         "wins": result.wins,
         "draws": result.draws,
         "losses": result.losses,
@@ -203,8 +203,8 @@ def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> 
     from rich.table import Table
 
     low, high = result.interval()
-    last = ", the last one from one side" if len(result.games) % 2 else ""
-    print(f"{rules.size}x{rules.size} {rules.variant}, {len(result.games)} games, every opening from both sides{last}")
+    last = ", the last one from one side" if result.games % 2 else ""
+    print(f"{rules.size}x{rules.size} {rules.variant}, {result.games} games, every opening from both sides{last}")
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("agent", overflow="fold")
     for heading in ("won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move"):

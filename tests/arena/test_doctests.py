@@ -1,13 +1,14 @@
-"""The examples in the docstrings of the arena."""
+"""The examples in docstrings of games and judging, which pytest does not collect by itself."""
 
 import doctest
 
 import pytest
 
-from train.games import ratings, sprt
+from train.games import batch, ratings, results, sprt
+from train.judging import rescaling
 
 
-@pytest.mark.parametrize("module", [ratings, sprt], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [batch, ratings, results, sprt, rescaling], ids=lambda module: module.__name__)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted

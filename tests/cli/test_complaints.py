@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -14,11 +15,11 @@ from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_table
 from play.commands.specs import spec_lines
 from play.commands.tournament import cross_table
-from reversi_env import BLACK, WHITE, Rules
+from reversi_env import Rules
 from search import agents
 from tests.conftest import REPOSITORY
 from train.games import winrate
-from train.games.match import GameResult, MatchResult
+from train.games.match import MatchResult
 from train.reporting import Section, Table
 
 
@@ -138,7 +139,7 @@ def test_specs_are_broken_between_their_options(spec, lines):
 
 def test_nothing_is_no_less_than_nothing(capsys):
     """Two games that cancel out: +0.0 discs for both."""
-    even = MatchResult([GameResult(BLACK, 12), GameResult(WHITE, -12)])
+    even = MatchResult(np.array([12, -12]))
     print_table("a", "b", Rules(), even)
     assert capsys.readouterr().out.count("+0.0") == 2
 
@@ -166,7 +167,7 @@ def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = ("network", "position-stability", "sixteen-weight")
     errors = {name: dict.fromkeys(range(2, 11), 12.3) for name in names}
-    played = MatchResult([GameResult(BLACK, 20), GameResult(WHITE, -12)])
+    played = MatchResult(np.array([20, -12]))
     matches = [SimpleNamespace(opponent=name, result=played) for name in names[1:]]
     demo._print_tables(SimpleNamespace(weights="w", errors=errors, matches=matches), Path("plot"))
     lines = capsys.readouterr().out.splitlines()

@@ -1,26 +1,22 @@
 """Games in step, against the rules and the searches that play one at a time."""
 
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
+from search.agents import make
 from search.core.midgame import UNIT
 from search.solver import solve_all_moves
 from studies.duels import RandomEndgamePlayer
 from studies.textbook import negamax
-from train.games.batch import (
-    EvaluatorPlayer,
-    Openings,
-    RandomPlayer,
-    paired_openings,
-    perfect_squares,
-    play_games,
-    score_of,
-)
+from train.games.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
+from train.games.match import play_match
+from train.games.openings import Openings, opening_sequence
+from train.games.results import Results
 
 RULES = Rules(6, "reversed")
 
@@ -59,7 +55,7 @@ def test_perfect_squares_are_those_of_the_solver():
 @pytest.mark.parametrize("rules", [Rules(4), Rules(4, "reversed"), RULES])
 def test_games_follow_the_rules_to_their_end(rules):
     """Every step is replayed with the rules' own play; results are the score of the last position for A."""
-    openings = paired_openings(rules, 20, 2, seed=3)
+    openings = Openings.random(rules, 20, 2, seed=3)
     seen = {}
 
     def look(games, own, opp, a_moves):
@@ -79,44 +75,60 @@ def test_games_follow_the_rules_to_their_end(rules):
         own, opp, turn = steps[-1]
         last = Position(rules, own, opp)
         ends = {f.score() * (-1 if turn else 1) for a in last.legal_actions() if (f := last.play(a)).is_over()}
-        assert int(results[game]) in ends
+        assert int(results.discs[game]) in ends
 
 
 def test_a_game_depends_on_its_stream_alone_and_candidates_get_the_same_games():
     first, second = evaluators.get("six-factor"), evaluators.get("six-factor").with_weights(corner_weight=-800)
-    lots, openings = RandomPlayer(RULES), paired_openings(RULES, 30, seed=2)
-    together = play_games(
-        EvaluatorPlayer([first, second], RULES, games_each=60), lots, openings.repeated(2), RULES, seed=9
-    )
+    lots, openings = RandomPlayer(RULES), Openings.random(RULES, 30, seed=2)
+    both = EvaluatorPlayer([first, second], RULES, games_each=60)
+    together = play_games(both, lots, openings.repeated(2), RULES, seed=9).discs
     for number, candidate in enumerate((first, second)):
-        alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), lots, openings, RULES, seed=9)
+        alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), lots, openings, RULES, seed=9).discs
         assert np.array_equal(together[60 * number : 60 * (number + 1)], alone)
     assert not np.array_equal(together[:60], together[60:])
 
 
 def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
     better, worse = EvaluatorPlayer("six-factor", RULES, 2), RandomPlayer(RULES)
-    openings = paired_openings(RULES, 50)
+    openings = Openings.random(RULES, 50)
     assert openings.a_moves.reshape(-1, 2).tolist() == [[True, False]] * 50
-    score = score_of(play_games(better, worse, openings, RULES))
-    swapped = score_of(play_games(worse, better, Openings(openings.own, openings.opp, ~openings.a_moves), RULES))
-    assert score.points > 0.8
-    assert (swapped.wins, swapped.draws, swapped.discs) == (score.losses, score.draws, -score.discs)
+    results = play_games(better, worse, openings, RULES)
+    swapped = play_games(worse, better, Openings(openings.own, openings.opp, ~openings.a_moves), RULES)
+    assert results.score > 0.8
+    assert np.array_equal(swapped.discs, -results.discs)
 
 
 @pytest.mark.slow
 def test_a_random_player_that_ends_perfectly_beats_one_that_does_not():
-    results = play_games(RandomEndgamePlayer(RULES, 8), RandomPlayer(RULES), paired_openings(RULES, 100, 4), RULES)
-    assert score_of(results).points > 0.6
+    results = play_games(RandomEndgamePlayer(RULES, 8), RandomPlayer(RULES), Openings.random(RULES, 100, 4), RULES)
+    assert results.score > 0.6
 
 
-def test_scores_count_draws_half_and_pairs_as_one():
-    score = score_of(np.array([4, -4, 0, 2]))
-    assert (score.wins, score.draws, score.losses, score.points, score.discs) == (2, 1, 1, 0.625, 0.5)
-    assert score.deviation == pytest.approx(0.125)  # pairs of 0.5 and 0.75
-    assert score_of(np.array([4, -4, 0, 2]), paired=False).deviation == pytest.approx(
-        np.std([1, 0, 0.5, 1], ddof=1) / 2
+@pytest.mark.parametrize("source", ["random", "balanced"])
+def test_agents_play_the_games_in_step_that_they_play_one_by_one(source):
+    """A compiled player, an agent asked move by move and a match have the same games where no lots are drawn."""
+    rules, spec = Rules(4), "six-factor:depth=2,seed=1"
+    openings = Openings.of(islice(opening_sequence(source, rules, 3, seed=4, balance=20), 3), rules)
+    asked = batch_player(spec, rules)
+    assert np.array_equal(
+        play_games(asked, batch_player("random", rules), openings, rules).discs,
+        play_games(batch_player(make(spec), rules), batch_player("random", rules), openings, rules).discs,
     )
+    match = play_match(make(spec), make(spec), 2, rules, opening_plies=0)
+    both = play_games(asked, asked, Openings.random(rules, 1, 0), rules)
+    assert both.discs.tolist() == match.discs.tolist()
+
+
+def test_results_count_draws_half_and_pairs_as_one():
+    discs = np.array([4, -4, 0, 2])
+    results = Results(discs)
+    assert (results.wins, results.draws, results.losses, results.score, results.discs_per_game) == (2, 1, 1, 0.625, 0.5)
+    assert results.score_error == pytest.approx(0.125)  # pairs of 0.5 and 0.75
+    assert Results(discs, paired=False).score_error == pytest.approx(np.std([1, 0, 0.5, 1], ddof=1) / 2)
+    assert np.isnan(Results(discs[:2]).score_error)
+    assert np.isnan(Results(discs[:0]).score)
+    assert Results(discs[:0]).interval() == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,8 @@ TOUCH = """
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from reversi_env import Rules
-from train.games.batch import EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.games.batch import EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.core import choosing
 from search.core import midgame
 from studies import statistics
@@ -129,8 +130,8 @@ from studies.breadth import BreadthOptions, measure
 from studies.counting import REFINEMENTS, count_nodes, positions_by_round
 rules = Rules(6)
 players = [EvaluatorPlayer("six-factor", rules, depth) for depth in (1, 3)]
-results = [play_games(*players, paired_openings(rules, 10), rules).tolist()]
-results += [play_games(players[0], RandomPlayer(rules), paired_openings(rules, 10), rules).tolist()]
+results = [play_games(*players, Openings.random(rules, 10), rules).discs.tolist()]
+results += [play_games(players[0], RandomPlayer(rules), Openings.random(rules, 10), rules).discs.tolist()]
 own, opp = positions_by_round(rules, 4, [16])[16]
 results += [count_nodes(own, opp, "six-factor", rules, 5, how).nodes.tolist() for how in REFINEMENTS[:-1]]
 results += [measure(BreadthOptions(6, games=200))["mean_all"]]

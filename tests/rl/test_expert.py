@@ -16,7 +16,8 @@ from search import agents
 from search.batch import search_batch
 from search.solver import solve_all_moves
 from train.errors import TrainError
-from train.games.batch import RandomPlayer, paired_openings, play_games, score_of
+from train.games.batch import RandomPlayer, play_games
+from train.games.openings import Openings
 from train.judging.regret_curves import uniform
 from train.judging.regret_positions import RegretOptions, action_table, regret_positions
 from train.labels.labellers import Plan
@@ -369,8 +370,8 @@ def test_what_was_learnt_plays(finished):
     folder, _ = finished
     rules = Rules(4)
     net = read_policy(folder / "policy.safetensors").net
-    openings = paired_openings(rules, 200, 2)
-    assert score_of(play_games(PolicyPlayer(net, rules), RandomPlayer(rules), openings, rules)).points > 0.6
+    openings = Openings.random(rules, 200, 2)
+    assert play_games(PolicyPlayer(net, rules), RandomPlayer(rules), openings, rules).score > 0.6
     start = Position.initial(rules)
     for spec in (f"rl:{folder}/policy.safetensors", f"rl-search:{folder}/policy-002.safetensors,depth=1"):
         assert agents.make(spec).choose(start) in start.legal_actions()

@@ -5,7 +5,8 @@ import pytest
 
 from reversi_env import Position, Rules
 from search import agents
-from train.games.batch import EvaluatorPlayer, RandomPlayer, paired_openings, play_games, score_of
+from train.games.batch import EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.rl.expert_games import PolicyPlayer
 from train.rl.expert_options import ExpertOptions
 from train.rl.files import FOLDER, read_policy
@@ -37,9 +38,9 @@ def test_it_is_an_agent_without_a_path():
 
 
 def test_it_beats_random_play_and_a_searching_formula_without_search(policy):
-    openings = paired_openings(RULES, 100, 6, seed=5)
+    openings = Openings.random(RULES, 100, 6, seed=5)
     player = PolicyPlayer(policy.net, RULES)
-    assert score_of(play_games(player, RandomPlayer(RULES), openings, RULES)).points > 0.95
+    assert play_games(player, RandomPlayer(RULES), openings, RULES).score > 0.95
     searcher = EvaluatorPlayer("cell-utility", RULES, 2, exact=8, threads=1)
-    assert score_of(play_games(player, searcher, openings, RULES)).points > 0.65
+    assert play_games(player, searcher, openings, RULES).score > 0.65
     assert all(np.isfinite(parameter.detach().numpy()).all() for parameter in policy.net.parameters())

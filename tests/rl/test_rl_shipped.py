@@ -49,9 +49,9 @@ def test_the_normal_one_beats_what_was_promised():
     rules = Rules(6)
     ladder = Ladder(rules, 200, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
     scores = ladder.measure(PolicyPlayer(BatchPolicy(read_policy(shipped(rules)).net, symmetric=True), rules)).scores
-    assert scores["random"].points > 0.92
-    assert scores["greedy"].points > 0.85
-    assert scores["cell-utility:depth=2"].points - 2 * scores["cell-utility:depth=2"].deviation > 0.5
+    assert scores["random"].score > 0.92
+    assert scores["greedy"].score > 0.85
+    assert scores["cell-utility:depth=2"].score - 2 * scores["cell-utility:depth=2"].score_error > 0.5
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

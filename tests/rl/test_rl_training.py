@@ -13,13 +13,13 @@ from search.agents import AgentSpecError
 from tests.train.kills import results
 from train.errors import TrainError
 from train.folders import only_writer
-from train.games.batch import EvaluatorPlayer, RandomPlayer
+from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.regret_positions import RegretOptions, regret_positions
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
-from train.rl.opponents import BatchBaseline, SelfPlayPool, batch_player, discs_to_boards, opponent_of
+from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
 from train.rl.options import preset
 from train.rl.training import Training, remembered
 
@@ -114,10 +114,10 @@ def test_baselines_by_spec():
     rules = Rules(6)
     assert opponent_of("greedy", rules, 0) == "greedy"
     assert isinstance(opponent_of("six-factor:depth=2", rules, 0), BatchBaseline)
-    assert isinstance(batch_player("random", rules), RandomPlayer)
-    assert batch_player("greedy-invincible", rules) is None
+    assert isinstance(compiled_player("random", rules), RandomPlayer)
+    assert compiled_player("greedy-invincible", rules) is None
     assert hasattr(opponent_of("greedy-invincible", rules, 0), "choose")
-    assert batch_player("six-factor:nodes=50", rules) is None
+    assert compiled_player("six-factor:nodes=50", rules) is None
     with pytest.raises(ValueError, match="six-facto"):
         opponent_of("six-facto", rules, 0)
 

@@ -84,7 +84,7 @@ def run(
     for opponent in opponents:
 
         def on_game(result: MatchResult, opponent: str = opponent) -> None:
-            tell(f"against {opponent}", len(result.games), games)
+            tell(f"against {opponent}", result.games, games)
 
         tell(f"against {opponent}", 0, games)
         learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)

@@ -1,8 +1,10 @@
-"""The arena: who is stronger, by how much, and how sure that is.
+"""Games: who is stronger, by how much, and how sure that is.
 
-* `openings`, `games` – where games begin, and how one is played;
-* `options`, `tournament`, `storage`, `workers` – round robins and gauntlets, resumable, on all cores;
+* `openings` – where games begin: `Opening` for one game, `Openings` for many;
+* `playing`, `match` – agents, one game at a time; `batch` – many games in step; `on_gpu` – the same on a GPU;
+* `results` – wins, draws, losses, discs and their errors, whoever played;
+* `options`, `tournament`, `storage` – round robins and gauntlets, resumable, on all cores;
 * `ratings`, `standings`, `plot` – Elo by Davidson's model, tables, a picture;
-* `sprt` – the sequential test of "A is stronger than B by so many Elo";
+* `sprt` – the sequential test of "A is stronger than B by x Elo";
 * `winrate` – the win rate with a bound that holds whenever one stops.
 """

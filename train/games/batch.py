@@ -3,32 +3,33 @@
 For statistics and tuning, where one game says little and many must be quick. A match between two agents by their specs is
 `train.games.match`.
 
->>> import numpy as np
 >>> rules = Rules(6)
 >>> greedy = EvaluatorPlayer("discs", rules)
->>> results = play_games(greedy, RandomPlayer(rules), paired_openings(rules, 100, plies=4), rules)
->>> results.size, bool(results.mean() > 0)
+>>> results = play_games(greedy, RandomPlayer(rules), Openings.random(rules, 100, plies=4), rules)
+>>> results.games, results.score > 0.5
 (200, True)
 """
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env import ReversiError, Rules, batch
+from reversi_env import Position, ReversiError, Rules, batch
+from search import agents
+from search.agents import Agent
 from search.batch import make_works
-from search.evaluators import HasRecord, get
+from search.evaluators import HasRecord, exists, get
 from search.solver import checked_threads, solve_batch
 from train.core.choosing import advance, choose_at_random, choose_best
+from train.games.openings import Openings
+from train.games.results import Results
 
 #: Positions that a thread takes at a time: enough that starting it costs nothing, few enough that all have something to do.
 CHUNK = 512
@@ -135,46 +136,45 @@ def perfect_squares(
     return children.square[order[np.searchsorted(children.parent[order], np.arange(own.size))]].astype(np.int64)
 
 
+class AgentPlayer:
+    """An agent that is asked in one position after another, and draws its own lots."""
+
+    def __init__(self, agent: Agent, rules: Rules) -> None:
+        self._agent, self._rules = agent, rules
+
+    def choose(
+        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
+    ) -> NDArray[np.int64]:
+        """The agent's squares."""
+        positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
+        return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
+
+
+def compiled_player(spec: str, rules: Rules) -> BatchPlayer | None:
+    """The agent of *spec* in compiled code; None where it has options that this has not."""
+    if spec == "random":
+        return RandomPlayer(rules)
+    if spec == "greedy":
+        return EvaluatorPlayer("discs", rules, 1, threads=1)
+    name, options = agents.parse_spec(spec)
+    agents.make(spec)  # complains about what is wrong
+    if not exists(name) or set(options) - {"depth", "weights"}:
+        return None
+    depth = int(options.get("depth", agents.DEFAULT_DEPTH))
+    if depth > DEEPEST:
+        return None
+    evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
+    return EvaluatorPlayer(evaluator, rules, depth, threads=1)
+
+
+def batch_player(agent: Agent | str, rules: Rules) -> BatchPlayer:
+    """An agent, or the agent of a spec, as a player of many games at once: compiled if it can be, else asked move by move."""
+    if isinstance(agent, str):
+        return compiled_player(agent, rules) or AgentPlayer(agents.make(agent), rules)
+    return AgentPlayer(agent, rules)
+
+
 # --- games ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Openings:
-    """Where games begin: boards of the side to move and of the other side, and whether player A is the side to move.
-
-    ``streams`` numbers the random numbers that each game uses; by default every game has its own.
-    """
-
-    own: Boards
-    opp: Boards
-    a_moves: NDArray[np.bool_]
-    streams: NDArray[np.int64] | None = None
-
-    @property
-    def games(self) -> int:
-        """How many."""
-        return self.own.size
-
-    def repeated(self, times: int) -> Openings:
-        """The same games so many times over, with the same random numbers."""
-        streams = np.arange(self.games) if self.streams is None else self.streams
-        own, opp, a_moves = np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times)
-        return Openings(own, opp, a_moves, np.tile(streams, times))
-
-    def generators(self, seed: int) -> NDArray[np.uint64]:
-        """The state of every game's generator."""
-        streams = np.arange(self.games) if self.streams is None else self.streams
-        drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
-        return drawn[streams]
-
-
-def paired_openings(rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
-    """*pairs* positions after *plies* random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
-    own, opp = batch.random_positions(pairs, plies, rules, seed=seed)
-    moves = batch.legal_moves(own, opp, rules) != 0
-    own, opp = np.where(moves, own, opp), np.where(moves, opp, own)  # a pass is made at once
-    return Openings(np.repeat(own, 2), np.repeat(opp, 2), np.tile([True, False], pairs))
-
 
 #: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
 Observer = Callable[[NDArray[np.int64], Boards, Boards, NDArray[np.bool_]], None]
@@ -188,8 +188,8 @@ def play_games(
     *,
     seed: int = 0,
     observer: Observer | None = None,
-) -> NDArray[np.int64]:
-    """Results of all games in discs for A, positive if A won under the rules' objective, empties to the winner.
+) -> Results:
+    """Play all games to their end.
 
     Game *i* depends on its opening, the players and (seed, its stream) alone.
     """
@@ -212,38 +212,5 @@ def play_games(
         own[games], opp[games] = next_own, next_opp
         a_moves[games] ^= ~passed
         games = games[~over]
-    return np.where(a_moves, 1, -1) * batch.final_scores(own, opp, rules).astype(np.int64)
-
-
-# --- results --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Score:
-    """Results of a set of games for one side: a win counts 1, a draw one half."""
-
-    games: int
-    wins: int
-    draws: int
-    discs: float
-    deviation: float  #: standard error of ``points``
-    disc_deviation: float  #: standard error of ``discs``
-
-    @property
-    def losses(self) -> int:
-        """Games lost."""
-        return self.games - self.wins - self.draws
-
-    @property
-    def points(self) -> float:
-        """Mean points a game."""
-        return (self.wins + self.draws / 2) / self.games
-
-
-def score_of(results: NDArray[np.int64], *, paired: bool = True) -> Score:
-    """The score of results in discs; in *paired* ones games 2k and 2k + 1 share an opening, and count as one for the error."""
-    points, discs = (np.sign(results) + 1) / 2, results.astype(float)
-    units = [side.reshape(-1, 2).mean(axis=1) if paired else side for side in (points, discs)]
-    errors = [float(unit.std(ddof=1) / math.sqrt(unit.size)) if unit.size > 1 else math.nan for unit in units]
-    wins, draws = int((results > 0).sum()), int((results == 0).sum())
-    return Score(results.size, wins, draws, float(discs.mean()), *errors)
+    discs = np.where(a_moves, 1, -1) * batch.final_scores(own, opp, rules).astype(np.int64)
+    return Results(discs, openings.paired)

@@ -1,8 +1,8 @@
 """Games between networks on the GPU, many at a time, the boards never leaving it: matches for the arena, positions for labels.
 
-A player is anything that gives an action for every game it is to move in (`Player`): a policy network (`PolicyPlayer`), a
-network that values positions (`ValuePlayer`), or a baseline by name, ``"random"`` or ``"greedy"``. Every opening is
-played twice, with the colours exchanged, as in `train.games.match`.
+A player chooses an action for every game it is to move in (`Player`): a policy network (`PolicyPlayer`), a network that values
+positions (`ValuePlayer`), or a baseline by name, ``"random"`` or ``"greedy"``. Every opening is played twice, with the colours
+exchanged, as in `train.games.match`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reversi_env import ReversiError, Rules
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from train.games.results import Results
 
 with extra_libraries():
     import torch
@@ -35,10 +36,10 @@ class Turn:
 
 
 class Player(Protocol):
-    """Chooses an action for every game of a turn: int64 (N,)."""
+    """Chooses moves in many games at once."""
 
-    def __call__(self, turn: Turn) -> torch.Tensor:
-        """The actions."""
+    def choose(self, turn: Turn) -> torch.Tensor:
+        """A legal action for every game of the turn: int64 (N,)."""
 
 
 def sample(logits: torch.Tensor, masks: torch.Tensor, temperature: float, generator: torch.Generator) -> torch.Tensor:
@@ -59,7 +60,7 @@ class PolicyPlayer:
     def __init__(self, network: Callable[[torch.Tensor], torch.Tensor], temperature: float = 0.0) -> None:
         self.network, self.temperature = network, _checked_temperature(temperature)
 
-    def __call__(self, turn: Turn) -> torch.Tensor:
+    def choose(self, turn: Turn) -> torch.Tensor:
         """The actions."""
         logits = self.network(_network_input(self.network, turn.planes))
         return sample(logits, turn.masks, self.temperature, turn.generator)
@@ -75,7 +76,7 @@ class ValuePlayer:
     def __init__(self, network: Callable[[torch.Tensor], torch.Tensor], temperature: float = 0.0) -> None:
         self.network, self.temperature = network, _checked_temperature(temperature)
 
-    def __call__(self, turn: Turn) -> torch.Tensor:
+    def choose(self, turn: Turn) -> torch.Tensor:
         """The actions."""
         boards, _ = turn.children()
         legal = turn.masks[:, :-1]
@@ -86,60 +87,35 @@ class ValuePlayer:
         return sample(values, turn.masks, self.temperature, turn.generator)
 
 
-def random_player(turn: Turn) -> torch.Tensor:
-    """A uniformly random legal action."""
-    return sample(torch.zeros(turn.masks.shape, device=turn.masks.device), turn.masks, 1.0, turn.generator)
+class RandomPlayer:
+    """Every legal action is as likely."""
+
+    def choose(self, turn: Turn) -> torch.Tensor:
+        """The actions."""
+        return sample(torch.zeros(turn.masks.shape, device=turn.masks.device), turn.masks, 1.0, turn.generator)
 
 
-def greedy_player(turn: Turn) -> torch.Tensor:
+class GreedyPlayer:
     """The move that turns the most discs (in the reversed game: the fewest), ties drawn by lot."""
-    _, turned = turn.children()
-    gains = torch.zeros(turn.masks.shape, device=turned.device)
-    gains[:, :-1] = turn.rules.sign * turned.float()
-    return sample(gains * 1000, turn.masks, 1.0, turn.generator)
+
+    def choose(self, turn: Turn) -> torch.Tensor:
+        """The actions."""
+        _, turned = turn.children()
+        gains = torch.zeros(turn.masks.shape, device=turned.device)
+        gains[:, :-1] = turn.rules.sign * turned.float()
+        return sample(gains * 1000, turn.masks, 1.0, turn.generator)
 
 
-BASELINES: Mapping[str, Player] = {"random": random_player, "greedy": greedy_player}
+BASELINES: Mapping[str, Player] = {"random": RandomPlayer(), "greedy": GreedyPlayer()}
 
 
-@dataclass(frozen=True)
-class SelfPlayResult:
-    """Results from player A's side, games in pairs of one opening (A is black in the even ones)."""
+@dataclass(frozen=True, eq=False)
+class SelfPlayResults(Results):
+    """Results from player A's side (A is black in the even games), and the positions that games passed through, if kept."""
 
-    discs: torch.Tensor  #: int64 (games,) on the CPU: A's result in discs, the empty squares given to the winner
-    positions: torch.Tensor | None  #: int64 (K, 2): boards passed through, from the side to move; on the device
-    games_of: torch.Tensor | None  #: int64 (K,): the game that each position is from
-    scores: torch.Tensor | None  #: int64 (K,): that game's result in discs for the side to move in the position
-
-    @property
-    def games(self) -> int:
-        """Games played."""
-        return len(self.discs)
-
-    @property
-    def wins(self) -> int:
-        """Games that A won."""
-        return int((self.discs > 0).sum())
-
-    @property
-    def draws(self) -> int:
-        """Games that nobody won."""
-        return int((self.discs == 0).sum())
-
-    @property
-    def losses(self) -> int:
-        """Games that A lost."""
-        return int((self.discs < 0).sum())
-
-    @property
-    def score(self) -> float:
-        """A's mean points a game: a win 1, a draw 0.5."""
-        return (self.wins + 0.5 * self.draws) / self.games
-
-    @property
-    def discs_per_game(self) -> float:
-        """A's mean result in discs."""
-        return float(self.discs.double().mean())
+    positions: torch.Tensor | None = None  #: int64 (K, 2): boards from the side to move, on the device
+    games_of: torch.Tensor | None = None  #: int64 (K,): the game that each position is from
+    scores: torch.Tensor | None = None  #: int64 (K,): that game's result in discs for the side to move in the position
 
 
 @torch.inference_mode()
@@ -153,7 +129,7 @@ def play_games(
     seed: int = 0,
     device: str = "auto",
     keep_positions: bool = False,
-) -> SelfPlayResult:
+) -> SelfPlayResults:
     """Play *games* games (an even number) at once and wait for the end of the last.
 
     Each pair has an opening of *opening_plies* random moves of its own. The same seed gives the same games, as far as the
@@ -184,7 +160,7 @@ class _Match:
         self.discs = torch.zeros(envs.num_envs, dtype=torch.int64, device=self.device)
         self.kept: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor]] = []
 
-    def play(self) -> SelfPlayResult:
+    def play(self) -> SelfPlayResults:
         """All games to the end."""
         while bool(self.running.any()):
             a_moves = self.envs.infos["to_move"] == self.a_colour
@@ -196,7 +172,7 @@ class _Match:
             for player, turns in zip(self.players, (a_moves, ~a_moves), strict=True):
                 rows = (turns & self.running).nonzero().flatten()
                 if len(rows):
-                    actions[rows] = player(self._turn(rows))
+                    actions[rows] = player.choose(self._turn(rows))
             _, _, terminated, _, infos = self.envs.step(actions)
             ended = terminated & self.running
             score = infos["final_score"].long()  # of the player that has just moved
@@ -213,12 +189,13 @@ class _Match:
         planes, boards = self.envs.observations[rows], self.envs.boards[rows]
         return Turn(planes, masks, boards, children, self.generator, self.envs.rules)
 
-    def _result(self) -> SelfPlayResult:
+    def _result(self) -> SelfPlayResults:
+        discs = self.discs.cpu().numpy()
         if not self.keep:
-            return SelfPlayResult(self.discs.cpu(), None, None, None)
+            return SelfPlayResults(discs)
         boards, rows, a_moves = (torch.cat(parts) for parts in zip(*self.kept, strict=True))
         scores = torch.where(a_moves, self.discs[rows], -self.discs[rows])
-        return SelfPlayResult(self.discs.cpu(), boards, rows, scores)
+        return SelfPlayResults(discs, positions=boards, games_of=rows, scores=scores)
 
 
 def planes_of(boards: torch.Tensor, rules: Rules) -> torch.Tensor:

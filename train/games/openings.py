@@ -1,4 +1,4 @@
-"""Where games begin: random openings, openings that an engine finds even, or those of a file.
+"""Where games begin: random openings, openings that an engine finds even, or those of a file; one by one, or boards of many games.
 
 A tournament's openings are a sequence that its options decide: round *r* is played from opening *r*, by every pairing, from both
 sides. Openings drawn at random are all different, up to the symmetries of the board, as long as there are different ones.
@@ -7,14 +7,15 @@ sides. Openings drawn at random are all different, up to the symmetries of the b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.sources import text_lines
 
@@ -22,6 +23,8 @@ from reversi_env.notation.sources import text_lines
 PATIENCE = 400
 #: Who says what is even: a search with the network, or the solver on the 4x4 board.
 JUDGE = "network:depth=8,table=1"
+#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632.
+DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
 #: A line that begins with a board is OBF; a transcript has row numbers.
 _BOARD = re.compile(r"[XxOo*0BbWw._●○-]{16}")
 
@@ -85,6 +88,21 @@ def balanced_openings(rules: Rules, plies: int, seed: int, discs: float) -> Iter
     """Random openings that the engine expects to end within *discs* of a draw."""
     judge = _judge(rules)
     return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= discs)
+
+
+def opening_sequence(
+    source: str, rules: Rules, plies: int | None = None, seed: int = 0, balance: float = 2.0
+) -> Iterator[Opening]:
+    """Openings without end: ``random``, ``balanced`` (within *balance* discs of a draw) or those of a file, again and again.
+
+    *plies* is their length, by default `DEFAULT_PLIES`; for a file the most that is taken of each, by default all.
+    """
+    if source not in ("random", "balanced"):
+        return cycle(openings_of_file(Path(source), rules, plies))
+    plies = DEFAULT_PLIES[rules.size] if plies is None else plies
+    if source == "random":
+        return random_openings(rules, plies, seed)
+    return balanced_openings(rules, plies, seed, balance)
 
 
 def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list[Opening]:
@@ -153,3 +171,64 @@ def _judge(rules: Rules) -> Callable[[Position], float]:
         return agent.search(position).value
 
     return judge
+
+
+# --- boards of many games -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Openings:
+    """Where many games begin: boards of the side to move and of the other side, and whether player A is the side to move.
+
+    ``streams`` numbers the random numbers that each game uses; by default every game has its own. With ``paired``, games 2k and
+    2k + 1 begin alike, with the players exchanged.
+    """
+
+    own: NDArray[np.uint64]
+    opp: NDArray[np.uint64]
+    a_moves: NDArray[np.bool_]
+    streams: NDArray[np.int64] | None = None
+    paired: bool = False
+
+    @classmethod
+    def random(cls, rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
+        """*pairs* positions after *plies* random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
+        return cls.pairs(*batch.random_positions(pairs, plies, rules, seed=seed), rules)
+
+    @classmethod
+    def of(cls, openings: Iterable[Opening], rules: Rules) -> Openings:
+        """The same of *openings* with their moves: random ones that all differ, balanced ones, those of a file."""
+        positions = [opening.position for opening in openings]
+        boards = np.array([(position.own, position.opp) for position in positions], np.uint64).reshape(-1, 2)
+        return cls.pairs(boards[:, 0], boards[:, 1], rules)
+
+    @classmethod
+    def pairs(cls, own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules) -> Openings:
+        """Every position twice, with the players exchanged."""
+        own, opp, _ = passed(own, opp, rules)
+        return cls(np.repeat(own, 2), np.repeat(opp, 2), np.tile([True, False], len(own)), paired=True)
+
+    @property
+    def games(self) -> int:
+        """How many."""
+        return self.own.size
+
+    def repeated(self, times: int) -> Openings:
+        """The same games several times over, with the same random numbers."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        own, opp, a_moves = np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times)
+        return Openings(own, opp, a_moves, np.tile(streams, times), self.paired)
+
+    def generators(self, seed: int) -> NDArray[np.uint64]:
+        """The state of every game's generator."""
+        streams = np.arange(self.games) if self.streams is None else self.streams
+        drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
+        return drawn[streams]
+
+
+def passed(
+    own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]:
+    """Positions in which a side that has no move has passed, and which sides have."""
+    passes = batch.legal_moves(own, opp, rules) == 0
+    return np.where(passes, opp, own), np.where(passes, own, opp), passes

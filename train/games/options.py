@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from itertools import combinations, cycle
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -17,12 +17,10 @@ from reversi_env.errors import shown
 from search import agents
 from search.agents import Agent, SearchAgent
 from train.fingerprints import weights_sha256
-from train.games.openings import JUDGE, Opening, balanced_openings, openings_of_file, random_openings
+from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
 
 Format = Literal["round-robin", "gauntlet"]
-#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632.
-DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
 
 
 @dataclass(frozen=True)
@@ -130,12 +128,7 @@ class TournamentOptions:
 
     def opening_sequence(self) -> Iterator[Opening]:
         """The openings of all rounds, without end."""
-        plies = DEFAULT_PLIES[self.size] if self.plies is None else self.plies
-        if self.openings == "random":
-            return random_openings(self.rules, plies, self.seed)
-        if self.openings == "balanced":
-            return balanced_openings(self.rules, plies, self.seed, self.balance)
-        return cycle(openings_of_file(Path(self.openings), self.rules, self.plies))
+        return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
 
     # --- what tells two tournaments apart -----------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from time import perf_counter
 
 from reversi_env import Colour
@@ -34,6 +35,12 @@ class PlayedGame:
     seconds: tuple[float, ...]
     discs: int
     forfeit: Forfeit | None = None
+
+    def seconds_of(self, colour: Colour) -> list[float]:
+        """What each move of one side took, passes left out."""
+        turns = cycle((self.opening.position.turn, self.opening.position.turn.other))
+        timed = zip(self.moves, self.seconds, turns, strict=False)
+        return [taken for move, taken, turn in timed if turn == colour and move != PASS_NAME]
 
 
 def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:

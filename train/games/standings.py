@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import cycle
 
 import numpy as np
 
-from reversi_env import BLACK
-from reversi_env.rules import PASS_NAME
+from reversi_env import BLACK, WHITE
 from train.games.ratings import Rating, Ratings, fit_ratings
 from train.games.sprt import pair_counts
 from train.games.storage import Record
@@ -128,13 +126,11 @@ def _forfeited(record: Record) -> int | None:
 
 
 def _clock(player: int, records: list[Record], allowed: float | None) -> Clock:
-    seconds: list[float] = []
-    for record in records:
-        colours = cycle((record.game.opening.position.turn, record.game.opening.position.turn.other))
-        own = record.fixture.black == player
-        for move, taken, colour in zip(record.game.moves, record.game.seconds, colours, strict=False):
-            if move != PASS_NAME and (colour == BLACK) == own:
-                seconds.append(taken)
+    seconds = [
+        taken
+        for record in records
+        for taken in record.game.seconds_of(BLACK if record.fixture.black == player else WHITE)
+    ]
     late = sum(taken > LATE * allowed for taken in seconds) if allowed is not None else 0
     return Clock(len(seconds), sum(seconds), max(seconds, default=0.0), late)
 

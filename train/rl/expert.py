@@ -179,7 +179,7 @@ class ExpertIteration:
             "regret": round(judgement.overall.regret, 3),
             "optimal": round(judgement.overall.optimal, 4),
             "elo": round(standing.elo, 1),
-            "points": {name: round(score.points, 4) for name, score in standing.scores.items()},
+            "points": {name: round(score.score, 4) for name, score in standing.scores.items()},
             "label_seconds": round(labelled - began, 1),
             "learn_seconds": round(learnt - labelled, 1),
             "judge_seconds": round(time.perf_counter() - learnt, 1),

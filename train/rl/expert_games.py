@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.games.batch import Openings, perfect_squares, play_games
+from train.games.batch import perfect_squares, play_games
+from train.games.openings import Openings, passed
 from train.judging.regret_positions import Boards
 from train.rl.expert_labels import BATCH, network_move_values
 from train.rl.expert_options import ExpertOptions
@@ -158,7 +159,6 @@ def new_positions(
 def _openings(games: int, options: ExpertOptions, generator: np.random.Generator) -> Openings:
     """Positions after random plies, every number up to the options' as likely; a pass is made at once."""
     plies = generator.integers(0, options.opening_plies + 1, games)
-    own, opp = batch.random_positions(games, plies, options.rules, seed=int(generator.integers(1 << 32)))
-    moves = batch.legal_moves(own, opp, options.rules) != 0
-    own, opp = np.where(moves, own, opp), np.where(moves, opp, own)
+    boards = batch.random_positions(games, plies, options.rules, seed=int(generator.integers(1 << 32)))
+    own, opp, _ = passed(*boards, options.rules)
     return Openings(own, opp, generator.random(games) < 0.5)

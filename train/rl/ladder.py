@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from train.games.batch import BatchPlayer, Openings, Score, paired_openings, play_games, score_of
+from train.games.batch import BatchPlayer, compiled_player, play_games
+from train.games.openings import Openings
 from train.games.ratings import fit_ratings
+from train.games.results import Results
 from train.rl.agent import BatchPolicy
-from train.rl.opponents import batch_player
 
 RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
 #: The strongest rung, where the package has a network for the game.
@@ -27,23 +28,15 @@ NETWORK = "network:depth=2"
 class Standing:
     """A policy's scores against every rung, and its Elo above ``random`` with the ends of the 95 % interval."""
 
-    scores: dict[str, Score]
+    scores: dict[str, Results]
     elo: float
     low: float
     high: float
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        rungs = {
-            name: {
-                "points": score.points,
-                "wins": score.wins,
-                "draws": score.draws,
-                "losses": score.losses,
-                "discs": score.discs,
-            }
-            for name, score in self.scores.items()
-        }
+        told = ("points", "wins", "draws", "losses", "discs")
+        rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
         return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
 
 
@@ -66,7 +59,7 @@ class Ladder:
         self.rungs = rungs_of(rules) if rungs is None else rungs
         self.players = [_player(spec, rules) for spec in self.rungs]
         plies = 6 if rules.size > 4 else 2
-        self._openings: Openings = paired_openings(rules, games // 2, plies, seed)
+        self._openings = Openings.random(rules, games // 2, plies, seed)
         count = len(self.rungs) + 1
         self._wins, self._draws = np.zeros((count, count)), np.zeros((count, count))
         for a in range(1, count):
@@ -79,18 +72,18 @@ class Ladder:
         for number, spec in enumerate(self.rungs, start=1):
             results = self._games(player, self.players[number - 1])
             self._note(0, number, results)
-            scores[spec] = score_of(results)
+            scores[spec] = results
         ratings = fit_ratings(self._wins, self._draws).players
         zero = ratings[1 + self.rungs.index("random")].elo if "random" in self.rungs else 0.0
         own = ratings[0]
         return Standing(scores, own.elo - zero, own.low - zero, own.high - zero)
 
-    def _games(self, a: BatchPlayer, b: BatchPlayer) -> np.ndarray:
+    def _games(self, a: BatchPlayer, b: BatchPlayer) -> Results:
         return play_games(a, b, self._openings, self.rules, seed=self._seed)
 
-    def _note(self, a: int, b: int, results: np.ndarray) -> None:
-        self._wins[a, b], self._wins[b, a] = (results > 0).sum(), (results < 0).sum()
-        self._draws[a, b] = self._draws[b, a] = (results == 0).sum()
+    def _note(self, a: int, b: int, results: Results) -> None:
+        self._wins[a, b], self._wins[b, a] = results.wins, results.losses
+        self._draws[a, b] = self._draws[b, a] = results.draws
 
 
 def rungs_of(rules: Rules) -> tuple[str, ...]:
@@ -105,7 +98,7 @@ def rungs_of(rules: Rules) -> tuple[str, ...]:
 
 
 def _player(spec: str, rules: Rules) -> BatchPlayer:
-    player = batch_player(spec, rules)
+    player = compiled_player(spec, rules)
     if player is None:
         raise ReversiError(f"rung {spec!r}: expected random, greedy, or an evaluator with a depth")
     return player

@@ -9,30 +9,12 @@ import numpy as np
 from reversi_env import Position, Rules
 from reversi_env.envs import OpponentPool
 from search import agents
-from search.evaluators import exists
-from train.games.batch import DEEPEST, BatchPlayer, EvaluatorPlayer, RandomPlayer
+from train.games.batch import BatchPlayer, compiled_player
 from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
 
 #: Words that generators are seeded with lie below this.
 _WORDS = 1 << 63
-
-
-def batch_player(spec: str, rules: Rules) -> BatchPlayer | None:
-    """The agent of *spec* as a player for many games at once, in compiled code; None where it has options that this has not."""
-    if spec == "random":
-        return RandomPlayer(rules)
-    if spec == "greedy":
-        return EvaluatorPlayer("discs", rules, 1, threads=1)
-    name, options = agents.parse_spec(spec)
-    agents.make(spec)  # complains about what is wrong
-    if not exists(name) or set(options) - {"depth", "weights"}:
-        return None
-    depth = int(options.get("depth", agents.DEFAULT_DEPTH))
-    if depth > DEEPEST:
-        return None
-    evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
-    return EvaluatorPlayer(evaluator, rules, depth, threads=1)
 
 
 class BatchBaseline:
@@ -76,7 +58,7 @@ def opponent_of(spec: str, rules: Rules, seed: int) -> Any:
     """What the environment's pool is given for *spec*: its own ``random`` and ``greedy``, a batch player, or the agent itself."""
     if spec in ("random", "greedy"):
         return spec
-    player = batch_player(spec, rules)
+    player = compiled_player(spec, rules)
     return AskedAgent(spec, seed) if player is None else BatchBaseline(player, rules, seed)
 
 

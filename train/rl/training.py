@@ -188,7 +188,7 @@ class Training:
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
-            self.model.logger.record(f"ladder/{name}", score.points)
+            self.model.logger.record(f"ladder/{name}", score.score)
 
     def _draw(self) -> None:
         if len(self.evaluations) > 1 and find_spec("matplotlib"):

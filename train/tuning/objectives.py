@@ -19,7 +19,8 @@ from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from search.formulas import Evaluator
 from train.errors import TrainError
-from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, paired_openings, play_games
+from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.games.openings import Openings
 from train.judging.rescaling import least_squares_scale
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
@@ -112,9 +113,9 @@ class WinRate:
         points = np.zeros(len(candidates))
         for member, name in enumerate(self.panel):
             seed = self.seed + ROUND_SEED * number + MEMBER_SEED * member
-            openings = paired_openings(rules, self.games // 2, self.openings, seed=seed).repeated(len(candidates))
+            openings = Openings.random(rules, self.games // 2, self.openings, seed=seed).repeated(len(candidates))
             results = play_games(player, self._opponent(name), openings, rules, seed=seed)
-            points += ((np.sign(results) + 1) / 2).reshape(len(candidates), -1).mean(axis=1)
+            points += results.points.reshape(len(candidates), -1).mean(axis=1)
         return 1 - points / len(self.panel)
 
     def checked(self) -> WinRate:

@@ -3,9 +3,9 @@
     messages     what travels: every body and message as a typed structure, checked when it is read
     options      the limits of a server
     catalogue    the agents that a stranger may name, and what they may ask for
-    worker, pool searches in processes of their own, fairly shared
-    store        games in SQLite, written before anybody is told of a move
-    clock, room  one game that people are connected to
+    worker, pool searches in processes of their own, and whose is next
+    store        games in SQLite, written before anybody is told of a move; all SQL
+    clock, room  one game that people are connected to: seats, moves, time
     hall         all games
     endpoints, sockets, openapi, app, running    HTTP, WebSockets, their description, the application, the process
 

@@ -6,13 +6,13 @@ can say elsewhere – weight files by path, threads, table sizes, programs to ru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from models.network import FOLDER
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
+from play.server.worker import Order
 from reversi_env import ReversiError
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
@@ -42,32 +42,6 @@ _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
 MOST_EXACT = 18
 #: A search to a fixed depth up to this one is done in a moment, and needs no clock of its own.
 SHORT_DEPTH = 6
-#: Longer searches than this count as long, in seconds: they never occupy all workers.
-SHORT_SECONDS = 0.25
-
-
-@dataclass(frozen=True)
-class Order:
-    """An agent as the worker gets it: its limits within the server's. *seconds* is None for what is done in a moment."""
-
-    spec: str
-    name: str
-    searches: bool
-    seconds: float | None
-    depth: int | None
-    nodes: int | None
-    exact: int | None
-    seed: int | None
-
-    def message(self) -> dict[str, Any]:
-        """What a worker needs to know of it, beside the time and the seed of a move."""
-        names = ("spec", "name", "searches", "depth", "nodes", "exact")
-        return {name: getattr(self, name) for name in names}
-
-    @property
-    def is_long(self) -> bool:
-        """Whether it may think for longer than a moment."""
-        return self.seconds is not None and self.seconds > SHORT_SECONDS
 
 
 @cache

@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-import sqlite3
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
-from typing import Any
 
-from play.game import Game
 from play.server import catalogue
-from play.server.clock import Buckets, Clock, ServerTime
+from play.server.clock import Buckets, ServerTime
 from play.server.messages import AnalyseRequest, Analysis, Created, CreateGame, Refused, SeatRequest
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
-from play.server.room import Room, Seat, hashed, new_token
-from play.server.store import Store
-from play.server.worker import load_rules
+from play.server.room import Room, hashed, new_token
+from play.server.store import GameRow, Seat, Store, StoreError
+from play.server.worker import Job, Order, load_rules
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 
@@ -44,10 +43,10 @@ class Hall:
     async def open(self) -> None:
         """Open the store, start the workers and the sweeping of old games."""
         self.store.open()
-        self.time.resume(await self.store.run(_uptime))
+        self.time.resume(await self.store.uptime())
         self.pool.start()
         await asyncio.to_thread(load_rules)
-        await self._tidy()
+        await self.tidy()
         self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
 
     async def close(self) -> None:
@@ -56,7 +55,7 @@ class Hall:
         for room in list(self.rooms.values()):
             self.drop(room, "the server is shutting down")
         self.pool.close()
-        await self._tidy()
+        await self.tidy()
         self.store.close()
         await asyncio.sleep(0)
 
@@ -69,9 +68,9 @@ class Hall:
         if self.running >= self.options.most_running:
             raise Refused(503, "full", "too many games are running; try again later")
         self._make_space()
-        rules = Rules(request.size, request.variant, request.start)
         tokens = {"spectator": new_token()}
-        seats, orders = {}, {}
+        seats: dict[Colour, Seat] = {}
+        orders: dict[Colour, Order] = {}
         for colour, wanted in ((BLACK, request.black), (WHITE, request.white)):
             seats[colour], order = self._seat(wanted, str(colour), request.size)
             if order is None:
@@ -79,18 +78,18 @@ class Hall:
                 seats[colour].secret = hashed(tokens[str(colour)])
             else:
                 orders[colour] = order
-        game_id = secrets.token_urlsafe(9)
-        game = Game(rules, seats[BLACK].name, seats[WHITE].name)
-        room = Room(self, game_id, game, seats, hashed(tokens["spectator"]))
-        room.orders = orders
+        now, rules = time.time(), (request.size, request.variant, request.start)
+        keys = seats[BLACK], seats[WHITE], hashed(tokens["spectator"])
+        row = GameRow(secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now())
         if request.clock:
-            seconds, increment = request.clock.seconds, request.clock.increment
-            room.clock = Clock(seconds, seconds, increment, self.options.clock_grace)
-        await self._stored(self.store.write([room.insertion()]))
-        self.rooms[game_id] = room
+            row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
+            row.clock_increment = request.clock.increment
+        room = Room(self, row, [], orders)
+        with _storage():
+            await room.save()
         self.running += 1
-        room._go_on()
-        return Created(game_id, tokens)
+        self._open_room(room)
+        return Created(row.id, tokens)
 
     async def room(self, game_id: str) -> Room:
         """The room of a game, brought back from the store if need be; whose time is up has lost before anybody sees it."""
@@ -111,7 +110,12 @@ class Hall:
         self.rooms.pop(room.id, None)
         room.close(reason)
 
-    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, catalogue.Order | None]:
+    def _open_room(self, room: Room) -> Room:
+        self.rooms[room.id] = room
+        room.let_agent_think()
+        return room
+
+    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, Order | None]:
         if wanted.kind == "human":
             if wanted.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
@@ -123,16 +127,14 @@ class Hall:
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
-        row, moves = await self._stored(self.store.run(lambda connection: _read(connection, game_id)))
-        if row is None:
+        with _storage():
+            found = await self.store.load(game_id)
+        if found is None:
             raise Refused(404, "no_game", "there is no such game")
-        room = Room.restored(self, row, moves)
-        for colour, seat in room.seats.items():
-            if seat.agent:
-                room.orders[colour] = catalogue.order(seat.agent, room.game.rules.size, self.options, lenient=True)
-        self.rooms[game_id] = room
-        room._go_on()
-        return room
+        row, moves = found
+        agents = {colour: seat.agent for colour, seat in ((BLACK, row.black), (WHITE, row.white)) if seat.agent}
+        orders = {c: catalogue.order(a, row.size, self.options, lenient=True) for c, a in agents.items()}
+        return self._open_room(Room(self, row, moves, orders))
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:
@@ -142,13 +144,6 @@ class Hall:
             raise Refused(503, "full", "too many games are open; try again later")
         self.drop(idle, "")
 
-    async def _stored(self, work: asyncio.Future[Any]) -> Any:
-        try:
-            return await work
-        except sqlite3.Error as error:
-            log.error("the database failed: %s", error)
-            raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
-
     # --- old games --------------------------------------------------------------------------------
 
     async def _sweep(self) -> None:
@@ -157,24 +152,17 @@ class Hall:
             await asyncio.sleep(self.options.sweep_every)
             now = monotonic()
             for room in list(self.rooms.values()):
-                if not room.members and now - room.idle_since > self.options.room_idle and not room._thinking:
+                if room.is_idle and now - room.idle_since > self.options.room_idle:
                     self.drop(room, "")
-            await self._tidy()
+            await self.tidy()
 
-    async def _tidy(self) -> None:
+    async def tidy(self) -> None:
         """Note the server's time in the store, forget old games and count those that are running."""
-        uptime, now, options = self.time.now(), time.time(), self.options
-
-        def tidy(connection: sqlite3.Connection) -> int:
-            connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
-            sql = "DELETE FROM games WHERE status = ? AND updated < ?"
-            connection.execute(sql, ("running", now - options.running_idle))
-            connection.execute(sql, ("finished", now - options.finished_kept))
-            return int(connection.execute("SELECT count(*) FROM games WHERE status = 'running'").fetchone()[0])
-
+        now, options = time.time(), self.options
         try:
-            self.running = await self.store.run(tidy)
-        except sqlite3.Error as error:
+            old = now - options.running_idle, now - options.finished_kept
+            self.running = await self.store.tidy(self.time.now(), *old)
+        except StoreError as error:
             log.error("the store could not be tidied: %s", error)
 
     # --- analysis ---------------------------------------------------------------------------------
@@ -189,44 +177,39 @@ class Hall:
         if self.analyses.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
         seconds = min(request.seconds, self.options.longest_analysis)
-        message = {
-            "kind": "analyse",
-            "size": position.rules.size,
-            "variant": position.rules.variant,
-            "own": position.own,
-            "opp": position.opp,
-            "turn": request.turn,
-            "spec": f"analysis with {agent}",
-            "name": agent,
-            "table": self.options.analysis_table,
-            "seconds": seconds,
-        }
-        self.analyses[client] += 1
+        order = Order(f"analysis with {agent}", agent, seconds=seconds)
+        job = Job.of("analyse", position, order, self.options.analysis_table, seconds=seconds)
         try:
-            found = await self.pool.search(f"client {client}", message, is_long=seconds > catalogue.SHORT_SECONDS)
+            with counted(self.analyses, client):
+                answer = await self.pool.search(f"client {client}", job, is_long=order.is_long)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
-        finally:
-            self.analyses[client] -= 1
-            if not self.analyses[client]:
-                del self.analyses[client]
-        if "error" in found:
-            status, code = (503, "lost") if "fault" in found else (400, "bad_position")
-            raise Refused(status, code, found["error"])
-        fields = {k: v for k, v in found.items() if k not in ("number", "cpu")}
-        return Analysis(**fields, agent=agent)
+        if answer.error:
+            status, code = (503, "lost") if answer.is_fault else (400, "bad_position")
+            raise Refused(status, code, answer.error)
+        return Analysis(**answer.found, agent=agent)
 
 
-def _read(connection: sqlite3.Connection, game_id: str) -> tuple[Any, list[Any]]:
-    row = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
-    moves = connection.execute("SELECT * FROM moves WHERE game = ? ORDER BY ply", (game_id,)).fetchall()
-    return row, moves
+@contextmanager
+def counted(counter: Counter[str], name: str) -> Iterator[None]:
+    """Count one more of *name* for as long as this is entered; who has none is not listed."""
+    counter[name] += 1
+    try:
+        yield
+    finally:
+        counter[name] -= 1
+        if not counter[name]:
+            del counter[name]
 
 
-def _uptime(connection: sqlite3.Connection) -> float:
-    """The last moment, in the server's time, that the store knows of."""
-    sql = "SELECT max(seconds) FROM (SELECT seconds FROM uptime UNION ALL SELECT max(since) FROM games)"
-    return float(connection.execute(sql).fetchone()[0])
+@contextmanager
+def _storage() -> Iterator[None]:
+    """Refuse what the store cannot do now."""
+    try:
+        yield
+    except StoreError as error:
+        log.error("the database failed: %s", error)
+        raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
 
 
 def _position(request: AnalyseRequest) -> Position:

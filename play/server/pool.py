@@ -20,18 +20,18 @@ import contextlib
 import heapq
 import itertools
 import multiprocessing
-import queue
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from play.server import worker
+from play.server.worker import Answer, Job, search_jobs, worker_process
 
 if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
 
 #: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
 LEAST_CHARGE = 0.002
@@ -49,76 +49,62 @@ class WorkerLost(Exception):  # noqa: N818 - the machine's fault, not the caller
 
 
 @dataclass
-class _Job:
-    message: dict[str, Any]
+class _Search:
+    """A search that waits or runs: its job, whose it is, and when it began in virtual time."""
+
+    job: Job
     key: str
     is_long: bool
-    future: asyncio.Future[dict[str, Any]]
-    start: float = 0.0
+    future: asyncio.Future[Answer]
+    start: float
     deadline: float = 0.0
 
 
-class _Process:
-    """A worker process, and the thread that waits for its answers."""
+class Worker:
+    """A worker, the searches that it does at present by their numbers, and the thread that waits for its answers.
 
-    def __init__(self, on_answer: Any, on_end: Any) -> None:
+    It is a process, or a thread of the server: for tests, and for machines with little memory.
+    """
+
+    def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
+        self.searches: dict[int, _Search] = {}
+        self._on_answer, self._on_end = on_answer, on_end
+        self._process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=worker.main, args=(theirs,), daemon=True, name="reversi-search")
-        self._process.start()
-        theirs.close()
-        self._on_answer, self._on_end = on_answer, on_end
-        threading.Thread(target=self._listen, args=(self._connection,), daemon=True).start()
+        if is_process:
+            self._process = context.Process(target=worker_process, args=(theirs,), daemon=True, name="reversi-search")
+            self._process.start()
+            theirs.close()
+        else:
+            threading.Thread(target=search_jobs, args=(theirs,), daemon=True, name="reversi-search").start()
+        threading.Thread(target=self._listen, daemon=True).start()
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Give it a job or a stop; small enough never to wait, since the worker always reads."""
+    @property
+    def pid(self) -> int | None:
+        """The process's id; None for a thread."""
+        return self._process.pid if self._process else None
+
+    def send(self, message: list[Job] | int) -> None:
+        """Give it jobs, or stop the job of a number; small enough never to wait, since the worker always reads."""
         with contextlib.suppress(OSError):
             self._connection.send_bytes(msgspec.json.encode(message))
 
     def end(self) -> None:
-        """Kill it: it holds nothing that is worth saving."""
-        self._process.kill()
-        self._process.join()
+        """Kill a process, which holds nothing that is worth saving; let a thread end after what it does now."""
+        if self._process is None:
+            self.send([])
+        else:
+            self._process.kill()
+            self._process.join()
 
-    def _listen(self, connection: Connection) -> None:
+    def _listen(self) -> None:
+        decode = msgspec.json.Decoder(list[Answer]).decode
         with contextlib.suppress(EOFError, OSError):
             while True:
-                self._on_answer(self, msgspec.json.decode(connection.recv_bytes()))
-        connection.close()
+                self._on_answer(self, decode(self._connection.recv_bytes()))
+        self._connection.close()
         self._on_end(self)
-
-
-class _Thread:
-    """A worker inside the server: for tests, and for machines with little memory. Kernels release the GIL."""
-
-    def __init__(self, on_answer: Any, on_end: Any) -> None:
-        self._searcher = worker.Searcher()
-        self._jobs: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-        self._on_answer, self._on_end = on_answer, on_end
-        threading.Thread(target=self._work, daemon=True, name="reversi-search").start()
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Give it a job or a stop."""
-        if "stop" in message:
-            self._searcher.stop(message["stop"])
-        else:
-            self._jobs.put(message)
-
-    def end(self) -> None:
-        """Let it end after what it does now."""
-        self._jobs.put(None)
-
-    def _work(self) -> None:
-        while (message := self._jobs.get()) is not None:
-            self._on_answer(self, [self._searcher.answer(job) for job in message["jobs"]])
-
-
-@dataclass
-class _Place:
-    """A worker with what it does at present, by number."""
-
-    process: Any
-    jobs: dict[int, _Job] = field(default_factory=dict)
 
 
 @dataclass
@@ -126,32 +112,32 @@ class Pool:
     """Searches by *workers* processes, or by one thread if that is 0. Use within a running event loop."""
 
     workers: int
-    _places: list[_Place] = field(default_factory=list)
-    _short: list[tuple[float, int, _Job]] = field(default_factory=list)
-    _long: list[tuple[float, int, _Job]] = field(default_factory=list)
+    searches: int = 0
+    closed: bool = False
+    _workers: list[Worker] = field(default_factory=list)
+    _short: list[tuple[float, int, _Search]] = field(default_factory=list)
+    _long: list[tuple[float, int, _Search]] = field(default_factory=list)
     _finish: dict[str, float] = field(default_factory=dict)
     _now: float = 0.0
     _usual: dict[str, float] = field(default_factory=dict)
     _running_long: int = 0
-    _numbers: Any = field(default_factory=itertools.count)
-    _closed: bool = False
-    searches: int = 0
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
         """Start the workers."""
         self._loop = asyncio.get_running_loop()
-        self._places = [_Place(self._worker()) for _ in range(max(1, self.workers))]
+        self._workers = [self._new_worker() for _ in range(max(1, self.workers))]
         self._watch = self._loop.create_task(self._give_up_the_lost())
 
     def close(self) -> None:
         """End the workers; searches that wait are cancelled."""
-        self._closed = True
+        self.closed = True
         self._watch.cancel()
         waiting = [entry[2] for entry in (*self._short, *self._long)]
-        for job in waiting + [job for place in self._places for job in place.jobs.values()]:
-            job.future.cancel()
-        for place in self._places:
-            place.process.end()
+        for search in waiting + [search for worker in self._workers for search in worker.searches.values()]:
+            search.future.cancel()
+        for worker in self._workers:
+            worker.end()
 
     @property
     def waiting(self) -> int:
@@ -160,47 +146,49 @@ class Pool:
 
     def pids(self) -> list[int | None]:
         """The worker processes' ids."""
-        return [place.process._process.pid for place in self._places if isinstance(place.process, _Process)]
+        return [worker.pid for worker in self._workers]
 
-    async def search(self, key: str, message: dict[str, Any], *, is_long: bool) -> dict[str, Any]:
+    async def search(self, key: str, job: Job, *, is_long: bool) -> Answer:
         """The answer to a job; cancelling the call stops the search."""
-        job = _Job(message, key, is_long, self._loop.create_future())
-        job.start = max(self._now, self._finish.get(key, 0.0))
-        heapq.heappush(self._long if is_long else self._short, (job.start, next(self._numbers), job))
+        start = max(self._now, self._finish.get(key, 0.0))
+        search = _Search(job, key, is_long, self._loop.create_future(), start)
+        heapq.heappush(self._long if is_long else self._short, (start, next(self._numbers), search))
         self._dispatch()
         try:
-            return await job.future
+            return await search.future
         except asyncio.CancelledError:
-            self._stop(job)
+            for worker in self._workers:
+                for number, running in worker.searches.items():
+                    if running is search:
+                        worker.send(number)
             raise
 
     # --- in the event loop ------------------------------------------------------------------------
 
-    def _worker(self) -> Any:
-        def answered(process: Any, answers: list[dict[str, Any]]) -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has closed
-                self._loop.call_soon_threadsafe(self._answered, process, answers)
+    def _new_worker(self) -> Worker:
+        def in_loop(method: Callable[..., None]) -> Callable[..., None]:
+            def call(*arguments: Any) -> None:
+                with contextlib.suppress(RuntimeError):  # the loop has closed
+                    self._loop.call_soon_threadsafe(method, *arguments)
 
-        def ended(process: Any) -> None:
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._ended, process)
+            return call
 
-        return _Process(answered, ended) if self.workers else _Thread(answered, ended)
+        return Worker(self.workers > 0, in_loop(self._answered), in_loop(self._ended))
 
     def _dispatch(self) -> None:
-        for place in self._places:
-            if not place.jobs:
-                job = self._next()
-                if job is None:
+        for worker in self._workers:
+            if not worker.searches:
+                search = self._next()
+                if search is None:
                     return
-                self._begin(place, [job, *self._together_with(job)])
+                self._begin(worker, [search, *self._together_with(search)])
 
-    def _together_with(self, job: _Job) -> list[_Job]:
+    def _together_with(self, search: _Search) -> list[_Search]:
         """More short searches for the same worker, as long as others have something to do too."""
-        more: list[_Job] = []
-        expected = self._expected(job)
-        while self._short and not job.is_long and len(more) + 1 < MOST_TOGETHER:
-            if len(self._short) < len(self._places) or expected > TOGETHER_SECONDS:
+        more: list[_Search] = []
+        expected = self._expected(search)
+        while self._short and not search.is_long and len(more) + 1 < MOST_TOGETHER:
+            if len(self._short) < len(self._workers) or expected > TOGETHER_SECONDS:
                 break
             following = self._next(short=True)
             if following is None:
@@ -209,89 +197,76 @@ class Pool:
             expected += self._expected(following)
         return more
 
-    def _expected(self, job: _Job) -> float:
-        return self._usual.get(job.message.get("spec", ""), UNKNOWN_SECONDS)
+    def _expected(self, search: _Search) -> float:
+        return self._usual.get(search.job.order.spec, UNKNOWN_SECONDS)
 
-    def _next(self, *, short: bool = False) -> _Job | None:
-        """The waiting job that starts first in virtual time, among those that may begin; or among the short ones."""
-        may_be_long = not short and self._running_long < max(1, len(self._places) - 1)
+    def _next(self, *, short: bool = False) -> _Search | None:
+        """The waiting search that starts first in virtual time, among those that may begin; or among the short ones."""
+        may_be_long = not short and self._running_long < max(1, len(self._workers) - 1)
         while True:
             heaps = [heap for heap in (self._short, self._long if may_be_long else []) if heap]
             if not heaps:
                 return None
             heap = min(heaps, key=lambda heap: heap[0][:2])
-            _, number, job = heapq.heappop(heap)
-            due = self._finish.get(job.key, 0.0)
-            if job.future.done():
+            _, number, search = heapq.heappop(heap)
+            due = self._finish.get(search.key, 0.0)
+            if search.future.done():
                 continue
-            if due > job.start:  # its key has been charged for another search since it was asked for
-                job.start = due
-                heapq.heappush(heap, (due, number, job))
-                continue
-            return job
+            if due <= search.start:
+                return search
+            search.start = due  # its key has been charged for another search since it was asked for
+            heapq.heappush(heap, (due, number, search))
 
-    def _begin(self, place: _Place, jobs: list[_Job]) -> None:
-        for job in jobs:
-            self._now = max(self._now, job.start)
-            self._finish[job.key] = job.start + LEAST_CHARGE
-            self._running_long += job.is_long
+    def _begin(self, worker: Worker, searches: list[_Search]) -> None:
+        for search in searches:
+            self._now = max(self._now, search.start)
+            self._finish[search.key] = search.start + LEAST_CHARGE
+            self._running_long += search.is_long
             self.searches += 1
-            job.deadline = monotonic() + (job.message.get("seconds") or 0) + GIVE_UP_SECONDS
-            place.jobs[next(self._numbers)] = job
-        place.process.send({"jobs": [job.message | {"number": number} for number, job in place.jobs.items()]})
+            search.deadline = monotonic() + (search.job.seconds or 0) + GIVE_UP_SECONDS
+            search.job = msgspec.structs.replace(search.job, number=next(self._numbers))
+            worker.searches[search.job.number] = search
+        worker.send([search.job for search in searches])
 
-    def _answered(self, process: Any, answers: list[dict[str, Any]]) -> None:
-        for place in self._places:
-            if place.process is process:
-                for answer in answers:
-                    job = self._finished(place, answer["number"], max(answer["cpu"], LEAST_CHARGE))
-                    self._learn(job, answer["cpu"])
-                    if job and not job.future.done():
-                        job.future.set_result(answer)
+    def _answered(self, worker: Worker, answers: list[Answer]) -> None:
+        for answer in answers:
+            search = worker.searches.pop(answer.number, None)
+            if search is not None:
+                self._finished(search, max(answer.cpu, LEAST_CHARGE))
+                self._learn(search.job.order.spec, answer.cpu)
+                if not search.future.done():
+                    search.future.set_result(answer)
         self._dispatch()
 
-    def _finished(self, place: _Place, number: int, seconds: float) -> _Job | None:
-        """Take a job off its place, and charge its key for the search."""
-        job = place.jobs.pop(number, None)
-        if job is None:
-            return None
-        self._running_long -= job.is_long
-        self._finish[job.key] = max(self._finish.get(job.key, 0.0), job.start + seconds)
+    def _finished(self, search: _Search, seconds: float) -> None:
+        """Charge the key of a search for its *seconds*."""
+        self._running_long -= search.is_long
+        self._finish[search.key] = max(self._finish.get(search.key, 0.0), search.start + seconds)
         if len(self._finish) > 4096:
             self._finish = {key: at for key, at in self._finish.items() if at > self._now}
-        return job
 
-    def _learn(self, job: _Job | None, seconds: float) -> None:
+    def _learn(self, spec: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
-        spec = job.message.get("spec") if job else None
-        if spec is not None:
-            before = self._usual.get(spec, UNKNOWN_SECONDS)
-            self._usual[spec] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
-            if len(self._usual) > 4096:
-                self._usual.clear()
+        before = self._usual.get(spec, UNKNOWN_SECONDS)
+        self._usual[spec] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
+        if len(self._usual) > 4096:
+            self._usual.clear()
 
-    def _stop(self, job: _Job) -> None:
-        for place in self._places:
-            for number, running in place.jobs.items():
-                if running is job:
-                    place.process.send({"stop": number})
-
-    def _ended(self, process: Any) -> None:
-        """A worker process has died: its searches failed, and another takes its place."""
-        for place in self._places:
-            if place.process is process and not self._closed:
-                for number in list(place.jobs):
-                    job = self._finished(place, number, 0.0)
-                    if job and not job.future.done():
-                        job.future.set_exception(WorkerLost("the search was lost; ask again"))
-                process.end()
-                place.process = self._worker()
-                self._dispatch()
+    def _ended(self, worker: Worker) -> None:
+        """A worker has died: its searches failed, and another takes its place."""
+        if self.closed:
+            return
+        for search in worker.searches.values():
+            self._finished(search, 0.0)
+            if not search.future.done():
+                search.future.set_exception(WorkerLost("the search was lost; ask again"))
+        worker.end()
+        self._workers[self._workers.index(worker)] = self._new_worker()
+        self._dispatch()
 
     async def _give_up_the_lost(self) -> None:
         while True:
             await asyncio.sleep(5)
-            for place in self._places:
-                late = any(monotonic() > job.deadline for job in place.jobs.values())
-                if late and isinstance(place.process, _Process):
-                    place.process.end()  # which `_ended` hears of
+            for worker in self._workers:
+                if worker.pid and any(monotonic() > search.deadline for search in worker.searches.values()):
+                    worker.end()  # which `_ended` hears of

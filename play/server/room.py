@@ -9,33 +9,28 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-import json
 import logging
 import secrets
-import sqlite3
 import time
 import zlib
-from dataclasses import asdict, dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+from play import time_control
 from play.game import Game
-from play.server.catalogue import Order
-from play.server.clock import Clock
+from play.server.clock import Clock, ServerTime
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
-from play.server.pool import WorkerLost
+from play.server.options import ServerOptions
+from play.server.pool import Pool, WorkerLost
+from play.server.store import GameRow, MoveRow, Store
+from play.server.worker import Answer, Job, Order
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
+from reversi_env.notation import Game as Record
 from reversi_env.rules import BLACK, WHITE, Colour
-
-if TYPE_CHECKING:
-    from play.server.hall import Hall
-    from play.server.store import Write
 
 log = logging.getLogger("reversi.server")
 
-#: An agent with a clock uses this share of its time for a move, spread over the moves that it expects to make.
-CLOCK_SHARE = 0.9
 #: How often a search is asked for again if its worker dies.
 TRIES = 3
 
@@ -52,19 +47,26 @@ class Member(Protocol):
         """Close the connection."""
 
 
-@dataclass
-class Seat:
-    """Who plays a colour. *secret* is the hash of a human's token, in hexadecimal."""
+class Host(Protocol):
+    """What a room needs of the server that it is in."""
 
-    kind: str
-    name: str
-    agent: str | None = None
-    secret: str | None = None
+    options: ServerOptions
+    store: Store
+    pool: Pool
+    time: ServerTime
+
+    def drop(self, room: Room, reason: str) -> None:
+        """Take *room* out of memory."""
 
 
 def hashed(token: str) -> str:
     """What is kept of a token. It has 192 random bits, so that a plain hash hides it."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def new_token() -> str:
+    """A secret that nobody guesses: 192 random bits."""
+    return secrets.token_urlsafe(24)
 
 
 _DISCS = str.maketrans("012", "-XO")
@@ -90,29 +92,34 @@ def colour_name(colour: Colour) -> Any:
 
 
 class Room:
-    """A game, its seats, its clock and its members; made by `Hall`."""
+    """A game, its seats, its clock and its members: that of *row*, after *moves*; *orders* are the agents of its seats.
 
-    def __init__(self, hall: Hall, game_id: str, game: Game, seats: dict[Colour, Seat], spectator: str) -> None:
-        self.id, self.game, self.seats = game_id, game, seats
-        self._hall, self._spectator = hall, spectator
-        self.orders: dict[Colour, Order] = {}
+    A person's time has run on since the game was stored; an agent has not searched, and begins now.
+    """
+
+    def __init__(self, host: Host, row: GameRow, moves: list[MoveRow], orders: dict[Colour, Order]) -> None:
+        self._host, self._row, self.orders = host, row, orders
+        self.id, self.created = row.id, row.created
+        self.seats = {BLACK: row.black, WHITE: row.white}
+        self.game = _stored_game(row, moves)
         self.clock: Clock | None = None
-        self.revision = 0
-        self.created = self.updated = time.time()
         self.members: set[Member] = set()
         self.idle_since = monotonic()
-        self._since = hall.time.now()  # when the turn began
+        self.closed = False
         self._undo_request: Colour | None = None
         self._thinking: asyncio.Task[None] | None = None
         self._flag: asyncio.TimerHandle | None = None
-        self.closed = False
+        if row.clock_seconds is not None:
+            black, white, increment = row.black_left or 0.0, row.white_left or 0.0, row.clock_increment or 0.0
+            self.clock = Clock(black, white, increment, host.options.clock_grace)
+            self._set_clock(host.time.now() if self._is_agents_turn() else row.since)
 
     # --- who is who -------------------------------------------------------------------------------
 
     def role(self, token: str) -> Role:
         """The seat that *token* opens; every hash is compared, each in constant time."""
         given = hashed(token)
-        role: Role | None = "spectator" if hmac.compare_digest(given, self._spectator) else None
+        role: Role | None = "spectator" if hmac.compare_digest(given, self._row.spectator) else None
         for colour, seat in self.seats.items():
             if hmac.compare_digest(given, seat.secret or "0" * 64):
                 role = colour_name(colour)
@@ -122,11 +129,11 @@ class Room:
 
     def enter(self, member: Member) -> None:
         """Let *member* follow the game; it is told the state, and so is everybody else."""
-        if len(self.members) >= self._hall.options.room_connections:
+        if len(self.members) >= self._host.options.room_connections:
             raise Refused(429, "room_full", "too many are connected to this game; try again later")
         self.members.add(member)
         self._tell()
-        self._go_on()
+        self.let_agent_think()
 
     def exit(self, member: Member) -> None:
         """*member* is gone; its seat stays its own."""
@@ -134,7 +141,7 @@ class Room:
         self.idle_since = monotonic()
         if not self.closed:
             self._tell()
-            if self._is_unwatched():
+            if not self.members and self._are_agents_alone():
                 self._stop_thinking()
 
     # --- what can be done -------------------------------------------------------------------------
@@ -181,7 +188,7 @@ class Room:
         over = game.is_over()
         return State(
             game=self.id,
-            revision=self.revision,
+            revision=self._row.revision,
             size=game.rules.size,
             variant=game.rules.variant,
             start=game.rules.start,
@@ -193,10 +200,10 @@ class Room:
             black=self._seat_state(BLACK),
             white=self._seat_state(WHITE),
             discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
-            clock=self.clock.state(self._hall.time.now()) if self.clock else None,
+            clock=self.clock.state(self._host.time.now()) if self.clock else None,
             result=self._result() if over else None,
             undo_request=None if self._undo_request is None else colour_name(self._undo_request),
-            thinking=not over and self.seats[position.turn].kind == "agent",
+            thinking=not over and self._is_agents_turn(),
             spectators=sum(member.role == "spectator" for member in self.members),
         )
 
@@ -215,9 +222,9 @@ class Room:
         return BLACK if role == "black" else WHITE
 
     def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
-        game, now = self.game, self._hall.time.now()
+        game, now = self.game, self._host.time.now()
         mover, before = game.turn, len(game.moves)
-        took = seconds if seconds is not None else round(now - self._since, 3)
+        took = seconds if seconds is not None else round(now - self._row.since, 3)
         try:
             game.play(move, seconds=took, evaluation=value)
         except ReversiError as error:
@@ -226,75 +233,52 @@ class Room:
             game.undo()
             return self._end("timeout", mover)
         game.play_forced_pass()
-        self._undo_request = None
-        self._stop_thinking()
-        new = range(before, len(game.moves))
-        notes = game.annotations
-        writes: list[Write] = [
-            (
-                "INSERT INTO moves VALUES (?, ?, ?, ?, ?)",
-                (self.id, n, game.moves[n], notes[n].seconds, notes[n].evaluation),
-            )
-            for n in new
-        ]
-        return self._changed(writes)
+        return self._changed(before)
 
     def _take_back(self, colours: set[Colour]) -> asyncio.Future[bytes]:
         try:
             self.game.undo_to(colours)
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
-        self._undo_request = None
-        self._stop_thinking()
-        return self._changed([("DELETE FROM moves WHERE game = ? AND ply >= ?", (self.id, len(self.game.moves)))])
+        return self._changed(len(self.game.moves))
 
     def _end(self, ending: Any, loser: Colour) -> asyncio.Future[bytes]:
         self.game.end(ending, loser)
+        return self._changed(len(self.game.moves))
+
+    def _changed(self, first: int) -> asyncio.Future[bytes]:
+        """The game has changed, from move *first* on: set the clock, write, tell, and let an agent think."""
         self._undo_request = None
         self._stop_thinking()
-        return self._changed([])
-
-    def _changed(self, writes: list[Write]) -> asyncio.Future[bytes]:
-        """The game has changed: set the clock, write, tell, and let an agent think."""
-        self._since = self._hall.time.now()
-        self._set_clock(self._since)
-        self.revision += 1
-        self.updated = time.time()
-        told = self._tell([*writes, self._row_update()])
-        self._go_on()
+        row, game, now = self._row, self.game, self._host.time.now()
+        self._set_clock(now)
+        row.since, row.updated, row.revision = now, time.time(), row.revision + 1
+        if self.clock:
+            row.black_left, row.white_left = self.clock.left(BLACK, now), self.clock.left(WHITE, now)
+        if game.is_over():
+            row.status, row.ending, row.score = "finished", game.ending, game.score(BLACK)
+            winner = game.winner()
+            row.loser = int(winner.other) if game.ending and winner is not None else None
+        told = self._tell(self.save(first))
+        self.let_agent_think()
         return told
 
-    def _row_update(self) -> Write:
-        game, over = self.game, self.game.is_over()
-        left = [self.clock.left(colour, self._since) if self.clock else None for colour in (BLACK, WHITE)]
-        loser = int(game.score(BLACK) > 0) * 2 - 1 if game.ending else None  # who lost is the colour that did not win
-        return (
-            "UPDATE games SET updated = ?, revision = ?, status = ?, black_left = ?, white_left = ?, ending = ?, loser = ?,"
-            " score = ?, since = ? WHERE id = ?",
-            (
-                self.updated,
-                self.revision,
-                "finished" if over else "running",
-                *left,
-                game.ending,
-                loser,
-                game.score(BLACK) if over else None,
-                self._since,
-                self.id,
-            ),
-        )
+    def save(self, first: int = 0) -> asyncio.Future[None]:
+        """Write the game as it is, of the moves those from number *first* on."""
+        made = list(zip(self.game.moves, self.game.annotations, strict=True))[first:]
+        moves = [MoveRow(move, note.seconds, note.evaluation) for move, note in made]
+        return self._host.store.save(self._row, first, moves)
 
-    def _tell(self, writes: list[Write] | None = None) -> asyncio.Future[bytes]:
-        """Tell everybody the state as it is now, once *writes* are on disk and all that was told before is told."""
+    def _tell(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
+        """Tell everybody the state as it is now, once it is *written* and all that was told before is told."""
         text = encode(self.state())
-        written = self._hall.store.write(writes or [])
         told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         def when_written(write: asyncio.Future[None]) -> None:
             failure = None if write.cancelled() else write.exception()
             if failure is not None:
                 log.error("game %s could not be written: %s", self.id, failure)
-                self._hall.drop(self, "the game could not be stored")
+                self._host.drop(self, "the game could not be stored")
                 told.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
                 told.exception()  # asked for or not
                 return
@@ -303,7 +287,7 @@ class Room:
             if not told.done():
                 told.set_result(text)
 
-        written.add_done_callback(when_written)
+        (written or self._host.store.written()).add_done_callback(when_written)
         return told
 
     # --- the clock --------------------------------------------------------------------------------
@@ -322,9 +306,9 @@ class Room:
 
     def _until_flag(self) -> float:
         """Seconds until the person to move has lost on time; an agent is charged what it searched, when it has."""
-        if self.closed or not self.clock or self.seats[self.game.turn].kind == "agent":
+        if self.closed or not self.clock or self._is_agents_turn():
             return float("inf")
-        return self.clock.until_flag(self._hall.time.now())
+        return self.clock.until_flag(self._host.time.now())
 
     def _await_flag(self) -> None:
         left = self._until_flag()
@@ -342,15 +326,22 @@ class Room:
 
     # --- agents -----------------------------------------------------------------------------------
 
-    def _is_unwatched(self) -> bool:
-        """Whether two agents play and nobody looks: such a game waits."""
-        return not self.members and all(seat.kind == "agent" for seat in self.seats.values())
+    def _is_agents_turn(self) -> bool:
+        return self.seats[self.game.turn].kind == "agent"
 
-    def _go_on(self) -> None:
-        """Let the agent think whose turn it is."""
-        if self.closed or self._thinking or self.game.is_over() or self._is_unwatched():
+    def _are_agents_alone(self) -> bool:
+        return all(seat.kind == "agent" for seat in self.seats.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is here and no agent thinks."""
+        return not self.members and not self._thinking
+
+    def let_agent_think(self) -> None:
+        """Let the agent think whose turn it is; a game of two agents that nobody watches waits."""
+        if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
-        if self.seats[self.game.turn].kind == "agent":
+        if self.members or not self._are_agents_alone():
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 
     def _stop_thinking(self) -> None:
@@ -362,43 +353,33 @@ class Room:
     async def _think(self, colour: Colour) -> None:
         began = monotonic()
         answer = await self._searched(colour)
-        if all(seat.kind == "agent" for seat in self.seats.values()):  # slowly enough to be watched
-            await asyncio.sleep(max(0.0, self._hall.options.watch_pace - (monotonic() - began)))
-        if "error" in answer:
-            log.error("game %s: agent %s: %s", self.id, self.orders[colour].spec, answer["error"])
+        if self._are_agents_alone():  # slowly enough to be watched
+            await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
+        if answer.error:
+            log.error("game %s: agent %s: %s", self.id, self.orders[colour].spec, answer.error)
             self._thinking = None
             return
-        self._make(answer["move"], round(answer["seconds"], 3), answer["value"])
+        found = answer.found
+        self._make(found["move"], round(found["seconds"], 3), found["value"])
 
-    async def _searched(self, colour: Colour) -> dict[str, Any]:
-        order, position = self.orders[colour], self.game.position
-        message = {
-            "kind": "move",
-            "size": position.rules.size,
-            "variant": position.rules.variant,
-            "own": position.own,
-            "opp": position.opp,
-            "turn": colour_name(colour),
-            "table": self._hall.options.table,
-            "seed": self._seed(order),
-            "seconds": self._time_for(colour, order.seconds),
-            **order.message(),
-        }
+    async def _searched(self, colour: Colour) -> Answer:
+        order, table = self.orders[colour], self._host.options.table
+        seconds = self._time_for(colour, order)
+        job = Job.of("move", self.game.position, order, table, seconds=seconds, seed=self._seed(order))
         for _ in range(TRIES):
             try:
-                return await self._hall.pool.search(self.id, message, is_long=order.is_long)
+                return await self._host.pool.search(self.id, job, is_long=order.is_long)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
-        return {"error": "the search was lost again and again"}
+        return Answer(error="the search was lost again and again")
 
-    def _time_for(self, colour: Colour, seconds: float | None) -> float | None:
+    def _time_for(self, colour: Colour, order: Order) -> float | None:
         """Seconds for this move: the agent's own limit, or less if its clock says so."""
-        if not self.clock or not self.orders[colour].searches:
-            return seconds
-        moves_left = self.game.position.empties / 2 + 1
-        left = max(0.0, self.clock.left(colour, self._hall.time.now()))
-        fair = CLOCK_SHARE * (left / moves_left + 0.8 * self.clock.increment)
-        return max(0.01, min(fair, seconds if seconds is not None else fair))
+        if not self.clock or not order.searches:
+            return order.seconds
+        left, increment = max(0.0, self.clock.left(colour, self._host.time.now())), self.clock.increment
+        share = time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
+        return share if order.seconds is None else min(share, order.seconds)
 
     def _seed(self, order: Order) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""
@@ -417,48 +398,6 @@ class Room:
         name = None if winner is None else colour_name(winner)
         return Result(name, self.game.score(BLACK), self.game.ending or "played")
 
-    # --- the beginning and the end ----------------------------------------------------------------
-
-    def insertion(self) -> Write:
-        """The statement that puts a new game into the database."""
-        clock, now, rules = self.clock, self._since, self.game.rules
-        seats = [json.dumps(asdict(self.seats[colour])) for colour in (BLACK, WHITE)]
-        times = (
-            (clock.left(BLACK, now), clock.increment, clock.left(BLACK, now), clock.left(WHITE, now))
-            if clock
-            else (None,) * 4
-        )
-        return (
-            "INSERT INTO games VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?)",
-            (
-                *(self.id, self.created, self.updated, self.revision),
-                *(rules.size, rules.variant, rules.start),
-                *seats,
-                self._spectator,
-                *times,
-                self._since,
-            ),
-        )
-
-    @classmethod
-    def restored(cls, hall: Hall, row: sqlite3.Row, moves: list[sqlite3.Row]) -> Room:
-        """The room of a stored game. A person's time has run on in the meantime; an agent has not searched, and begins now."""
-        rules = Rules(row["size"], row["variant"], row["start"])
-        seats = {BLACK: Seat(**json.loads(row["black"])), WHITE: Seat(**json.loads(row["white"]))}
-        game = Game(rules, seats[BLACK].name, seats[WHITE].name)
-        for move in moves:
-            game._make(move["move"], Annotation(move["value"], move["seconds"]))
-        if row["ending"]:
-            game.end(row["ending"], Colour(row["loser"]))
-        room = cls(hall, row["id"], game, seats, row["spectator"])
-        room.revision, room.created, room.updated = row["revision"], row["created"], row["updated"]
-        room._since = row["since"]
-        if row["clock_seconds"] is not None:
-            grace = hall.options.clock_grace
-            room.clock = Clock(row["black_left"], row["white_left"], row["clock_increment"], grace)
-            room._set_clock(room._since if seats[game.turn].kind == "human" else hall.time.now())
-        return room
-
     def close(self, reason: str) -> None:
         """Leave the memory: nothing is written any more, and everybody is sent away to come back."""
         self.closed = True
@@ -469,6 +408,9 @@ class Room:
             member.leave(1012, reason)
 
 
-def new_token() -> str:
-    """A secret that nobody guesses: 192 random bits."""
-    return secrets.token_urlsafe(24)
+def _stored_game(row: GameRow, moves: list[MoveRow]) -> Game:
+    start = Position.initial(Rules(row.size, row.variant, row.start))
+    notes = tuple(Annotation(move.value, move.seconds) for move in moves)
+    names = tuple(move.move for move in moves)
+    record = Record(start, names, row.black.name, row.white.name, row.score, row.ending, annotations=notes)
+    return Game.from_record(record)

@@ -11,7 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from play.server import messages
 from play.server.clock import Buckets
-from play.server.hall import Hall
+from play.server.hall import Hall, counted
 from play.server.messages import Joined, Pong, Problem, Refused, Role, encode, read_incoming
 from play.server.room import Room
 
@@ -88,15 +88,10 @@ class GameSocket:
         if connections[client] >= options.client_connections or connections.total() >= options.most_connections:
             await socket.close(POLICY)
             return
-        connections[client] += 1
-        try:
+        with counted(connections, client):
             await socket.accept()
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await self._admit(socket)
-        finally:
-            connections[client] -= 1
-            if not connections[client]:
-                del connections[client]
 
     async def _admit(self, socket: WebSocket) -> None:
         """Wait for the token, find the game, and follow it."""

@@ -1,4 +1,4 @@
-"""`Store`: games in an SQLite file, written by a thread of their own.
+"""`Store`: games in an SQLite file, written by a thread of their own. All the server's SQL is here.
 
 What is waiting to be written is written in one transaction, so that many games at once cost no more than a few; and nobody
 is told of a move before it is written. The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothing, a
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,27 +65,88 @@ INSERT INTO uptime VALUES (0);
 VERSION = len(_SCHEMAS)
 
 Outcome = TypeVar("Outcome")
-Write = tuple[str, tuple[Any, ...]]
-#: A future with what to tell it: an outcome, or an error.
-_Told = tuple[asyncio.Future[Any], Any, Exception | None]
+_Job = tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]
+#: A future with what it is given: a result, or an error.
+_Outcome = tuple[asyncio.Future[Any], Any, Exception | None]
 
 
 class StoreError(ReversiError):
     """A database that cannot be used."""
 
 
+@dataclass
+class Seat:
+    """Who plays a colour: *kind* ``human`` or ``agent``. *secret* is the hash of a human's token, in hexadecimal."""
+
+    kind: str
+    name: str
+    agent: str | None = None
+    secret: str | None = None
+
+
+@dataclass
+class GameRow:
+    """A game as it is stored, column by column; times in seconds, *created* and *updated* since 1970.
+
+    *spectator* is the hash of the spectators' token, *clock_seconds* None without a clock, *loser* a colour's number where the
+    game was ended early, *score* in discs for black, *since* the server's time when the turn began.
+    """
+
+    id: str
+    created: float
+    updated: float
+    revision: int
+    status: str
+    size: int
+    variant: Any
+    start: Any
+    black: Seat
+    white: Seat
+    spectator: str
+    clock_seconds: float | None = None
+    clock_increment: float | None = None
+    black_left: float | None = None
+    white_left: float | None = None
+    ending: Any = None
+    loser: int | None = None
+    score: int | None = None
+    since: float = 0.0
+
+    def values(self) -> dict[str, Any]:
+        """What is written, by column."""
+        return vars(self) | {"black": json.dumps(vars(self.black)), "white": json.dumps(vars(self.white))}
+
+
+@dataclass(frozen=True)
+class MoveRow:
+    """A move as it is stored: its name, the seconds that it took, and the mover's opinion in discs."""
+
+    move: str
+    seconds: float | None
+    value: float | None
+
+
+_COLUMNS = [field.name for field in fields(GameRow)]
+_SAVE_GAME = (
+    f"INSERT INTO games ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) "
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
+)
+
+
 class Store:
-    """The games in the file *path*; ``:memory:`` is forgotten at the end. `open` before use, within an event loop."""
+    """The games in the file *path*; ``:memory:`` is forgotten at the end. `open` before use, within an event loop.
+
+    Everything is done in the order in which it was asked for, and what fails gives a StoreError.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
-        self._jobs: queue.SimpleQueue[tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]] | None]
-        self._jobs = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
 
     def open(self) -> None:
         """Open or make the file, and start the thread."""
         self._loop = asyncio.get_running_loop()
-        self._connection = _opened(self.path)
+        self._connection = opened(self.path)
         self._thread = threading.Thread(target=self._work, daemon=True, name="reversi-store")
         self._thread.start()
 
@@ -92,14 +155,53 @@ class Store:
         self._jobs.put(None)
         self._thread.join()
 
-    def write(self, statements: list[Write]) -> asyncio.Future[None]:
-        """Carry out *statements* together; done when they are committed. They are written in the order of these calls."""
+    # --- games ------------------------------------------------------------------------------------
 
-        def run(connection: sqlite3.Connection) -> None:
-            for sql, values in statements:
-                connection.execute(sql, values)
+    def save(self, game: GameRow, first: int, moves: list[MoveRow]) -> asyncio.Future[None]:
+        """Write a game, its moves from number *first* on being *moves*; done when it is committed."""
+        values = game.values()
+        rows = [(game.id, ply, *astuple(move)) for ply, move in enumerate(moves, first)]
 
-        return self.run(run)
+        def save(connection: sqlite3.Connection) -> None:
+            connection.execute(_SAVE_GAME, values)
+            connection.execute("DELETE FROM moves WHERE game = ? AND ply >= ?", (game.id, first))
+            connection.executemany("INSERT INTO moves (game, ply, move, seconds, value) VALUES (?, ?, ?, ?, ?)", rows)
+
+        return self.run(save)
+
+    def written(self) -> asyncio.Future[None]:
+        """Done when all that was asked for before is."""
+        return self.run(lambda connection: None)
+
+    def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, list[MoveRow]] | None]:
+        """A game and its moves; None if there is none of that name."""
+
+        def load(connection: sqlite3.Connection) -> tuple[GameRow, list[MoveRow]] | None:
+            found = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
+            if found is None:
+                return None
+            game = GameRow(**dict(found))
+            game.black, game.white = Seat(**json.loads(found["black"])), Seat(**json.loads(found["white"]))
+            sql = "SELECT move, seconds, value FROM moves WHERE game = ? ORDER BY ply"
+            return game, [MoveRow(*row) for row in connection.execute(sql, (game_id,))]
+
+        return self.run(load)
+
+    def tidy(self, uptime: float, running_since: float, finished_since: float) -> asyncio.Future[int]:
+        """Note the server's time, forget games that were not changed since, and count those that are running."""
+
+        def tidy(connection: sqlite3.Connection) -> int:
+            connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
+            sql = "DELETE FROM games WHERE status = ? AND updated < ?"
+            connection.executemany(sql, [("running", running_since), ("finished", finished_since)])
+            return int(connection.execute("SELECT count(*) FROM games WHERE status = 'running'").fetchone()[0])
+
+        return self.run(tidy)
+
+    def uptime(self) -> asyncio.Future[float]:
+        """The last moment, in the server's time, that the file knows of."""
+        sql = "SELECT max(seconds) FROM (SELECT seconds FROM uptime UNION ALL SELECT max(since) FROM games)"
+        return self.run(lambda connection: float(connection.execute(sql).fetchone()[0]))
 
     def run(self, work: Callable[[sqlite3.Connection], Outcome]) -> asyncio.Future[Outcome]:
         """Do *work* in the thread, within a transaction, after all that was asked for before."""
@@ -110,32 +212,32 @@ class Store:
     # --- in the thread ----------------------------------------------------------------------------
 
     def _work(self) -> None:
-        going_on = True
-        while going_on:
+        is_open = True
+        while is_open:
             batch = [self._jobs.get()]
             with contextlib.suppress(queue.Empty):
                 while len(batch) < 500:
                     batch.append(self._jobs.get_nowait())
-            going_on = None not in batch
+            is_open = None not in batch
             outcomes = self._carry_out([job for job in batch if job is not None])
             with contextlib.suppress(RuntimeError):  # the loop has closed
-                self._loop.call_soon_threadsafe(_tell, outcomes)
+                self._loop.call_soon_threadsafe(_deliver, outcomes)
         self._connection.close()
 
-    def _carry_out(self, batch: list[Any]) -> list[_Told]:
+    def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
         """All jobs in one transaction; if one of them fails, each in one of its own."""
         try:
             return self._together(batch)
         except Exception as error:
             if len(batch) == 1:
-                return [(batch[0][1], None, error)]
+                return [(batch[0][1], None, StoreError(f"database {str(self.path)!r}: {error}"))]
         return [outcome for job in batch for outcome in self._carry_out([job])]
 
-    def _together(self, batch: list[Any]) -> list[_Told]:
+    def _together(self, batch: list[_Job]) -> list[_Outcome]:
         connection = self._connection
         connection.execute("BEGIN IMMEDIATE")
         try:
-            outcomes: list[_Told] = [(future, work(connection), None) for work, future in batch]
+            outcomes: list[_Outcome] = [(future, work(connection), None) for work, future in batch]
             connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):
@@ -144,21 +246,22 @@ class Store:
         return outcomes
 
 
-def _tell(outcomes: list[_Told]) -> None:
+def _deliver(outcomes: list[_Outcome]) -> None:
     for future, outcome, error in outcomes:
-        if not future.done():
-            if error is None:
-                future.set_result(outcome)
-            else:
-                future.set_exception(error)
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(outcome)
+        else:
+            future.set_exception(error)
 
 
 def check(path: str | Path) -> None:
     """Raise a StoreError if no server could keep its games in *path* now; the file is made if there is none."""
-    _opened(path).close()
+    opened(path).close()
 
 
-def _opened(path: str | Path) -> sqlite3.Connection:
+def opened(path: str | Path) -> sqlite3.Connection:
     """The file at *path*, made if there is none, held for this server alone. Of folders only the default one is made."""
     _find_folder(path)
     with contextlib.ExitStack() as refused:

@@ -1,27 +1,29 @@
 """What searches: a process (or a thread) that is given positions, and answers each with a move or an analysis.
 
-Jobs and answers are JSON, those that come together in one message. A process ignores Ctrl-C, which is the server's business, and
-ends when the server does, however that ended: its end of the pipe closes.
+Jobs and answers are JSON, those that come together in one message; a number instead stops the job of that number. A process
+ignores Ctrl-C, which is the server's business, and ends when the server does, however that ended: its end of the pipe closes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
 import signal
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
+from play.background import insist
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.rules import BLACK, WHITE
+from reversi_env.rules import Colour, Variant
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -32,131 +34,159 @@ log = logging.getLogger("reversi.server")
 
 #: Engines that are kept with their tables, the ones used last.
 KEPT_ENGINES = 12
+#: Longer searches than this count as long, in seconds: they never occupy all workers.
+SHORT_SECONDS = 0.25
+
+
+class Order(msgspec.Struct, frozen=True):
+    """An agent and its limits, within the server's. *seconds* is None for what is done in a moment.
+
+    Agents of the same *spec* share an engine; *name* is that of the evaluator, or of an agent that does not search.
+    """
+
+    spec: str
+    name: str
+    searches: bool = True
+    seconds: float | None = None
+    depth: int | None = None
+    nodes: int | None = None
+    exact: int | None = None
+    seed: int | None = None
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it may think for longer than a moment."""
+        return self.seconds is not None and self.seconds > SHORT_SECONDS
+
+
+class Job(msgspec.Struct):
+    """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves."""
+
+    kind: Literal["move", "analyse"]
+    size: int
+    variant: Variant
+    own: int
+    opp: int
+    turn: int
+    order: Order
+    table: float
+    seconds: float | None = None
+    seed: int | None = None
+    number: int = -1
+
+    @classmethod
+    def of(
+        cls, kind: Literal["move", "analyse"], position: Position, order: Order, table: float, **options: Any
+    ) -> Job:
+        """The job for *position*."""
+        rules = position.rules
+        return cls(
+            kind, rules.size, rules.variant, position.own, position.opp, int(position.turn), order, table, **options
+        )
+
+    def position(self) -> Position:
+        """The position to be searched."""
+        return Position(Rules(self.size, self.variant), self.own, self.opp, Colour(self.turn))
+
+
+class Answer(msgspec.Struct):
+    """What was *found* for the job of a *number*, or an *error* that says why nothing was; and the processor time it took.
+
+    *is_fault*: the error is ours, and not the request's.
+    """
+
+    number: int = -1
+    cpu: float = 0.0
+    found: dict[str, Any] = {}
+    error: str = ""
+    is_fault: bool = False
 
 
 class Searcher:
     """Answers jobs, one at a time. `stop` may be called from another thread, for the job of a number."""
 
     def __init__(self) -> None:
-        self._engines: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
+        self._engines: OrderedDict[tuple[Any, ...], Engine] = OrderedDict()
         self._lock = threading.Lock()
-        self._current: tuple[int, _Stoppable] | None = None
+        self._current: tuple[int, Engine, threading.Event] | None = None
         self._stopped = -1
 
-    def answer(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer to *job*: what was found, or ``error`` with a line that says why not; and the processor time it took.
-
-        A fault of ours ends the one search (``fault`` is set), and not the worker with all the others that it was given.
-        """
-        began = thread_time()
+    def answer(self, job: Job) -> Answer:
+        """The answer to *job*. A fault of ours ends the one search, and not the worker with all the others that it was given."""
+        answer, began = Answer(job.number), thread_time()
         try:
-            rules = Rules(job["size"], job["variant"])
-            position = Position(rules, job["own"], job["opp"], BLACK if job["turn"] == "black" else WHITE)
-            found = self._found(job, position)
+            answer.found = self._found(job, job.position())
         except ReversiError as error:
-            found = {"error": str(error)[:200]}
+            answer.error = str(error)[:200]
         except MemoryError:
             raise
         except Exception as error:
             log.exception("a search failed: %s", job)
-            found = {"error": f"the search failed: {type(error).__name__}", "fault": True}
-        return found | {"number": job["number"], "cpu": thread_time() - began}
+            answer.error, answer.is_fault = f"the search failed: {type(error).__name__}", True
+        answer.cpu = thread_time() - began
+        return answer
 
     def stop(self, number: int) -> None:
         """Cut job *number* short, if it is the present one; also if it has not yet come to its engine."""
         with self._lock:
             self._stopped = number
-            if self._current and self._current[0] == number:
-                self._current[1].stop()
+            self._stop_current()
 
-    def warm_up(self) -> None:
-        """Load what every search needs, before the first one does."""
-        import search.agents
-        import search.engine  # noqa: F401
-
-        load_rules()
-
-    def _found(self, job: dict[str, Any], position: Position) -> dict[str, Any]:
-        if job.get("searches", True):
-            return self._searched(job, position)
-        began = perf_counter()
-        move = self._chosen(job, position)
-        return {"move": move, "value": None, "seconds": perf_counter() - began}
-
-    def _searched(self, job: dict[str, Any], position: Position) -> dict[str, Any]:
+    def _found(self, job: Job, position: Position) -> dict[str, Any]:
         from search.limits import Limits
 
+        if not job.order.searches:
+            began = perf_counter()
+            return {"move": _chosen(job, position), "value": None, "seconds": perf_counter() - began}
         engine = self._engine(job, position.rules)
-        if job["kind"] == "analyse":
-            from play.server.analysis import analyse
+        with self._stoppable(job.number, engine):
+            if job.kind == "analyse":
+                from play.server.analysis import analyse
 
-            with self._stoppable(job["number"], engine):
-                return analyse(engine, position, job["seconds"])
-        limits = Limits(job.get("seconds"), job.get("depth"), job.get("nodes"), job.get("exact"))
-        ties = None if job.get("seed") is None else np.random.default_rng(job["seed"])
-        with self._stoppable(job["number"], engine):
+                return analyse(engine, position, job.seconds or 0.0)
+            limits = Limits(job.seconds, job.order.depth, job.order.nodes, job.order.exact)
+            ties = None if job.seed is None else np.random.default_rng(job.seed)
             found = engine.search(position, limits, ties=ties)
-        return {name: getattr(found, name) for name in ("move", "value", "seconds")}
+        return {"move": found.move, "value": found.value, "seconds": found.seconds}
 
-    def _chosen(self, job: dict[str, Any], position: Position) -> str:
-        """The move of an agent that does not search; by lot among equals, differently in every game."""
-        from search.agents import make
-
-        spec = job["spec"].partition(":")[0]
-        options = {"seed": job["seed"], "exact": job.get("exact"), "table": job["table"]}
-        return position.rules.name_of(make(spec, **options).choose(position))
-
-    def _engine(self, job: dict[str, Any], rules: Rules) -> Engine:
+    def _engine(self, job: Job, rules: Rules) -> Engine:
         """The engine for a kind of job; agents of different depths share none, or the weak would know what the strong found."""
         from search.engine import Engine
 
-        key = (job["spec"], rules.size, rules.variant, job["table"])
+        key = (job.order.spec, rules.size, rules.variant, job.table)
         if key not in self._engines:
-            self._engines[key] = Engine(job["name"], rules, megabytes=job["table"])
+            self._engines[key] = Engine(job.order.name, rules, megabytes=job.table)
         self._engines.move_to_end(key)
         while len(self._engines) > KEPT_ENGINES:
             self._engines.popitem(last=False)
         return self._engines[key]
 
     @contextmanager
-    def _stoppable(self, number: int, engine: Any) -> Iterator[None]:
+    def _stoppable(self, number: int, engine: Engine) -> Iterator[None]:
         """Let `stop` reach *engine*; a stop that came before does so now."""
-        stoppable = _Stoppable(engine)
+        done = threading.Event()
         with self._lock:
-            self._current = (number, stoppable)
-            if self._stopped == number:
-                stoppable.stop()
+            self._current = (number, engine, done)
+            self._stop_current()
         try:
             yield
         finally:
-            stoppable.end()
+            done.set()
             with self._lock:
                 self._current = None
 
+    def _stop_current(self) -> None:
+        if self._current and self._current[0] == self._stopped:
+            _, engine, done = self._current
+            threading.Thread(target=insist, args=(engine.stop, done), daemon=True).start()
 
-class _Stoppable:
-    """While it is entered, the engine can be stopped.
 
-    A search forgets requests that are older than itself, and a stop may come before it has begun: so it is asked to stop again
-    and again until it has.
-    """
+def _chosen(job: Job, position: Position) -> str:
+    """The move of an agent that does not search; by lot among equals, differently in every game."""
+    from search.agents import make
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        self._done = threading.Event()
-
-    def stop(self) -> None:
-        """Stop the search, begun or not."""
-        threading.Thread(target=self._insist, daemon=True).start()
-
-    def _insist(self) -> None:
-        self._engine.stop()
-        while not self._done.wait(0.02):
-            self._engine.stop()
-
-    def end(self) -> None:
-        """The search has returned."""
-        self._done.set()
+    options = {"seed": job.seed, "exact": job.order.exact, "table": job.table}
+    return position.rules.name_of(make(job.order.name, **options).choose(position))
 
 
 def load_rules() -> None:
@@ -167,36 +197,44 @@ def load_rules() -> None:
     position.must_pass()
 
 
-def main(connection: Connection) -> None:
-    """A worker process: reads jobs and stops from *connection* until it closes."""
+def worker_process(connection: Connection) -> None:
+    """A worker process: answers what comes from *connection* until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(os, "nice"):
         os.nice(1)  # the server answers first
+    search_jobs(connection, lambda: os._exit(0))  # a kernel that still runs would keep the process
+
+
+def search_jobs(connection: Connection, at_end: Callable[[], None] = lambda: None) -> None:
+    """Answer what comes from *connection*, until that is an empty list of jobs; *at_end* is called when it has closed."""
+    import search.agents
+    import search.engine  # noqa: F401 - what every search needs, before the first one does
+
     searcher = Searcher()
-    jobs: queue.SimpleQueue[list[dict[str, Any]]] = queue.SimpleQueue()
-    threading.Thread(target=_work, args=(searcher, jobs, connection), daemon=True).start()
+    batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(connection, searcher, batches, at_end), daemon=True).start()
+    load_rules()
+    while jobs := batches.get():
+        answers = msgspec.json.encode([searcher.answer(job) for job in jobs])
+        with contextlib.suppress(OSError):  # the server is gone: the reader sees it too
+            connection.send_bytes(answers)
+    connection.close()
+
+
+def _read(
+    connection: Connection, searcher: Searcher, batches: queue.SimpleQueue[list[Job]], at_end: Callable[[], None]
+) -> None:
+    decode = msgspec.json.Decoder(list[Job] | int).decode
     try:
         while True:
-            message = msgspec.json.decode(connection.recv_bytes())
-            if "stop" in message:
-                searcher.stop(message["stop"])
-            else:
-                jobs.put(message["jobs"])
+            message = decode(connection.recv_bytes())
+            if isinstance(message, int):
+                searcher.stop(message)
+                continue
+            batches.put(message)
+            if not message:
+                return
     except (EOFError, OSError):
-        os._exit(0)  # the server is gone; a kernel that still runs would keep the process
-
-
-def _work(searcher: Searcher, jobs: queue.SimpleQueue[list[dict[str, Any]]], connection: Connection) -> None:
-    searcher.warm_up()
-    while True:
-        try:
-            answers = [searcher.answer(job) for job in jobs.get()]
-            connection.send_bytes(msgspec.json.encode(answers))
-        except OSError:
-            os._exit(0)
-        except BaseException:  # no memory: the server sees the end of the process, and starts another
-            import traceback
-
-            traceback.print_exc()
-            os._exit(1)
+        at_end()
+        batches.put([])

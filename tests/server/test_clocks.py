@@ -5,9 +5,8 @@ import sqlite3
 
 import pytest
 
-from play.server import store as stores
 from play.server.clock import Clock, ServerTime
-from play.server.hall import _uptime
+from play.server.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK, WHITE
 
@@ -194,12 +193,12 @@ def test_a_killed_server_gives_back_what_ran_since_it_noted_its_time(special, ha
     first = special(database=database, monotonic=hand)
     created = started(first)
     hand.now += 30
-    in_loop(first, first.hall._tidy)  # as the sweeper does
+    in_loop(first, first.hall.tidy)  # as the sweeper does
 
     async def nothing():
         pass
 
-    monkeypatch.setattr(first.hall, "_tidy", nothing)
+    monkeypatch.setattr(first.hall, "tidy", nothing)
     hand.now += 15
     stop(first, database)
     second = special(database=database, monotonic=Hand())
@@ -213,14 +212,19 @@ def stop(api, database):
 
 def test_the_servers_time_never_goes_back():
     """Not even behind a move that was written after the time was noted last."""
-    connection = stores._opened(":memory:")
-    assert _uptime(connection) == 0
-    connection.execute("UPDATE uptime SET seconds = 5")
-    assert _uptime(connection) == 5
-    values = ("x", 0, 0, 0, "running", 4, "normal", "standard", "", "", "", *[None] * 7, 9.5)
-    connection.execute(f"INSERT INTO games VALUES ({', '.join('?' * len(values))})", values)
-    assert _uptime(connection) == 9.5
-    connection.close()
+
+    async def noted(*statements):
+        store = Store(":memory:")
+        store.open()
+        for statement in statements:
+            await store.run(lambda connection, sql=statement: connection.execute(sql))
+        found = await store.uptime()
+        store.close()
+        return found
+
+    note = "UPDATE uptime SET seconds = 5"
+    move = "INSERT INTO games VALUES ('x', 0, 0, 0, 'running', 4, '', '', '', '', ''" + ", NULL" * 7 + ", 9.5)"
+    assert [asyncio.run(noted(*some)) for some in ((), (note,), (note, move))] == [0, 5, 9.5]
     hand = Hand(3.0)
     time = ServerTime(hand)
     time.resume(9.5)

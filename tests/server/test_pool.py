@@ -4,12 +4,13 @@ import asyncio
 import os
 import signal
 
+import msgspec
 import pytest
 
 from play.server import pool as pools
 from play.server.analysis import analyse
 from play.server.pool import Pool
-from play.server.worker import Searcher
+from play.server.worker import Answer, Job, Order, Searcher
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
@@ -20,8 +21,8 @@ class FakeWorker:
 
     all: list["FakeWorker"]
 
-    def __init__(self, on_answer, on_end):
-        self.on_answer, self.sent = on_answer, []
+    def __init__(self, is_process, on_answer, on_end):
+        self.on_answer, self.sent, self.searches = on_answer, [], {}
         FakeWorker.all.append(self)
 
     def send(self, message):
@@ -31,13 +32,13 @@ class FakeWorker:
         pass
 
     def answer(self, cpu):
-        self.on_answer(self, [{"number": job["number"], "cpu": cpu} for job in self.sent[-1]["jobs"]])
+        self.on_answer(self, [Answer(job.number, cpu) for job in self.sent[-1]])
 
 
 @pytest.fixture
 def fakes(monkeypatch):
     FakeWorker.all = []
-    monkeypatch.setattr(pools, "_Process", FakeWorker)
+    monkeypatch.setattr(pools, "Worker", FakeWorker)
     return FakeWorker.all
 
 
@@ -47,7 +48,13 @@ async def settle():
 
 
 def names(worker):
-    return [job["name"] for message in worker.sent for job in message.get("jobs", [])]
+    return [job.order.name for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
+
+
+def search(pool, key, name, *, is_long=False):
+    """Ask for a search of an agent of that name."""
+    wanted = job(-1, spec=name, name=name)
+    return asyncio.create_task(pool.search(key, wanted, is_long=is_long))
 
 
 def test_a_game_that_used_much_waits_for_those_that_used_little(fakes):
@@ -58,7 +65,7 @@ def test_a_game_that_used_much_waits_for_those_that_used_little(fakes):
         tasks = []
 
         def ask(key, name):
-            tasks.append(asyncio.create_task(pool.search(key, {"name": name}, is_long=False)))
+            tasks.append(search(pool, key, name))
 
         ask("hog", "hog 1")
         await settle()
@@ -94,8 +101,7 @@ def test_many_short_searches_travel_together_and_few_do_not(fakes):
         first, second = fakes
 
         def ask(count):
-            message = {"name": "x", "spec": "quick"}
-            return [asyncio.create_task(pool.search(f"game {i}", message, is_long=False)) for i in range(count)]
+            return [search(pool, f"game {i}", "quick") for i in range(count)]
 
         tasks = ask(200)
         for _ in range(200):  # until it is known that they are quick
@@ -105,7 +111,7 @@ def test_many_short_searches_travel_together_and_few_do_not(fakes):
         await settle()
         tasks += ask(100)
         await settle()
-        most = max(len(message["jobs"]) for message in first.sent + second.sent)
+        most = max(len(jobs) for jobs in first.sent + second.sent)
         for _ in range(100):
             await settle()
             for worker in fakes:
@@ -113,7 +119,7 @@ def test_many_short_searches_travel_together_and_few_do_not(fakes):
         done = [task.done() for task in tasks]
         tasks += ask(2)
         await settle()
-        few = [len(worker.sent[-1]["jobs"]) for worker in fakes]
+        few = [len(worker.sent[-1]) for worker in fakes]
         pool.close()
         await asyncio.gather(*tasks, return_exceptions=True)
         return most, all(done), few
@@ -129,10 +135,10 @@ def test_long_searches_leave_a_worker_free(fakes):
         pool = Pool(2)
         pool.start()
         first, second = fakes
-        tasks = [asyncio.create_task(pool.search(f"game {i}", {"name": f"long {i}"}, is_long=True)) for i in range(3)]
+        tasks = [search(pool, f"game {i}", f"long {i}", is_long=True) for i in range(3)]
         await settle()
         assert names(first) + names(second) == ["long 0"]
-        tasks.append(asyncio.create_task(pool.search("quick", {"name": "short"}, is_long=False)))
+        tasks.append(search(pool, "quick", "short"))
         await settle()
         assert names(second) == ["short"]
         first.answer(1.0)
@@ -150,16 +156,16 @@ def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(fakes):
         pool = Pool(1)
         pool.start()
         (worker,) = fakes
-        begun = asyncio.create_task(pool.search("a", {"name": "begun"}, is_long=False))
-        waiting = asyncio.create_task(pool.search("b", {"name": "waiting"}, is_long=False))
+        begun = search(pool, "a", "begun")
+        waiting = search(pool, "b", "waiting")
         await settle()
         begun.cancel()
         waiting.cancel()
         await settle()
-        (number,) = [job["number"] for job in worker.sent[0]["jobs"]]
-        assert worker.sent[-1] == {"stop": number}
-        worker.on_answer(worker, [{"number": number, "cpu": 0.0}])
-        last = asyncio.create_task(pool.search("c", {"name": "last"}, is_long=False))
+        (number,) = [job.number for job in worker.sent[0]]
+        assert worker.sent[-1] == number
+        worker.on_answer(worker, [Answer(number)])
+        last = search(pool, "c", "last")
         await settle()
         pool.close()
         await asyncio.gather(last, return_exceptions=True)
@@ -168,33 +174,28 @@ def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(fakes):
     assert asyncio.run(scenario()) == ["begun", "last"]
 
 
-def job(number, **changes):
-    position = Position.initial(Rules(6))
-    place = {"size": 6, "variant": "normal", "own": position.own, "opp": position.opp, "turn": "black"}
-    agent = {"spec": "six-factor:depth=2", "name": "six-factor", "searches": True, "table": 1, "depth": 2, "seed": 5}
-    return {"kind": "move", "number": number} | place | agent | changes
+def job(number, kind="move", position=None, *, seconds=None, table=1, **order):
+    """A job of an agent on 6x6, to depth 2 unless *order* says otherwise."""
+    wanted = {"spec": "six-factor:depth=2", "name": "six-factor", "depth": 2} | order
+    place = position or Position.initial(Rules(6))
+    return Job.of(kind, place, Order(**wanted), table, seconds=seconds, seed=5, number=number)
 
 
 def test_a_worker_answers_jobs_and_bad_ones_too():
     searcher = Searcher()
-    found = searcher.answer(job(1))
-    assert found["number"] == 1
-    assert found["move"] in Position.initial(Rules(6)).legal_moves()
-    assert searcher.answer(job(2, searches=False, spec="greedy", exact=None))["move"] in ("c2", "b3", "e4", "d5")
-    assert "size 5" in searcher.answer(job(3, size=5))["error"]
+    answer = searcher.answer(job(1))
+    assert answer.number == 1
+    assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
+    assert searcher.answer(job(2, searches=False, name="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
+    assert "size 5" in searcher.answer(msgspec.structs.replace(job(3), size=5)).error
 
 
 def test_a_stop_that_comes_before_the_search_is_heard():
     searcher = Searcher()
     searcher.answer(job(1))  # loads the kernels
     searcher.stop(2)
-    found = searcher.answer(job(2, depth=30, seconds=None))
-    assert found["move"] in Position.initial(Rules(6)).legal_moves()
-
-
-def analysis(position, **changes):
-    place = {"own": position.own, "opp": position.opp, "size": position.rules.size, "turn": str(position.turn)}
-    return job(1, kind="analyse", seconds=0.05) | place | changes
+    answer = searcher.answer(job(2, depth=30))
+    assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
 
 
 @pytest.mark.parametrize(
@@ -204,8 +205,9 @@ def analysis(position, **changes):
 def test_any_position_is_analysed_in_any_time(board, seconds):
     for turn in (BLACK, WHITE):
         position = Position.from_text(board, turn)
-        found = Searcher().answer(analysis(position, seconds=seconds))
-        assert "error" not in found
+        answer = Searcher().answer(job(1, "analyse", position, seconds=seconds))
+        assert not answer.error
+        found = answer.found
         assert found["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
         assert found["exact"] or found["depth"] >= 1
         if position.is_over():
@@ -233,12 +235,12 @@ def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog, error):
         raise error
 
     monkeypatch.setattr(Engine, "search", faulty)
-    found = searcher.answer(job(1))
-    assert (found["number"], found["fault"], found["cpu"] >= 0) == (1, True, True)
-    assert type(error).__name__ in found["error"]
+    answer = searcher.answer(job(1))
+    assert (answer.number, answer.is_fault, answer.cpu >= 0) == (1, True, True)
+    assert type(error).__name__ in answer.error
     assert "Traceback" in caplog.text  # whoever keeps the server can find out why
     monkeypatch.undo()
-    assert searcher.answer(job(2))["move"]
+    assert searcher.answer(job(2)).found["move"]
 
 
 def test_a_visitor_is_told_of_a_fault_and_the_next_one_is_answered(special, monkeypatch):

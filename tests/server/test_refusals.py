@@ -266,7 +266,7 @@ def test_a_bad_handshake_ends_the_connection_and_the_server_ends_well_after_it(s
         answer = raw.makefile("rb").read()
         assert answer == b"" or answer.split()[1] == b"400"
     api.server.should_exit = True
-    eventually(lambda: api.hall.pool._closed, "the end of the server's own")
+    eventually(lambda: api.hall.pool.closed, "the end of the server's own")
 
 
 def close_code(api, created, messages):

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from play.server.options import default_database
-from play.server.store import _opened, check
+from play.server.store import check, opened
 
 
 def test_a_port_that_is_taken_is_one_clear_line(reversi, tmp_path):
@@ -29,7 +29,7 @@ def test_an_address_that_is_none_is_one_clear_line(reversi, tmp_path, host):
 @pytest.fixture
 def held(tmp_path):
     """A database that another server uses."""
-    connection = _opened(tmp_path / "held")
+    connection = opened(tmp_path / "held")
     yield tmp_path / "held"
     connection.close()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from play.server.store import StoreError, _opened
+from play.server.store import StoreError, opened
 
 from .conftest import eventually
 
@@ -85,33 +85,29 @@ def test_a_full_memory_makes_room(special):
 def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
     api = special()
     created = api.create(size=4)
-    write = api.hall.store.write
-
-    def failing(statements):
-        return write([("INSERT INTO nowhere VALUES (1)", ())])
-
-    monkeypatch.setattr(api.hall.store, "write", failing)
-    refused = api.move(created, "black", "b1", 0)
+    store = api.hall.store
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "save", lambda *_: store.run(lambda c: c.execute("INSERT INTO nowhere VALUES (1)")))
+        refused = api.move(created, "black", "b1", 0)
     assert (refused.status_code, refused.json()["code"]) == (503, "storage")
-    monkeypatch.setattr(api.hall.store, "write", write)
     assert api.state(created)["moves"] == []
     assert api.move(created, "black", "b1", 0).status_code == 200
 
 
 def test_only_one_server_holds_a_file_and_only_ours(tmp_path):
-    held = _opened(tmp_path / "games.sqlite3")
+    held = opened(tmp_path / "games.sqlite3")
     with pytest.raises(StoreError, match="another server uses it"):
-        _opened(tmp_path / "games.sqlite3")
+        opened(tmp_path / "games.sqlite3")
     held.close()
     (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
     with pytest.raises(StoreError, match="not a database"):
-        _opened(tmp_path / "text")
+        opened(tmp_path / "text")
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE things (a)")
     other.commit()
     other.close()
     with pytest.raises(StoreError, match="version 0") as refused:
-        _opened(tmp_path / "other")
+        opened(tmp_path / "other")
     other = sqlite3.connect(tmp_path / "other", timeout=0)
     other.execute("CREATE TABLE more (a)")  # not held any longer, even while the refusal is looked at
     other.close()

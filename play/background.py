@@ -1,0 +1,47 @@
+"""Work in a thread of its own, and stopping it: kernels do not look at signals or clocks, but can be asked to stop.
+
+A search forgets requests to stop that are older than itself, and a request may come before the search has begun: so whoever wants
+one stopped asks again and again until it has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+#: Seconds between two requests to stop, and between two looks whether one is due.
+ASK_SECONDS = 0.02
+
+Result = TypeVar("Result")
+
+
+def in_background(work: Callable[[], Result]) -> Future[Result]:
+    """Do *work* in a daemon thread; the future has what it returns or raises."""
+    future: Future[Result] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def insist(stop: Callable[[], None], done: threading.Event) -> None:
+    """Call *stop* until *done*."""
+    stop()
+    while not done.wait(ASK_SECONDS):
+        stop()
+
+
+def stopped_when(is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None]) -> Result:
+    """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises."""
+    future = in_background(work)
+    while not wait([future], ASK_SECONDS).done:
+        if is_due():
+            stop()
+    return future.result()

@@ -8,15 +8,15 @@ form in JSON and the command line's options follow from that::
         epochs: int = option(20, "times that every position is seen", low=1, high=10_000)
         loss: Literal["plain", "structural"] = option("plain", "which errors count")
 
-Types are bool, int, float, str, Literal, tuples of these, each of them or None, and other dataclasses, which check themselves.
+Types are bool, int, float, str, Literal, tuples of these (never empty), each of them or None, and other dataclasses, which check
+themselves.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -42,6 +42,7 @@ class OptionField:
     low: float | None
     high: float | None
     choices: tuple[Any, ...]
+    even: bool = False
     was: str = ""
 
     @property
@@ -59,17 +60,17 @@ class OptionField:
             known = any(type(value) is type(choice) and value == choice for choice in self.choices)
             return None if known else f"one of {', '.join(map(str, self.choices))}"
         kind = self.type
-        return None if kind not in _KINDS or self._fits(kind, value) else f"{_KINDS[kind]}{self._range}"
+        if kind not in _KINDS or self._fits(kind, value):
+            return None
+        return f"{'an even number' if self.even else _KINDS[kind]}{self._range}"
 
     def _wrong_items(self, values: Any) -> str | None:
         kind, *others = get_args(self.type)
         count = None if others == [...] else 1 + len(others)
-        right_size = isinstance(values, tuple) and (count is None or len(values) == count)
+        right_size = isinstance(values, tuple) and (len(values) == count if count else bool(values))
         if kind not in _KINDS or (right_size and all(self._fits(kind, value) for value in values)):
             return None
-        return (
-            f"{'a tuple of' if count is None else count} {_KINDS[kind].partition(' ')[2] or _KINDS[kind]}s{self._range}"
-        )
+        return f"{_COUNTS.get(count, count)} {_KINDS[kind].removeprefix('a ')}s{self._range}"
 
     def _fits(self, kind: Any, value: Any) -> bool:
         if kind in (bool, str):
@@ -77,7 +78,7 @@ class OptionField:
         if isinstance(value, bool) or not isinstance(value, int if kind is int else (int, float)):
             return False
         low, high = -math.inf if self.low is None else self.low, math.inf if self.high is None else self.high
-        return math.isfinite(value) and low <= value <= high
+        return math.isfinite(value) and low <= value <= high and not (self.even and value % 2)
 
     @property
     def _range(self) -> str:
@@ -86,6 +87,7 @@ class OptionField:
         return f", {self.low} or more" if self.high is None else f" from {_number(self.low)} to {_number(self.high)}"
 
 
+_COUNTS = {None: "one or more", 2: "two", 3: "three"}
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
 
 
@@ -100,13 +102,14 @@ def option(
     low: float | None = None,
     high: float | None = None,
     choices: Sequence[Any] = (),
+    even: bool = False,
     was: str = "",
 ) -> Any:
     """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself.
 
-    *was* is an older name, which files keep.
+    An *even* number is one of games: every opening is played from both sides. *was* is an older name, which files keep.
     """
-    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "was": was}
+    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "even": even, "was": was}
     return field(default=default, metadata=about)
 
 
@@ -125,12 +128,9 @@ def _described(one: Any, hint: Any) -> OptionField:
     optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
     if optional:
         hint = next(part for part in get_args(hint) if part is not NoneType)
-    about = one.metadata
-    choices = about.get("choices") or (get_args(hint) if get_origin(hint) is Literal else ())
-    limits = about.get("low"), about.get("high")
-    return OptionField(
-        one.name, hint, optional, one.default, about.get("help", ""), *limits, choices, about.get("was", "")
-    )
+    about = {"help": "", "low": None, "high": None, "choices": (), **one.metadata}
+    about["choices"] = about["choices"] or (get_args(hint) if get_origin(hint) is Literal else ())
+    return OptionField(one.name, hint, optional, one.default, **about)
 
 
 @dataclass(frozen=True)
@@ -153,8 +153,7 @@ class Options:
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON and files have them: under the names that they had first."""
-        names = {one.name: one.was or one.name for one in option_fields(type(self))}  # type: ignore[arg-type]
-        return json.loads(json.dumps({names[name]: value for name, value in asdict(self).items()}))
+        return _plain(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -166,6 +165,17 @@ class Options:
             if name not in known:
                 raise cls.error(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
         return cls(**values)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; options in it, at any depth, under the names that they had first."""
+    if isinstance(value, Options):
+        return {one.was or one.name: _plain(getattr(value, one.name)) for one in option_fields(type(value))}  # type: ignore[arg-type]
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (tuple, list)) else value
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,11 @@ def test_names_tell_equal_agents_apart():
     ("agents", "others", "complaint"),
     [
         (("greedy",), {}, "1 agents: expected two or more"),
-        (AGENTS, {"games": 3}, "3 games a pairing: expected an even number"),
+        (AGENTS, {"games": 3}, "games=3: expected an even number, 2 or more"),
         (AGENTS, {"sprt": Sprt()}, "SPRT with 3 agents: expected two"),
         (("greedy", "gredy"), {}, "did you mean 'greedy'"),
-        (AGENTS, {"plies": -1}, "-1 opening plies"),
-        (AGENTS, {"format": "swiss"}, "format 'swiss'"),
+        (AGENTS, {"plies": -1}, "plies=-1: expected a whole number, 0 or more"),
+        (AGENTS, {"format": "swiss"}, "format='swiss': expected one of round-robin, gauntlet"),
         (AGENTS, {"size": 5}, "size 5 is not supported"),
     ],
 )

@@ -143,7 +143,7 @@ def test_presets_cover_the_game():
     [
         ({"size": 5}, "size 5 is not supported"),
         ({"variant": "misere"}, "variant 'misere' is unknown"),
-        ({"scale": 0}, "scale=0: expected a number from 0.000001 to 1000"),
+        ({"scale": 0}, "scale=0: expected a number from 1e-06 to 1000"),
         ({"seed": -1}, "seed=-1: expected a whole number from 0"),
         ({"stages": ()}, "no stages: expected one or more"),
     ],

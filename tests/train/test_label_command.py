@@ -116,7 +116,7 @@ def test_a_table_for_people(reversi, tmp_path):
         (("--shard-rows", "0"), "shard_rows=0: expected"),
         (("--play-depth", "0"), "play_depth=0: expected a whole number from 1 to 12"),
         (("--noise", "0.1,much"), "--noise '0.1,much': expected numbers with commas between them"),
-        (("--heat", "-1"), "expected one or more temperatures from 0 to 1000 discs"),
+        (("--heat", "-1"), "expected one or more numbers from 0 to 1000"),
         (("--prefixes", "4,0.5"), "--prefixes '4,0.5': expected whole numbers with commas between them"),
     ],
 )

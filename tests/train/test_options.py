@@ -20,6 +20,7 @@ class Example(GameOptions):
     count: int = option(3, "how many", low=1, high=10)
     rounds: int = option(1, low=1)
     rate: float = option(0.5, low=0.0, high=1e-3 * 1000)
+    games: int = option(2, low=2, high=10, even=True)
     depth: int | None = option(None, low=1, high=9)
     fast: bool = True
     loss: Literal["plain", "structural"] = "plain"
@@ -40,9 +41,11 @@ class Example(GameOptions):
         ({"depth": 1.0}, "depth=1.0: expected a whole number from 1 to 9"),
         ({"fast": 1}, "fast=1: expected True or False"),
         ({"loss": "huber"}, "loss='huber': expected one of plain, structural"),
-        ({"names": "abc"}, "names='abc': expected a tuple of texts"),
-        ({"range": [1]}, r"range=(1,): expected 2 whole numbers from 0 to 60"),
-        ({"shares": [0.5, 2]}, "shares=(0.5, 2): expected a tuple of numbers from 0 to 1"),
+        ({"names": "abc"}, "names='abc': expected one or more texts"),
+        ({"range": [1]}, r"range=(1,): expected two whole numbers from 0 to 60"),
+        ({"shares": [0.5, 2]}, "shares=(0.5, 2): expected one or more numbers from 0 to 1"),
+        ({"shares": ()}, "shares=(): expected one or more numbers from 0 to 1"),
+        ({"games": 3}, "games=3: expected an even number from 2 to 10"),
     ],
 )
 def test_a_bad_value_is_named_with_what_was_expected(changes, message):

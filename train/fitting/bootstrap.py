@@ -14,7 +14,7 @@ import io
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +25,6 @@ from models.files import read_weights
 from models.networks import NETWORKS, network_of
 from models.trainable import Trainable
 from reversi_env import Rules
-from reversi_env.errors import shown
-from reversi_env.rules import Variant
 from reversi_env.writing import write_atomically
 from search import evaluators
 from train.errors import TrainError
@@ -37,6 +35,7 @@ from train.folders import read_arrays
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.sampling import sample_block
+from train.options import GameOptions, option
 
 #: Who plays the games of the first stage, when there is no network yet.
 FIRST_PLAYER = "six-factor"
@@ -54,42 +53,25 @@ FIGURES = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by
 
 
 @dataclass(frozen=True)
-class BootstrapOptions:
+class BootstrapOptions(GameOptions):
     """What to learn, and from how much.
 
-    * ``size``, ``variant``: the game.
-    * ``scale``: multiplies the numbers of positions of all stages. 1 is meant for a GPU and many cores; on two cores
-      0.004 takes 17 s on 6x6.
-    * ``seed``: of the games and of the fits.
-    * ``network``: ``linear``, ``deep`` or ``dense`` (`models.networks`).
-    * ``player``: the evaluator that plays the games, such as the network of an earlier run. All stages whose games are played
-      alike then take their positions from the same games, which is much faster. Without one, games are played by a
-      heuristic at first, and then by the network as far as it is.
-    * ``exact``: empty squares up to which positions are solved, by default as many as a GPU can.
-    * ``stages``: other stages than those of the size.
+    A ``scale`` of 1 is meant for a GPU and many cores; on two cores 0.004 takes 17 s on 6x6. With a ``player``, such as the
+    network of an earlier run, all stages whose games are played alike take their positions from the same games, which is much
+    faster. Without one, games are played by a heuristic at first, and then by the network as far as it is.
     """
 
-    size: int = 8
-    variant: Variant = "normal"
-    scale: float = 1.0
-    seed: int = 0
-    network: str = "linear"
-    player: str | None = None
-    exact: int | None = None
-    stages: tuple[Stage, ...] | None = None
+    scale: float = option(1.0, "Multiplies the numbers of positions of all stages.", low=1e-6, high=1000)
+    seed: int = option(0, "Of the games and of the fits.", low=0, high=(1 << 32) - 1)
+    network: str = option("linear", "Kind of network.", choices=tuple(NETWORKS))
+    player: str | None = option(None, "Evaluator that plays the games, as network.")
+    exact: int | None = option(None, "Empties that are solved; by default as many as a GPU can.", low=8, high=20)
+    stages: tuple[Stage, ...] | None = option(None, "Other stages than those of the size.")
 
     def __post_init__(self) -> None:
-        Rules(self.size, self.variant)  # refuses a game that does not exist
-        if not isinstance(self.scale, (int, float)) or not 1e-6 <= self.scale <= 1000:
-            raise TrainError(f"scale={shown(self.scale)}: expected a number from 0.000001 to 1000")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or not 0 <= self.seed < 1 << 32:
-            raise TrainError(f"seed={shown(self.seed)}: expected a whole number from 0 to {(1 << 32) - 1}")
-        if self.network not in NETWORKS:
-            raise TrainError(f"network={shown(self.network)}: expected one of {', '.join(NETWORKS)}")
+        super().__post_init__()
         if self.player is not None:
             evaluators.get(self.player)
-        if self.exact is not None and self.exact not in range(8, 21):
-            raise TrainError(f"exact={shown(self.exact)}: expected a whole number from 8 to 20")
         if self.exact is not None and self.size == 4:
             raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
         if self.stages is None:
@@ -101,10 +83,6 @@ class BootstrapOptions:
     def all_stages(self) -> tuple[Stage, ...]:
         """The stages in order."""
         return self.stages or ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        return json.loads(json.dumps(asdict(self)))
 
 
 @dataclass(frozen=True)

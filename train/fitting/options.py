@@ -3,75 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from reversi_env.errors import shown
 from reversi_env.rules import Variant
-from train.errors import TrainError
+from train.options import Options, option
 
 Loss = Literal["plain", "structural"]
-LOSSES = ("plain", "structural")
 #: A batch that is not given is a power of two: so many steps an epoch, within these sizes.
 STEPS, SMALLEST, LARGEST = 100, 1 << 8, 1 << 14
 
 
 @dataclass(frozen=True)
-class FitOptions:
+class FitOptions(Options):
     """How to fit.
 
-    * ``epochs``, ``batch``: times that every position is seen, and positions a step (None: about a hundredth of them,
-      from 256 to 16384).
-    * ``rate``: Adam's step in discs at the beginning; it falls to zero along a cosine.
-    * ``decay``: decoupled weight decay a step, as a multiple of the rate.
-    * ``blur``: while training, a position counts for the phases of up to so many more or fewer empties, drawn anew every
-      epoch, so that neighbouring phases learn from each other. It ends with the first ``blurred`` share of the epochs.
-    * ``bend``: errors beyond so many discs count linearly, not squared (Huber).
-    * ``held_out``: share of the positions that is kept for validation.
-    * ``patience``: epochs without a better validation error after which to stop; the best weights are kept.
-    * ``seed``: order of the positions, the blur and the symmetries.
-    * ``loss``: ``plain`` counts the error of each labelled position. ``structural`` counts the errors of all nodes of the
-      tree of ``plies`` below it too, and how far each node is from its best child.
-    * ``ply_weight``: in the structural loss, the error of a node counts so many times that of a node one ply above.
-    * ``consistency``: in the structural loss, the distance of an inner node from its best child counts so many times
-      the error at the root.
-    * ``augment``: a network that is not symmetric by itself, as `DenseNet`, sees every position under one of the eight
-      symmetries, drawn anew every epoch. To a network over patterns it makes no difference: the weights of a pattern are
-      shared by all its images (`models.core.patterns`), so that a position and its images are one and the same.
+    While training, a position counts for the phases of up to ``blur`` more or fewer empties, drawn anew every epoch, so that
+    neighbouring phases learn from each other. In the structural loss the errors of all nodes of the tree of ``plies`` below a
+    labelled position count too, and how far each node is from its best child. ``augment`` is for a network that is not symmetric by
+    itself, as `DenseNet`; the weights of a pattern are shared by all its images (`models.core.patterns`) anyway.
     """
 
-    epochs: int = 20
-    batch: int | None = None
-    rate: float = 0.03
-    decay: float = 0.01
-    blur: float = 2.0
-    blurred: float = 0.7
-    bend: float = 8.0
-    held_out: float = 0.05
-    patience: int = 6
-    seed: int = 0
-    loss: Loss = "plain"
-    plies: int = 1
-    ply_weight: float = 1.0
-    consistency: float = 0.5
-    augment: bool = True
-
-    def __post_init__(self) -> None:
-        for name, least, most in _WHOLE:
-            value = getattr(self, name)
-            if name == "batch" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise TrainError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")
-        for name, least_number, most_number in _NUMBERS:
-            value = getattr(self, name)
-            is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-            if not is_number or not least_number <= value <= most_number:
-                raise TrainError(f"{name}={shown(value)}: expected a number from {least_number:g} to {most_number:g}")
-        if not isinstance(self.augment, bool):
-            raise TrainError(f"augment={shown(self.augment)}: expected True or False")
-        if self.loss not in LOSSES:
-            raise TrainError(f"loss={shown(self.loss)}: expected one of {', '.join(LOSSES)}")
+    epochs: int = option(20, "Times every position is seen.", low=1, high=10_000)
+    batch: int | None = option(None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24)
+    rate: float = option(0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0)
+    decay: float = option(0.01, "Decoupled weight decay a step, as a multiple of the rate.", low=0.0, high=100.0)
+    blur: float = option(2.0, "Empties by which phases are blurred.", low=0.0, high=30.0)
+    blurred: float = option(0.7, "Share of the epochs, the first ones, with blur.", low=0.0, high=1.0)
+    bend: float = option(8.0, "Discs beyond which errors count linearly (Huber).", low=1e-3, high=1e3)
+    held_out: float = option(0.05, "Share for validation.", low=0.0, high=0.5)
+    patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
+    seed: int = option(0, "Of the order of positions, the blur and the symmetries.", low=0, high=2**53)
+    loss: Loss = option("plain", "plain, or structural: trees of solved positions.")
+    plies: int = option(1, "Depth of these trees.", low=1, high=3)
+    ply_weight: float = option(1.0, "Weight of a node's error, that one ply above having 1.", low=0.0, high=100.0)
+    consistency: float = option(0.5, "Weight of a node's distance from its best child.", low=0.0, high=100.0)
+    augment: bool = option(True, "Every position is seen under one of the eight symmetries.")
 
     def batch_of(self, positions: int) -> int:
         """Positions a step, for so many of them."""
@@ -87,17 +54,6 @@ class FitOptions:
     def blur_of(self, epoch: int) -> float:
         """The blur in empties of an epoch, counted from 1."""
         return self.blur if epoch <= self.blurred * self.epochs else 0.0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        return asdict(self)
-
-
-_WHOLE = (("epochs", 1, 10_000), ("batch", 1, 1 << 24), ("patience", 1, 10_000), ("seed", 0, 2**53), ("plies", 1, 3))
-_NUMBERS = (
-    *(("rate", 1e-9, 10.0), ("decay", 0.0, 100.0), ("blur", 0.0, 30.0), ("blurred", 0.0, 1.0), ("bend", 1e-3, 1e3)),
-    *(("held_out", 0.0, 0.5), ("ply_weight", 0.0, 100.0), ("consistency", 0.0, 100.0)),
-)
 
 
 def preset(size: int, variant: Variant = "normal", network: str = "linear", **changes: Any) -> FitOptions:

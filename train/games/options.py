@@ -5,20 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.rules import Variant
 from search import agents
 from search.agents import Agent, SearchAgent
 from train.fingerprints import weights_sha256
 from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
+from train.options import Options, option
 
 Format = Literal["round-robin", "gauntlet"]
 
@@ -34,42 +35,33 @@ class Fixture:
 
 
 @dataclass(frozen=True)
-class TournamentOptions:
+class TournamentOptions(Options):
     """All that decides a tournament's games, up to the clock.
 
-    ``games`` is the number for each pairing, an even one: every opening is played from both sides. ``openings`` is
-    ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's judgement) or a file; ``plies`` their length, for a
-    file the most that is taken of each. ``time``, ``depth`` and ``nodes`` hold for agents whose specs leave them open, ``limit``
-    (in seconds a move) for other programs. In a gauntlet the first agent plays all others.
+    ``openings`` is ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's judgement) or a file;
+    ``plies`` their length, for a file the most that is taken of each. ``time``, ``depth`` and ``nodes`` hold for agents whose
+    specs leave them open, ``limit`` (in seconds a move) for other programs. In a gauntlet the first agent plays all others.
     """
 
-    agents: tuple[str, ...]
-    games: int = 20
-    size: int = 8
-    variant: Literal["normal", "reversed"] = "normal"
-    format: Format = "round-robin"
-    openings: str = "random"
-    plies: int | None = None
-    balance: float = 2.0
-    time: float | None = None
-    depth: int | None = None
-    nodes: int | None = None
-    limit: float | None = None
-    seed: int = 0
-    sprt: Sprt | None = None
+    agents: tuple[str, ...] = option(help="Agent specs.")
+    games: int = option(20, "Games for each pairing; even, for both colours.", low=2, even=True)
+    size: int = option(8, "Board size: 4, 6 or 8.")
+    variant: Variant = option("normal", "Most discs win, or fewest do.")
+    format: Format = option("round-robin", "Who meets whom.")
+    openings: str = option("random", "random, balanced by the engine's judgement, or a file.")
+    plies: int | None = option(None, "Length of the openings; by default 6, on 4x4 2, and of a file all.", low=0)
+    balance: float = option(2.0, "Discs from a draw that are balanced.", low=0)
+    time: float | None = option(None, "Seconds a move, for agents that leave it open.")
+    depth: int | None = option(None, "Plies to search, likewise.")
+    nodes: int | None = option(None, "Nodes a move, likewise.")
+    limit: float | None = option(None, "Seconds a move after which another program has lost.")
+    seed: int = option(0, "Of the openings and the agents.")
+    sprt: Sprt | None = option(None, "A test that ends the tournament early.")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "agents", tuple(self.agents))
+        super().__post_init__()
         if len(self.agents) < 2:
             raise ReversiError(f"{len(self.agents)} agents: expected two or more")
-        if self.games < 2 or self.games % 2:
-            raise ReversiError(
-                f"{self.games} games a pairing: expected an even number, since every opening is played from both sides"
-            )
-        if self.format not in get_args(Format):
-            raise ReversiError(f"format {shown(self.format)}: expected round-robin or gauntlet")
-        if self.plies is not None and self.plies < 0:
-            raise ReversiError(f"{self.plies} opening plies: expected 0 or more")
         if self.sprt is not None and len(self.agents) != 2:
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
         for player in range(len(self.agents)):
@@ -131,10 +123,6 @@ class TournamentOptions:
         return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
 
     # --- what tells two tournaments apart -----------------------------------------------------------
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self) | {"agents": list(self.agents)}
 
     def ingredients(self) -> dict[str, str]:
         """Hashes of all that the options only name: evaluators' weights, the file of the openings."""

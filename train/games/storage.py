@@ -145,10 +145,10 @@ def _check_manifest(path: Path, options: TournamentOptions) -> None:
 
     A tournament without a finished game has nothing to go on from: its manifest is replaced.
     """
-    content = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
-        "options": json.loads(json.dumps(options.as_dict())),
+        "options": options.as_dict(),
         "ingredients": options.ingredients(),
     }
     begun = _has_games(path.parent / GAMES)

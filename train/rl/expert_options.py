@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search.batch import DEEPEST
-from train.errors import TrainError, check_number, check_whole
+from train.errors import TrainError, check_whole
 from train.labels.labellers import Plan, labeller_plan
+from train.options import GameOptions, option
 from train.rl.network import Architecture
 
 with extra_libraries():
@@ -35,89 +34,46 @@ PRESETS: dict[int, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class ExpertOptions:
+class ExpertOptions(GameOptions):
     """What is learnt, from whom, and from how much.
 
-    * ``size``, ``variant``: the game.
-    * ``seed``: of the network's first weights, the games and the order of learning.
-    * ``iterations``: rounds of games, labels and learning.
-    * ``positions``: new positions a round, at most; none comes twice, nor an image of another.
-    * ``samples``: positions learnt a round, drawn from all rounds so far, each under one of the eight symmetries.
-    * ``labeller``: who says what is best. An evaluator searched to a depth, ``network:depth=4,exact=12`` or
-      ``six-factor:depth=4``; or ``self:depth=2,exact=12``, a search over the value of the network in training; or ``exact``.
-      Positions with at most ``exact`` empty squares are always solved.
-    * ``heat``: in discs; of searched moves, one that is worse by that much is e times as rare in what the policy learns. Solved
-      positions teach all best moves alike and no other.
-    * ``temperatures``: a side of a game draws one of them and plays the policy at it, 0 for the best move.
-    * ``noise``: probability of a random move.
-    * ``opening_plies``: a game begins with up to so many random plies.
-    * ``channels``, ``blocks``: of the network.
-    * ``batch``, ``rate``: positions a step of Adam, and its rate at first; it falls to 0 along a cosine over all rounds.
-    * ``precision``: of the sums while learning, ``single`` or ``bfloat16``, which is twice as fast on a CPU made for it; by default
-      whichever is faster here. Weights, games and judgements are always in single precision.
-    * ``value_weight``: of the value's squared error (in shares of the board) beside the policy's cross entropy.
-    * ``games``: against each player of the ladder after every round.
+    Every round has new ``positions``, of which none comes twice, nor an image of another, and learns ``samples`` from all rounds so
+    far, each under one of the eight symmetries. The ``labeller`` says what is best: an evaluator searched to a depth,
+    ``network:depth=4,exact=12`` or ``six-factor:depth=4``; ``self:depth=2,exact=12``, a search over the value of the network in
+    training; or ``exact``. Positions with at most ``exact`` empty squares are always solved: they teach all best moves alike and no
+    other. A side of a game draws one of ``temperatures`` and plays the policy at it, 0 for the best move. Weights, games and
+    judgements are always in single precision.
     """
 
-    size: int = 6
-    variant: Variant = "normal"
-    seed: int = 0
-    iterations: int = 12
-    positions: int = 25_000
-    samples: int = 300_000
-    labeller: str = "network:depth=4,exact=12"
-    heat: float = 1.0
-    temperatures: tuple[float, ...] = (0.25, 0.5, 1.0)
-    noise: float = 0.03
-    opening_plies: int = 10
-    channels: int = 32
-    blocks: int = 4
-    batch: int = 512
-    rate: float = 2e-3
-    precision: str = "auto"
-    value_weight: float = 4.0
-    games: int = 100
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    seed: int = option(0, "Of the first weights, the games and the order of learning.", low=0, high=(1 << 32) - 1)
+    iterations: int = option(12, "Rounds of games, labels and learning.", low=1, high=10_000)
+    positions: int = option(25_000, "New positions a round, at most.", low=1, high=10_000_000)
+    samples: int = option(300_000, "Positions learnt a round.", low=1, high=1_000_000_000)
+    labeller: str = option(
+        "network:depth=4,exact=12", "network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."
+    )
+    heat: float = option(1.0, "Discs; a searched move worse by that much is e times as rare.", low=0.001, high=1000.0)
+    temperatures: tuple[float, ...] = option((0.25, 0.5, 1.0), "Of the policy's own play.", low=0.0, high=100.0)
+    noise: float = option(0.03, "Probability of a random move.", low=0.0, high=1.0)
+    opening_plies: int = option(10, "Random plies before a game, at most.", low=0)
+    channels: int = option(32, "Of the network.")
+    blocks: int = option(4, "Of the network, two convolutions each.")
+    batch: int = option(512, "Positions a step.", low=1, high=1 << 20)
+    rate: float = option(2e-3, "Adam's rate at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0)
+    precision: str = option("auto", "While learning; auto is the faster one here.", choices=("auto", *PRECISIONS))
+    value_weight: float = option(
+        4.0, "Of the value's squared error, in shares of the board, beside the policy's entropy.", low=0.0, high=1e6
+    )
+    games: int = option(100, "Against each baseline after a round.", low=2, high=100_000, even=True)
 
     def __post_init__(self) -> None:
         if self.precision == "auto":
             object.__setattr__(self, "precision", faster_precision())
-        if self.precision not in PRECISIONS:
-            raise TrainError(f"precision={shown(self.precision)}: expected auto, {' or '.join(PRECISIONS)}")
-        if isinstance(self.temperatures, list):  # as JSON has it
-            object.__setattr__(self, "temperatures", tuple(self.temperatures))
-        squares = self.rules.square_count  # refuses a game that does not exist
-        for name, least, most in (
-            ("seed", 0, (1 << 32) - 1),
-            ("iterations", 1, 10_000),
-            ("positions", 1, 10_000_000),
-            ("samples", 1, 1_000_000_000),
-            ("opening_plies", 0, squares - 6),
-            ("batch", 1, 1 << 20),
-            ("games", 2, 100_000),
-        ):
-            check_whole(name, getattr(self, name), least, most)
-        if self.games % 2:
-            raise TrainError(
-                f"games={self.games}: expected an even number, since every opening is played from both sides"
-            )
-        for name, least_number, most_number in (
-            ("heat", 0.001, 1000.0),
-            ("noise", 0.0, 1.0),
-            ("rate", 1e-8, 1.0),
-            ("value_weight", 0.0, 1e6),
-        ):
-            check_number(name, getattr(self, name), least_number, most_number)
-        if not isinstance(self.temperatures, tuple) or not self.temperatures:
-            raise TrainError(f"temperatures={shown(self.temperatures)}: expected one or more numbers")
-        for number in self.temperatures:
-            check_number("temperatures", number, 0.0, 100.0)
+        super().__post_init__()
+        check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
         self.architecture  # noqa: B018 - refuses a shape that is none
         self.plan  # noqa: B018 - and a labeller
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
 
     @property
     def architecture(self) -> Architecture:
@@ -129,10 +85,6 @@ class ExpertOptions:
         """Who labels which positions; the evaluator is `SELF` where it is the network in training."""
         name, _, _ = self.labeller.partition(":")
         return _own_plan(self.labeller) if name == SELF else labeller_plan(self.labeller)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        return json.loads(json.dumps(asdict(self)))
 
 
 def faster_precision() -> str:

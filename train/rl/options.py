@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from reversi_env import Rules
-from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search import agents
-from train.errors import TrainError, check_number, check_whole
+from train.errors import check_whole
+from train.options import GameOptions, option
 from train.rl.network import Architecture
 
 Algorithm = Literal["ppo", "dqn"]
@@ -18,113 +16,45 @@ Precision = Literal["single", "bfloat16"]
 
 
 @dataclass(frozen=True)
-class RlOptions:
-    """A training. Whatever decides its result is here, and a run's folder remembers it.
+class RlOptions(GameOptions):
+    """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
-    * ``size``, ``variant``: the game. ``algorithm``: ``ppo`` (MaskablePPO) or ``dqn``.
-    * ``steps``: moves of the agent in all games together. ``seed``: of everything.
-    * ``envs``: games in step; ``rollout``: moves in each of them between two updates of PPO.
-    * ``batch``, ``epochs``: of an update. ``rate`` is Adam's step at the beginning; it falls to a tenth.
-    * ``entropy``: how much a policy is paid for not being sure. ``trace``: λ of the advantage estimates.
-    * ``channels``, ``blocks``: of the network. ``precision`` of its convolutions: ``bfloat16`` is faster where
-      the processor knows it.
-    * ``opponents``: fixed baselines, by spec; ``baseline_share``: of the games that are against them, the others are against past
-      selves. ``snapshot``: steps between two selves that join the pool; ``pool``: how many of them are drawn from at a time.
-    * ``plies``: random plies before a game, 0 to this many. ``symmetric``: games are shown turned and mirrored at random.
-    * ``evaluate``: steps between two evaluations, of ``games`` games against each rung of the ladder.
-    * ``buffer``, ``explore``: DQN's memory in steps, and the share of the training in which it explores less and less.
-    """
-
-    size: int = 6
-    variant: Variant = "normal"
-    algorithm: Algorithm = "ppo"
-    steps: int = 1_000_000
-    seed: int = 0
-    envs: int = 256
-    rollout: int = 64
-    batch: int = 512
-    epochs: int = 3
-    rate: float = 1e-3
-    entropy: float = 0.01
-    trace: float = 0.95
-    channels: int = 32
-    blocks: int = 2
-    precision: Precision = "single"
-    opponents: tuple[str, ...] = ("random", "greedy", "cell-utility:depth=2")
-    baseline_share: float = 0.3
-    snapshot: int = 65_536
-    pool: int = 6
-    plies: int = 6
-    symmetric: bool = True
-    evaluate: int = 131_072
-    games: int = 400
-    buffer: int = 200_000
-    explore: float = 0.3
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO) or dqn.")
+    steps: int = option(1_000_000, "Moves of the agent, in all games.", low=1, high=10**12)
+    seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
+    envs: int = option(256, "Games in step.", low=1, high=65_536)
+    rollout: int = option(64, "Moves in each between two updates of PPO.", low=1, high=4096)
+    batch: int = option(512, "Positions a gradient.", low=1, high=1 << 20)
+    epochs: int = option(3, "Times every position is seen.", low=1, high=100)
+    rate: float = option(1e-3, "Adam's rate; it falls to a tenth.", low=1e-8, high=1.0)
+    entropy: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0)
+    trace: float = option(0.95, "Lambda of the advantage estimates.", low=0.0, high=1.0)
+    channels: int = option(32, "Of the network.", low=1, high=512)
+    blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
+    precision: Precision = option("single", "Of the convolutions: single, or bfloat16 where the processor knows it.")
+    opponents: tuple[str, ...] = option(("random", "greedy", "cell-utility:depth=2"), "Fixed baselines, by spec.")
+    baseline_share: float = option(0.3, "Of the games; the others are against past selves.", low=0.0, high=1.0)
+    snapshot: int = option(65_536, "Steps until another self joins.", low=1, high=10**12)
+    pool: int = option(6, "Past selves that are drawn from at a time.", low=1, high=64)
+    plies: int = option(6, "Random plies before a game, at most.", low=0)
+    symmetric: bool = option(True, "Games are shown turned and mirrored at random.")
+    evaluate: int = option(131_072, "Steps between two evaluations.", low=1, high=10**12)
+    games: int = option(400, "Against each rung of the ladder.", low=2, high=100_000, even=True)
+    buffer: int = option(200_000, "DQN's memory, in steps.", low=100, high=10**8)
+    explore: float = option(0.3, "Share of the training in which DQN explores less and less.", low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
-        Rules(self.size, self.variant)  # refuses a game that does not exist
-        if self.algorithm not in get_args(Algorithm):
-            raise TrainError(f"algorithm={shown(self.algorithm)}: expected one of {', '.join(get_args(Algorithm))}")
-        if self.precision not in get_args(Precision):
-            raise TrainError(f"precision={shown(self.precision)}: expected one of {', '.join(get_args(Precision))}")
-        for name, (low, high) in _WHOLE.items():
-            check_whole(name, getattr(self, name), low, high)
-        for name, (least, most) in _NUMBERS.items():
-            check_number(name, getattr(self, name), least, most)
-        if self.games % 2:
-            raise TrainError(f"games={self.games}: expected an even number, for both colours of every opening")
-        if not isinstance(self.symmetric, bool):
-            raise TrainError(f"symmetric={shown(self.symmetric)}: expected True or False")
-        if not isinstance(self.opponents, tuple) or not all(isinstance(one, str) for one in self.opponents):
-            raise TrainError(f"opponents={shown(self.opponents)}: expected a tuple of agent specs")
-        if not self.opponents:
-            raise TrainError("no opponents: expected at least one baseline, the pool has no past selves at first")
+        super().__post_init__()
         for spec in self.opponents:
             agents.check(spec)
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
 
     @property
     def architecture(self) -> Architecture:
         """The network's shape."""
         return Architecture(self.channels, self.blocks, "policy" if self.algorithm == "ppo" else "q")
 
-    def as_dict(self) -> dict[str, Any]:
-        """The options as JSON has them."""
-        return json.loads(json.dumps(asdict(self)))
-
-    @classmethod
-    def from_dict(cls, options: dict[str, Any]) -> RlOptions:
-        """The options of `as_dict`."""
-        return cls(**{**options, "opponents": tuple(options["opponents"])})
-
-
-_WHOLE = {
-    "steps": (1, 10**12),
-    "seed": (0, (1 << 31) - 1),
-    "envs": (1, 65_536),
-    "rollout": (1, 4096),
-    "batch": (1, 1 << 20),
-    "epochs": (1, 100),
-    "channels": (1, 512),
-    "blocks": (1, 40),
-    "snapshot": (1, 10**12),
-    "pool": (1, 64),
-    "evaluate": (1, 10**12),
-    "games": (2, 100_000),
-    "buffer": (100, 10**8),
-}
-_NUMBERS = {
-    "rate": (1e-8, 1.0),
-    "entropy": (0.0, 10.0),
-    "trace": (0.0, 1.0),
-    "baseline_share": (0.0, 1.0),
-    "explore": (0.0, 1.0),
-}
 
 #: What differs from the defaults, by algorithm and size.
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
@@ -139,13 +69,8 @@ _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
 
 def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "ppo", **changes: Any) -> RlOptions:
     """Options that did well for the game, with *changes*."""
-    Rules(size, variant)
-    known = [field.name for field in fields(RlOptions)]
-    for name in changes:
-        if name not in known:
-            raise TrainError(f"option {shown(name)} of a training is unknown: expected some of {', '.join(known)}")
     chosen = _PRESETS.get((algorithm, size), {})
-    return RlOptions(**{**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
+    return RlOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
 
 
 def fastest_precision(device: str) -> Precision:

@@ -23,6 +23,7 @@ from search.formula_files import formula_file
 from search.formulas import Evaluator
 from train.errors import TrainError
 from train.folders import only_writer
+from train.options import Options, option
 from train.tuning.objectives import LabelError, Objective
 from train.tuning.optimisers import Optimiser, make_optimiser
 from train.tuning.space import Space, space_of
@@ -36,35 +37,24 @@ SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
 
 
 @dataclass(frozen=True)
-class TuneOptions:
-    """What to tune and how.
+class TuneOptions(Options):
+    """What to tune and how."""
 
-    * ``formula``: an evaluator that is a formula, with or without weights of a file to begin with.
-    * ``varied``: names of the weights that vary; None for those that its report chose.
-    * ``optimiser``: ``genetic`` or ``cma``.
-    * ``generations``, ``population``: how many candidates are judged, and in how many rounds.
-    * ``seed``: which random numbers the optimiser uses.
-    * ``from_published``: begin at the formula's own weights; otherwise at random ones.
-    """
-
-    formula: str = "ten-weight"
-    varied: tuple[str, ...] | None = None
-    optimiser: str = "cma"
-    generations: int = 60
-    population: int = 24
-    seed: int = 0
-    from_published: bool = False
-
-    def __post_init__(self) -> None:
-        for name, least in (("generations", 1), ("population", 4), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise TrainError(f"{name}={value!r}: expected a whole number, {least} or more")
+    formula: str = option(
+        "ten-weight", "An evaluator that is a formula, with or without weights of a file to begin with."
+    )
+    varied: tuple[str, ...] | None = option(None, "Weights that vary; by default those that its report chose.")
+    optimiser: str = option("cma", "genetic or cma.")
+    generations: int = option(60, "Rounds.", low=1)
+    population: int = option(24, "Candidates a round.", low=4)
+    seed: int = option(0, "Which random numbers the optimiser uses.", low=0)
+    from_published: bool = option(False, "Begin at the weights there are, not at random ones.")
 
     def described(self) -> dict[str, Any]:
         """The options as JSON has them, all but how long to go on."""
-        told = {name: getattr(self, name) for name in ("formula", "optimiser", "population", "seed", "from_published")}
-        return {**told, "varied": list(self.varied) if self.varied is not None else None}
+        content = self.as_dict()
+        del content["generations"]
+        return content
 
 
 @dataclass(frozen=True)

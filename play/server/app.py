@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,12 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from play.server import openapi
-from play.server.endpoints import ENDPOINTS, Endpoint, JsonResponse, respond
+from play.server import openapi, page
+from play.server.endpoints import ENDPOINTS, JsonResponse, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
-from play.server.page import Page
 from play.server.sockets import GameSocket
 
 #: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
@@ -31,15 +30,14 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
-    "content-security-policy": POLICY,
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), microphone=(), geolocation=()",
-}
-_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+]
 #: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
 LOOK_EVERY, LOOKS = 0.02, 3_000
 
@@ -78,7 +76,7 @@ class _Headers:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_RAW_HEADERS, (b"cache-control", cache)]
+                message["headers"] = [*message.get("headers", []), *_HEADERS, (b"cache-control", cache)]
             await send(message)
 
         await self._app(scope, receive, with_headers)
@@ -98,20 +96,16 @@ def make_app(options: ServerOptions) -> Starlette:
             watching.cancel()
             await hall.close()
 
-    description, page = encode(openapi.document()), Page()
+    description = JsonResponse(encode(openapi.document()))
 
     async def describe(request: Request) -> Response:
-        return JsonResponse(description)
+        return description
 
     routes = [
-        *(
-            Route(path, _by_method(hall, path), methods=_methods(path))
-            for path in dict.fromkeys(e.path for e in ENDPOINTS)
-        ),
+        *(Route(endpoint.path, partial(respond, endpoint, hall), methods=[endpoint.method]) for endpoint in ENDPOINTS),
         WebSocketRoute("/api/games/{id}/socket", GameSocket(hall).attend),
         Route("/openapi.json", describe),
-        Route("/", page.serve),
-        Route("/{name}", page.serve),
+        *page.routes(),
     ]
     app = Starlette(
         routes=routes,
@@ -124,21 +118,6 @@ def make_app(options: ServerOptions) -> Starlette:
     return app
 
 
-def _methods(path: str) -> list[str]:
-    return [endpoint.method for endpoint in ENDPOINTS if endpoint.path == path]
-
-
-def _by_method(hall: Hall, path: str) -> Callable[[Request], Awaitable[Response]]:
-    table: dict[str, Callable[[Request], Awaitable[Response]]] = {
-        endpoint.method: partial(respond, endpoint, hall) for endpoint in ENDPOINTS if endpoint.path == path
-    }
-
-    async def answer(request: Request) -> Response:
-        return await table["GET" if request.method == "HEAD" else request.method](request)
-
-    return answer
-
-
 async def _refusal(request: Request, refused: Any) -> Response:
     headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
     body = encode(Problem(refused.code, refused.message, refused.status))
@@ -149,6 +128,3 @@ async def _http_problem(request: Request, error: Any) -> Response:
     """What the framework refuses: an unknown path, another method."""
     detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
     return JsonResponse(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
-
-
-__all__ = ["Endpoint", "make_app"]

@@ -1,11 +1,11 @@
-"""The HTTP interface: one table of endpoints, from which come the routes, the checking of bodies and ``/openapi.json``."""
+"""The HTTP interface: functions that declare what they take and give. From them come routes, checks and ``/openapi.json``."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_type_hints
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
@@ -23,6 +23,7 @@ from play.server.messages import (
     MoveRequest,
     RecordedPosition,
     Refused,
+    Role,
     State,
     Transcript,
     TranscriptRequest,
@@ -31,7 +32,9 @@ from play.server.messages import (
 )
 from play.server.room import Room, board_text, colour_name
 from play.server.sockets import same_origin
-from reversi_env import Position, ReversiError, Rules, __version__
+from reversi_env import ReversiError, Rules, __version__
+
+Work = Callable[..., Awaitable[Any]]
 
 
 class JsonResponse(Response):
@@ -42,82 +45,97 @@ class JsonResponse(Response):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One operation: its place, what it takes and gives, and the function that does it.
+    """One operation: its place, the function that does it, and what that declares.
 
-    *answers* is a class of `play.server.messages`, or None for plain text. *refuses*: the statuses that it may refuse with
-    beyond 400, 413 and 429.
+    *takes* and *answers* are classes of `play.server.messages`, or None for no body and for plain text; with *needs_token* the
+    function is given the room and the role that the token opens. *refuses*: the statuses that it may refuse with.
     """
 
     method: str
     path: str
     name: str
     summary: str
-    work: Callable[[Hall, Request, Any], Awaitable[Any]]
+    work: Work
+    takes: type | None
     answers: type | None
-    takes: type | None = None
-    status: int = 200
-    needs_token: bool = False
-    refuses: tuple[int, ...] = ()
+    status: int
+    needs_token: bool
+    refuses: tuple[int, ...]
 
 
-async def health(hall: Hall, request: Request, body: None) -> Health:
+#: Everything that can be asked for over HTTP.
+ENDPOINTS: list[Endpoint] = []
+
+
+def endpoint(method: str, path: str, name: str, *refuses: int, status: int = 200) -> Callable[[Work], Work]:
+    """Declare a function as the operation *name*; it may refuse with *refuses* beyond what all of its kind may."""
+
+    def declare(work: Work) -> Work:
+        hints = get_type_hints(work)
+        answers, needs_token = hints.pop("return"), "room" in hints
+        usual = [400, 429, *([413] if method == "POST" else []), *([401, 403, 404] if needs_token else [])]
+        kinds = hints.get("body"), {str: None, bytes: State}.get(answers, answers)  # bytes: a state that is written
+        about = method, path, name, work.__doc__ or "", work
+        ENDPOINTS.append(Endpoint(*about, *kinds, status, needs_token, (*usual, *refuses)))
+        return work
+
+    return declare
+
+
+@endpoint("GET", "/api/health", "health")
+async def health(hall: Hall, request: Request) -> Health:
     """How the server is."""
     lag = request.app.state.lag
-    return Health(
-        status="ok",
-        version=__version__,
-        rooms=len(hall.rooms),
-        connections=hall.connections.total(),
-        waiting=hall.pool.waiting,
-        searches=hall.pool.searches,
-        lag_median_ms=lag.quantile(0.5),
-        lag_p99_ms=lag.quantile(0.99),
-        lag_max_ms=lag.quantile(1.0),
-    )
+    lags = lag.quantile(0.5), lag.quantile(0.99), lag.quantile(1.0)
+    connections, pool = hall.connections.total(), hall.pool
+    return Health("ok", __version__, len(hall.rooms), connections, pool.waiting, pool.searches, *lags)
 
 
-async def agents(hall: Hall, request: Request, body: None) -> Agents:
-    """Who can be played against."""
+@endpoint("GET", "/api/agents", "agents")
+async def agents(hall: Hall, request: Request) -> Agents:
+    """The agents on offer, and the server's limits."""
     return Agents(catalogue.entries(), hall.options.longest_think, hall.options.deepest)
 
 
+@endpoint("POST", "/api/games", "createGame", 503, status=201)
 async def create(hall: Hall, request: Request, body: CreateGame) -> Created:
-    """A new game."""
+    """Create a game."""
     return await hall.create(body, client_of(request))
 
 
-async def state(hall: Hall, request: Request, body: None) -> State:
-    """A game as it is."""
-    room, _ = await _opened(hall, request)
+@endpoint("GET", "/api/games/{id}", "game")
+async def state(room: Room, role: Role) -> State:
+    """A game's state."""
     return room.state()
 
 
-async def record(hall: Hall, request: Request, body: None) -> str:
-    """A game as a line of GGF."""
-    room, _ = await _opened(hall, request)
-    return room.ggf() + "\n"
+@endpoint("GET", "/api/games/{id}/record", "record")
+async def record(room: Room, role: Role) -> str:
+    """A game's record in GGF."""
+    return room.game.to_ggf() + "\n"
 
 
-async def move(hall: Hall, request: Request, body: MoveRequest) -> Any:
-    """A move."""
-    room, role = await _opened(hall, request)
+@endpoint("POST", "/api/games/{id}/moves", "move", 409, 503)
+async def move(room: Room, role: Role, body: MoveRequest) -> bytes:
+    """Make a move."""
     return await room.move(role, body.move, body.ply)
 
 
-async def undo(hall: Hall, request: Request, body: None) -> Any:
-    """A take-back, or the wish for one."""
-    room, role = await _opened(hall, request)
+@endpoint("POST", "/api/games/{id}/undo", "undo", 409, 503)
+async def undo(room: Room, role: Role) -> bytes:
+    """Take back, or ask the other side to agree to it."""
     return await room.undo(role)
 
 
-async def resign(hall: Hall, request: Request, body: None) -> Any:
-    """The end."""
-    room, role = await _opened(hall, request)
+@endpoint("POST", "/api/games/{id}/resign", "resign", 409, 503)
+async def resign(room: Room, role: Role) -> bytes:
+    """Give the game up."""
     return await room.resign(role)
 
 
+@endpoint("POST", "/api/analyse", "analyse", 503)
 async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysis:
-    """The engine's opinion; given up when the client goes."""
+    """Search a position."""
     work = asyncio.create_task(hall.analyse(body, client_of(request)))
     gone = asyncio.create_task(_disconnected(request))
     await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
@@ -128,8 +146,9 @@ async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysi
     return work.result()
 
 
+@endpoint("POST", "/api/transcripts", "transcript")
 async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> Transcript:
-    """A record read."""
+    """Read a game record."""
     try:
         if "(;" in body.text:
             game = Game.from_ggf(body.text.strip())
@@ -138,54 +157,23 @@ async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> T
     except ReversiError as error:
         raise Refused(400, "bad_transcript", str(error)[:300]) from None
     rules, result = game.rules, game.record().result
-    positions = [_recorded(position, name) for position, name in zip(game.positions, [*game.moves, None], strict=True)]
+    positions = [
+        RecordedPosition(board_text(position), colour_name(position.turn), position.legal_moves(), name)
+        for position, name in zip(game.positions, [*game.moves, None], strict=True)
+    ]
     return Transcript(rules.size, rules.variant, game.black, game.white, list(game.moves), positions, result)
-
-
-def _recorded(position: Position, name: str | None) -> RecordedPosition:
-    return RecordedPosition(board_text(position), colour_name(position.turn), position.legal_moves(), name)
-
-
-#: Everything that can be asked for over HTTP.
-ENDPOINTS = (
-    Endpoint("GET", "/api/health", "health", "How the server is.", health, Health),
-    Endpoint("GET", "/api/agents", "agents", "The agents on offer, and the server's limits.", agents, Agents),
-    Endpoint("POST", "/api/games", "createGame", "Create a game.", create, Created, CreateGame, 201, refuses=(503,)),
-    Endpoint("GET", "/api/games/{id}", "game", "A game's state.", state, State, needs_token=True),
-    Endpoint("GET", "/api/games/{id}/record", "record", "A game's record in GGF.", record, None, needs_token=True),
-    Endpoint(
-        *("POST", "/api/games/{id}/moves", "move", "Make a move.", move, State, MoveRequest),
-        needs_token=True,
-        refuses=(409, 503),
-    ),
-    Endpoint(
-        *("POST", "/api/games/{id}/undo", "undo", "Take back, or ask the other side to agree to it.", undo, State),
-        needs_token=True,
-        refuses=(409, 503),
-    ),
-    Endpoint(
-        *("POST", "/api/games/{id}/resign", "resign", "Give the game up.", resign, State),
-        needs_token=True,
-        refuses=(409, 503),
-    ),
-    Endpoint(
-        *("POST", "/api/analyse", "analyse", "Search a position.", analyse, Analysis, AnalyseRequest), refuses=(503,)
-    ),
-    Endpoint(
-        *("POST", "/api/transcripts", "transcript", "Read a game record.", transcript, Transcript, TranscriptRequest)
-    ),
-)
 
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     """Check the request, do the work, and answer."""
     if not same_origin(request.headers):
         raise Refused(403, "other_origin", "requests from pages of other servers are not answered")
-    body = None
+    body = []
     if endpoint.method == "POST":
         raw = await _body(request, hall, endpoint)
-        body = read_body(endpoint.takes, raw) if endpoint.takes else None
-    answer = await endpoint.work(hall, request, body)
+        body = [read_body(endpoint.takes, raw)] if endpoint.takes else []
+    given = await _opened(hall, request) if endpoint.needs_token else (hall, request)
+    answer = await endpoint.work(*given, *body)
     if isinstance(answer, str):
         return PlainTextResponse(answer, endpoint.status)
     return JsonResponse(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
@@ -218,7 +206,7 @@ async def _body(request: Request, hall: Hall, endpoint: Endpoint) -> bytes:
     return b"".join(parts)
 
 
-async def _opened(hall: Hall, request: Request) -> tuple[Room, Any]:
+async def _opened(hall: Hall, request: Request) -> tuple[Room, Role]:
     """The room of the path's game, and the role that the request's token opens."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 8 <= len(token) <= 128:

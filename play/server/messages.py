@@ -24,6 +24,7 @@ Token = Annotated[str, Meta(min_length=8, max_length=128, description="A secret 
 MoveName = Annotated[
     str, Meta(min_length=2, max_length=4, description="A square, a1 to h8. Passes are made by the server.")
 ]
+Ply = Annotated[int, Meta(ge=0, le=255)]
 Board = Annotated[str, Meta(min_length=16, max_length=64, description="X black, O white, - empty; row by row from a1.")]
 Id = Annotated[str, Meta(max_length=40, description="Returned with the answer, to tell answers apart.")]
 
@@ -73,7 +74,7 @@ class MoveRequest(_Strict):
     """A move; *ply* is the number of moves made before it, so that no message counts twice."""
 
     move: MoveName
-    ply: Annotated[int, Meta(ge=0, le=255)]
+    ply: Ply
 
 
 class AnalyseRequest(_Strict):
@@ -248,57 +249,52 @@ class Problem(Struct, tag="error", tag_field="type", omit_defaults=True):
 # --- over a WebSocket -----------------------------------------------------------------------------
 
 
-class Join(_Strict, tag="join", tag_field="type"):
-    """The first message: the token says which seat."""
-
-    token: Token
+class _Message(_Strict, tag=str.lower, tag_field="type", kw_only=True):
     id: Id | UnsetType = UNSET
 
 
-class Move(_Strict, tag="move", tag_field="type"):
-    """Make a move, as *ply*-th from 0."""
-
-    move: MoveName
-    ply: Annotated[int, Meta(ge=0, le=255)]
-    id: Id | UnsetType = UNSET
-
-
-class Undo(_Strict, tag="undo", tag_field="type"):
-    """Take one's last move back: at once against an agent; else it asks, or grants what the other side asked for."""
-
-    id: Id | UnsetType = UNSET
-
-
-class Decline(_Strict, tag="decline", tag_field="type"):
-    """Refuse the take-back that the other side asked for."""
-
-    id: Id | UnsetType = UNSET
-
-
-class Resign(_Strict, tag="resign", tag_field="type"):
-    """Give the game up."""
-
-    id: Id | UnsetType = UNSET
-
-
-class Ping(_Strict, tag="ping", tag_field="type"):
-    """Answered with a pong."""
-
-    id: Id | UnsetType = UNSET
-
-
-class Pong(Struct, tag="pong", tag_field="type", omit_defaults=True):
-    """The answer to a ping."""
-
+class _Reply(Struct, tag=str.lower, tag_field="type", omit_defaults=True, kw_only=True):
     id: str | UnsetType = UNSET
 
 
-class Joined(Struct, tag="joined", tag_field="type", omit_defaults=True):
+class Join(_Message):
+    """The first message: the token says which seat."""
+
+    token: Token
+
+
+class Move(_Message):
+    """Make a move, as *ply*-th from 0."""
+
+    move: MoveName
+    ply: Ply
+
+
+class Undo(_Message):
+    """Take one's last move back: at once against an agent; else it asks, or grants what the other side asked for."""
+
+
+class Decline(_Message):
+    """Refuse the take-back that the other side asked for."""
+
+
+class Resign(_Message):
+    """Give the game up."""
+
+
+class Ping(_Message):
+    """Answered with a pong."""
+
+
+class Pong(_Reply):
+    """The answer to a ping."""
+
+
+class Joined(_Reply):
     """The token was right: the seat that it opened. The state follows."""
 
     role: Role
     game: str
-    id: str | UnsetType = UNSET
 
 
 Incoming = Join | Move | Undo | Decline | Resign | Ping

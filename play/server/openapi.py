@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -22,10 +22,7 @@ _REFUSALS = {
     503: "The server is full, or cannot store games now.",
 }
 #: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
-_MESSAGES = (
-    *(messages.Join, messages.Move, messages.Undo, messages.Decline, messages.Resign, messages.Ping),
-    *(messages.Joined, messages.State, messages.Pong, messages.Problem),
-)
+_MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
 
 
 def document() -> dict[str, Any]:
@@ -53,9 +50,6 @@ def document() -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    refusals = [400, 429, *endpoint.refuses]
-    refusals += [413] if endpoint.method == "POST" else []
-    refusals += [401, 403, 404] if endpoint.needs_token else []
     content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answers is None else _json(endpoint.answers)
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
@@ -63,7 +57,10 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
         "parameters": _parameters(endpoint.path),
         "responses": {
             str(endpoint.status): {"description": "Done.", "content": content},
-            **{str(s): {"description": _REFUSALS[s], "content": _json(messages.Problem)} for s in sorted(refusals)},
+            **{
+                str(s): {"description": _REFUSALS[s], "content": _json(messages.Problem)}
+                for s in sorted(endpoint.refuses)
+            },
         },
     }
     if endpoint.takes is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 FOLDER = Path(__file__).resolve().parent.parent / "web"
 _KINDS = {
@@ -20,31 +20,20 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class _File:
-    content: bytes
-    kind: str
-    tag: str
+def routes() -> list[Route]:
+    """A route for every file, and ``/`` for ``index.html``."""
+    files = {path.name: _served(path) for path in sorted(FOLDER.iterdir()) if path.suffix in _KINDS}
+    return [Route("/", files["index.html"]), *(Route(f"/{name}", serve) for name, serve in files.items())]
 
 
-class Page:
-    """The files by their names; ``/`` is ``index.html``."""
-
-    def __init__(self) -> None:
-        paths = [path for path in sorted(FOLDER.iterdir()) if path.suffix in _KINDS]
-        self._files = {path.name: _read(path) for path in paths}
-
-    async def serve(self, request: Request) -> Response:
-        """A file, or 304 if the browser has it already."""
-        file = self._files.get(request.path_params.get("name") or "index.html")
-        if file is None:
-            raise HTTPException(404)
-        headers = {"etag": file.tag}
-        if request.headers.get("if-none-match") == file.tag:
-            return Response(status_code=304, headers=headers)
-        return Response(file.content, media_type=file.kind, headers=headers)
-
-
-def _read(path: Path) -> _File:
+def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
     content = path.read_bytes()
-    return _File(content, _KINDS[path.suffix], f'"{sha256(content).hexdigest()[:32]}"')
+    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"'}
+
+    async def serve(request: Request) -> Response:
+        """The file, or 304 if the browser has it already."""
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=_KINDS[path.suffix], headers=headers)
+
+    return serve

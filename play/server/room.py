@@ -207,10 +207,6 @@ class Room:
             spectators=sum(member.role == "spectator" for member in self.members),
         )
 
-    def ggf(self) -> str:
-        """The record of the game so far."""
-        return self.game.to_ggf()
-
     # --- changes ----------------------------------------------------------------------------------
 
     def _playing(self, role: Role) -> Colour:

@@ -106,7 +106,7 @@ class GameSocket:
                 raise Refused(400, "join_first", "expected a join message with the token first")
             room = await self._hall.room(socket.path_params["id"])
             connection = Connection(socket, room.role(join.token))
-            connection.answer(encode(Joined(connection.role, room.id, join.id)))
+            connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
             room.enter(connection)
         except Refused as refused:
             await socket.send_text(encode(_problem(refused)).decode())
@@ -156,7 +156,7 @@ class GameSocket:
         message = read_incoming(text)
         role = connection.role
         if isinstance(message, messages.Ping):
-            connection.answer(encode(Pong(message.id)))
+            connection.answer(encode(Pong(id=message.id)))
         elif room.closed:
             raise Refused(503, "gone", "the game has been put away; connect again")
         elif isinstance(message, messages.Move):

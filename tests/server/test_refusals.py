@@ -379,7 +379,7 @@ def test_the_description_matches_the_routes():
     application_routes = {
         (route.path, method.lower())
         for route in application.make_app(ServerOptions(database=":memory:")).routes
-        if route.path.startswith("/api")
+        if route.path.startswith("/api/")
         for method in getattr(route, "methods", None) or ["GET"]
         if method != "HEAD"
     }

@@ -1,0 +1,131 @@
+"""What the documentation shows is run: Python as it stands, commands in a smaller form where they take minutes, notebooks, links.
+
+A page's blocks are run one after the other, in one namespace and one folder, as a reader would. A block that follows a comment
+``<!-- test: … -->`` is not: the comment says what runs it instead.
+"""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs" / "guide").glob("*.md"))]
+NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.py"))
+BLOCK = re.compile(r"^(<!-- test: .* -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
+#: Options, by command, that make it short: of an option that is given twice the last counts.
+SMALLER = {
+    "analyse": "--depth 2",
+    "bench": "--help",
+    "exam": "--positions 4",
+    "experiment": "--games 100",
+    "label": "--count 60 --empties 4-5",
+    "match": "--games 2",
+    "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
+    "measure regret": "--positions 2 --empties 2-4",
+    "measure structural": "--positions 4 --empties 4-5",
+    "play": "--help",
+    "rl": "--steps 4096 --envs 64 --rollout 16 --evaluate 2048 --snapshot 1024 --games 4 --opponent random --no-regret",
+    "rl expert": "--help",
+    "tournament": "--games 2 --depth 1",
+    "train": "--epochs 1",
+    "tune": "--generations 1 --population 4 --games 4",
+}
+BIN = Path(sys.executable).parent
+
+
+def blocks(page):
+    """(language, text) of the blocks to be run."""
+    found = BLOCK.findall(page.read_text("utf-8"))
+    return [(language, text) for said, language, text in found if language in ("python", "bash") and not said]
+
+
+def smaller(line):
+    """A command line that takes a moment."""
+    words = shlex.split(line, comments=True)
+    if words[:1] != ["reversi"]:
+        return line
+    name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), None)
+    background = " &" if words[-1] == "&" else ""
+    return shlex.join([word for word in words if word != "&"]) + (f" {SMALLER[name]}" if name else "") + background
+
+
+def as_script(page):
+    """The page's Python blocks as one program; doctests are run by doctest."""
+    parts = [text for language, text in blocks(page) if language == "python"]
+    return "\n".join(part for part in parts if ">>>" not in part)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Where a reader would be: a clone."""
+    for name in ("studies", "constraints.txt"):
+        (tmp_path / name).symlink_to(REPOSITORY / name)
+    return tmp_path
+
+
+def environment():
+    paths = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(REPOSITORY), "MPLBACKEND": "agg"}
+    return os.environ | paths
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if as_script(page)], ids=lambda page: page.stem)
+def test_the_python_of_a_page(page, folder):
+    script = folder / "page.py"
+    script.write_text(as_script(page))
+    done = subprocess.run([sys.executable, script], cwd=folder, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_a_page(page, folder):
+    lines = [
+        line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()
+    ]
+    script = "set -euo pipefail\n" + "\n".join(map(smaller, lines))
+    running = subprocess.Popen(
+        ["bash", "-c", script], cwd=folder, env=environment(), text=True, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        out, _ = running.communicate()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)  # what was started in the background
+    assert running.returncode == 0, f"{script}\n{out}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", NOTEBOOKS, ids=lambda source: source.stem)
+def test_a_notebook_runs(source, tmp_path, monkeypatch):
+    jupytext, nbclient = pytest.importorskip("jupytext"), pytest.importorskip("nbclient")
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    nbclient.NotebookClient(
+        jupytext.read(source), kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+    ).execute()
+
+
+def test_every_command_of_a_page_exists():
+    """Quickly: its name and its options, against the help."""
+    from typer.testing import CliRunner
+
+    from play.cli import COMMANDS, application
+
+    wrong = []
+    for page in PAGES:
+        for language, text in blocks(page):
+            for line in text.splitlines() if language == "bash" else ():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["reversi"] and words[1] not in COMMANDS:
+                    wrong.append(f"{page.name}: {line}")
+    assert not wrong
+    assert CliRunner().invoke(application(), ["--help"]).exit_code == 0

@@ -27,9 +27,9 @@ from train.progress import Progress, silent
 #: Table of a search, in MiB.
 TABLE_SIZE = 4.0
 #: The engine's record, with the refinements that are on and counts of inner nodes and of moves searched at them: see
-#: `search.core.refinements`.
+#: `search.core.refinements`. They come first: numba takes a record that begins as another does for one of the other's kind.
 COUNTED = np.dtype(
-    [*((name, ENGINE[name]) for name in ENGINE.names or ()), ("switches", np.int64), ("counts", np.int64, (2,))],
+    [("switches", np.int64), ("counts", np.int64, (2,)), *((name, ENGINE[name]) for name in ENGINE.names or ())],
     align=True,
 )
 

@@ -16,10 +16,10 @@ from search.engine import Engine
 from search.limits import Limits
 from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, count, game_name
 from train.errors import TrainError
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, count, game_name
 
 #: Minimax is searched less deep than the rest.
 MINIMAX_DEPTH = 6
@@ -186,7 +186,7 @@ def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:
 
 def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
-        left, right = style.panels(figure, 2, ("nodes by depth", "growth a ply"))
+        left, right = charts.panels(figure, 2, ("nodes by depth", "growth a ply"))
         shown = (
             "minimax",
             "+ alpha-beta",
@@ -197,7 +197,7 @@ def _figure(one: dict[str, Any]) -> Figure:
         )
         names = {"+ moves with few replies first": "few replies first", "+ and a good value first": "good value first"}
         ways = [way for way in one["ways"] if way["name"] in shown]
-        for way, colour in zip(ways, style.COLOURS, strict=False):
+        for way, colour in zip(ways, charts.COLOURS, strict=False):
             xs = [entry["depth"] for entry in way["by_depth"]]
             ys = [entry["nodes"] for entry in way["by_depth"]]
             left.plot(xs, ys, color=colour, marker="o", markeredgewidth=0)
@@ -213,9 +213,9 @@ def _figure(one: dict[str, Any]) -> Figure:
         left.set(xlabel="depth (plies)", ylabel="nodes", yscale="log", xticks=range(1, one["depth"] + 1))
         rows = [way for way in one["ways"] if way["name"] != ENGINE_ROW]
         heights = np.arange(len(rows))[::-1]
-        right.barh(heights, [way["growth"] for way in rows], color=style.BLUE, height=0.62)
+        right.barh(heights, [way["growth"] for way in rows], color=charts.BLUE, height=0.62)
         for height, way in zip(heights, rows, strict=True):
-            style.label(right, way["growth"], height, f"{way['growth']:.1f}", style.BLUE, shift=(3, 0))
+            charts.label(right, way["growth"], height, f"{way['growth']:.1f}", charts.BLUE, shift=(3, 0))
         right.set_yticks(heights, [way["name"].removeprefix("+ ") for way in rows])
         right.set(xlabel="factor a ply", xlim=(0, 1.12 * max(way["growth"] for way in rows)))
         right.tick_params(axis="y", length=0)

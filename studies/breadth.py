@@ -14,10 +14,10 @@ from reversi_env import Rules
 from reversi_env.rules import Variant
 from studies.repeating import Repeatable
 from studies.statistics import ROUNDS, count_breadths
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name, with_error
 
 #: Groups that the games are counted in; the spread between them gives the errors.
 GROUPS = 100
@@ -208,22 +208,22 @@ def _figure(found: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figure:
     sizes = {one["size"]: one for one in found}
 
     def draw(figure: Any) -> None:
-        left, right = style.panels(figure, 2, ("the rules, and one mistake", "by size of the board"))
+        left, right = charts.panels(figure, 2, ("the rules, and one mistake", "by size of the board"))
         rounds, breadth = _curve(largest)
-        left.plot(rounds, breadth, color=style.BLUE)
+        left.plot(rounds, breadth, color=charts.BLUE)
         wrong_rounds, wrong = _curve(largest["one_line"])
-        left.plot(wrong_rounds, wrong, color=style.VERMILION, linestyle="--")
+        left.plot(wrong_rounds, wrong, color=charts.VERMILION, linestyle="--")
         if largest["size"] == 8:
-            left.plot(range(4, 64), PUBLISHED, ".", color=style.GREY, markersize=3.5)
-            style.label(left, 41, 12.6, "report 002, 40 games", style.GREY)
+            left.plot(range(4, 64), PUBLISHED, ".", color=charts.GREY, markersize=3.5)
+            charts.label(left, 41, 12.6, "report 002, 40 games", charts.GREY)
         middle = len(breadth) // 3
-        style.label(left, rounds[middle], breadth[middle], "all lines turn", style.BLUE, shift=(6, -9))
-        style.label(left, rounds[middle], wrong[middle], "one line turns", style.VERMILION, at="right", shift=(-6, 6))
-        for (size, one), colour in zip(sorted(sizes.items()), style.COLOURS, strict=False):
+        charts.label(left, rounds[middle], breadth[middle], "all lines turn", charts.BLUE, shift=(6, -9))
+        charts.label(left, rounds[middle], wrong[middle], "one line turns", charts.VERMILION, at="right", shift=(-6, 6))
+        for (size, one), colour in zip(sorted(sizes.items()), charts.COLOURS, strict=False):
             xs, ys = _curve(one)
             right.plot(xs, ys, color=colour)
             beside = int(0.75 * len(xs))
-            style.label(right, xs[beside], ys[beside], f"{size}×{size}", colour, shift=(5, 5))
+            charts.label(right, xs[beside], ys[beside], f"{size}×{size}", colour, shift=(5, 5))
         for axis in (left, right):
             axis.set(xlabel="round (discs on the board)", ylim=(0, 14), xlim=(0, 66), xticks=range(0, 65, 16))
         left.set_ylabel("legal moves")

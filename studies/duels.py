@@ -8,9 +8,9 @@ from typing import Any
 
 from reversi_env import Rules
 from search.formulas import Evaluator
+from train.charts import with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
-from train.reporting import with_error
 
 #: Random plies before a game, so that two players without chance play different games.
 OPENING_PLIES = 6

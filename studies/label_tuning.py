@@ -8,10 +8,10 @@ from typing import Any
 
 from reversi_env import Rules
 from reversi_env.rules import Variant
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name
 from train.errors import TrainError
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name
 from train.tuning import OPTIMISERS, LabelError, TuneOptions, tune
 from train.tuning.space import PUBLISHED
 
@@ -116,16 +116,16 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found))
+        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found))
         for axis, one in zip(axes, found, strict=True):
             names = [entry["formula"] for entry in one["formulas"]]
             for height, entry in enumerate(one["formulas"]):
                 tuned = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])
                 axis.plot(
-                    [entry["published_on_others"], tuned], [height, height], color=style.GREY, linewidth=0.8, zorder=1
+                    [entry["published_on_others"], tuned], [height, height], color=charts.GREY, linewidth=0.8, zorder=1
                 )
-                axis.plot(entry["published_on_others"], height, "o", color=style.GREY, markersize=4)
-                for method, colour, shift in (("genetic", style.BLUE, 0.12), ("cma", style.VERMILION, -0.12)):
+                axis.plot(entry["published_on_others"], height, "o", color=charts.GREY, markersize=4)
+                for method, colour, shift in (("genetic", charts.BLUE, 0.12), ("cma", charts.VERMILION, -0.12)):
                     errors = [run["error_on_others"] for run in entry[method]]
                     axis.plot(
                         errors, [height + shift] * len(errors), "o", color=colour, markersize=3, markeredgewidth=0
@@ -133,7 +133,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             axis.set_yticks(range(len(names)), names)
             axis.set(xlabel="error on other positions, discs", xlim=(0, None), ylim=(-0.6, len(names) - 0.4))
             axis.tick_params(axis="y", length=0)
-        for colour, name in ((style.GREY, "published"), (style.BLUE, "genetic"), (style.VERMILION, "CMA-ES")):
+        for colour, name in ((charts.GREY, "published"), (charts.BLUE, "genetic"), (charts.VERMILION, "CMA-ES")):
             axes[0].plot([], [], "o", color=colour, markersize=4, markeredgewidth=0, label=name)
         axes[0].legend(loc="lower left", handlelength=1, labelspacing=0.25)
 

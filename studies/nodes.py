@@ -13,10 +13,10 @@ from reversi_env.rules import Variant
 from search import evaluators
 from studies.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, count, game_name
 from train.errors import TrainError
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, count, game_name
 
 DEPTHS = (2, 4, 6, 8)
 #: Round that report 002 takes its regression at, of 64.
@@ -238,26 +238,28 @@ def _why(one: dict[str, Any]) -> str:
 
 def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
-        left, right = style.panels(figure, 2, ("inner nodes of 8 plies by round", "nodes by depth, mean of all rounds"))
+        left, right = charts.panels(
+            figure, 2, ("inner nodes of 8 plies by round", "nodes by depth, mean of all rounds")
+        )
         rounds = [entry["round"] for entry in one["by_round"]]
         inner, error = (
             np.array([entry["depths"][-1][key] for entry in one["by_round"]]) / 1000 for key in ("inner", "inner_error")
         )
-        left.plot(rounds, inner, color=style.BLUE)
-        left.fill_between(rounds, inner - error, inner + error, color=style.BLUE, alpha=0.18, linewidth=0)
-        left.plot(range(4, 64), np.array(PUBLISHED) / 1000, ".", color=style.GREY, markersize=3.5)
-        style.label(left, 44, 42, "report 002", style.GREY)
-        style.label(left, rounds[8], inner[8], "ours", style.BLUE, shift=(10, -4))
+        left.plot(rounds, inner, color=charts.BLUE)
+        left.fill_between(rounds, inner - error, inner + error, color=charts.BLUE, alpha=0.18, linewidth=0)
+        left.plot(range(4, 64), np.array(PUBLISHED) / 1000, ".", color=charts.GREY, markersize=3.5)
+        charts.label(left, 44, 42, "report 002", charts.GREY)
+        charts.label(left, rounds[8], inner[8], "ours", charts.BLUE, shift=(10, -4))
         left.set(xlabel="round (discs on the board)", ylabel="thousands", xticks=range(0, 65, 16), ylim=(0, None))
         breadth = float(np.mean([entry["breadth"] for entry in one["by_round"]]))
         nodes = [np.mean([entry["depths"][i]["nodes"] for entry in one["by_round"]]) for i in range(len(DEPTHS))]
         errors = [np.mean([entry["depths"][i]["error"] for entry in one["by_round"]]) for i in range(len(DEPTHS))]
-        style.points(right, DEPTHS, nodes, np.array(errors) / len(rounds) ** 0.5, style.BLUE)
-        style.label(right, 8, nodes[-1], "alpha-beta,\nsorted", style.BLUE)
+        charts.points(right, DEPTHS, nodes, np.array(errors) / len(rounds) ** 0.5, charts.BLUE)
+        charts.label(right, 8, nodes[-1], "alpha-beta,\nsorted", charts.BLUE)
         for power, name in ((1, "$b^d$"), (0.5, "$b^{d/2}$")):
             values = [breadth ** (power * depth) for depth in DEPTHS]
-            right.plot(DEPTHS, values, color=style.GREY, linestyle=":")
-            style.label(right, 8, values[-1], name, style.GREY)
+            right.plot(DEPTHS, values, color=charts.GREY, linestyle=":")
+            charts.label(right, 8, values[-1], name, charts.GREY)
         right.set(xlabel="depth (plies)", yscale="log", xticks=DEPTHS, xlim=(1.7, 10))
 
     caption = f"Nodes of an alpha-beta search, 8×8 {one['variant']}, {one['evaluator']}, {one['games']} random games."

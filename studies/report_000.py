@@ -11,11 +11,11 @@ from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
 from studies.duels import duel, points, pooled, wins
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name
 from train.tuning.objectives import spread_out
 
 NAME = "position-stability"
@@ -122,23 +122,23 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 
 def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
-        left, right = style.panels(figure, 2, ("all opponents, and the report", "by opponent"), share_y=True)
+        left, right = charts.panels(figure, 2, ("all opponents, and the report", "by opponent"), share_y=True)
         gammas = [entry["gamma"] for entry in one["gammas"]]
-        style.points(left, gammas, *_series([entry["all"] for entry in one["gammas"]]), style.BLUE)
+        charts.points(left, gammas, *_series([entry["all"] for entry in one["gammas"]]), charts.BLUE)
         ours = 100 * one["gammas"][3]["all"]["points"]
-        style.label(left, 0.3, ours, "ours", style.BLUE, at="center", shift=(0, 9))
+        charts.label(left, 0.3, ours, "ours", charts.BLUE, at="center", shift=(0, 9))
         shares = [won / (won + lost) for won, lost in PUBLISHED.values()]
         errors = [100 * (share * (1 - share) / 20) ** 0.5 for share in shares]
-        style.points(left, list(PUBLISHED), [100 * share for share in shares], errors, style.GREY, line="none")
-        style.label(left, 0.9, 100 * shares[-1], "report,\n20 games each", style.GREY, at="right", shift=(-6, -14))
+        charts.points(left, list(PUBLISHED), [100 * share for share in shares], errors, charts.GREY, line="none")
+        charts.label(left, 0.9, 100 * shares[-1], "report,\n20 games each", charts.GREY, at="right", shift=(-6, -14))
         ends = []
-        for name, colour in zip(one["panel"], style.COLOURS, strict=False):
+        for name, colour in zip(one["panel"], charts.COLOURS, strict=False):
             ys, errors = _series([entry["opponents"][name] for entry in one["gammas"]])
             right.errorbar(
                 gammas, ys, yerr=errors, color=colour, marker="o", elinewidth=0.6, markersize=2.5, markeredgewidth=0
             )
             ends.append((gammas[-1], ys[-1], name, colour))
-        style.labels(right, ends)
+        charts.labels(right, ends)
         left.set(xlabel="γ", ylabel="points, per cent", xticks=gammas[::2])
         right.set(xlabel="γ", xlim=(-0.04, 1.55), xticks=gammas[::2])
 

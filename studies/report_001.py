@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from reversi_env.rules import Variant
 from studies.duels import discs, duel, player, points
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name
 
 NAME = "six-factor"
 LEVELS = (1, 2, 3, 4)
@@ -80,20 +80,20 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
+        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
         ends: list[list[tuple[float, float, str, str]]] = []
         for axis, one in zip(axes, found, strict=True):
             ends.append([])
-            for low, colour in zip((0, *LEVELS[:-1]), style.COLOURS, strict=False):
+            for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
                 duels = one["random"] if not low else [entry for entry in one["duels"] if entry["b"] == low]
                 xs = [entry["a"] for entry in duels]
                 ys = [100 * entry["points"] for entry in duels]
-                style.points(axis, xs, ys, [100 * entry["deviation"] for entry in duels], colour)
+                charts.points(axis, xs, ys, [100 * entry["deviation"] for entry in duels], colour)
                 ends[-1].append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
-            axis.axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
+            axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
             axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
         axes[0].set_ylabel("points, per cent")
         for axis, entries in zip(axes, ends, strict=True):
-            style.labels(axis, entries)
+            charts.labels(axis, entries)
 
     return Figure("001-levels", "Points of each level of six-factor against the levels below it.", draw, height=2.5)

@@ -13,10 +13,10 @@ from search import evaluators
 from search.formulas import Evaluator
 from studies.duels import duel, player, points
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name
 from train.errors import TrainError
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name
 from train.tuning import OPTIMISERS, Generation, TuneOptions, WinRate, tune
 from train.tuning.objectives import spread_out
 
@@ -208,8 +208,8 @@ def _why(one: dict[str, Any]) -> str:
 
 def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, 2, FORMULAS, share_y=True)
-        inks = {"genetic": style.BLUE, "cma": style.VERMILION}
+        axes = charts.panels(figure, 2, FORMULAS, share_y=True)
+        inks = {"genetic": charts.BLUE, "cma": charts.VERMILION}
         names = {"genetic": "genetic algorithm", "cma": "CMA-ES"}
         for axis, formula in zip(axes, FORMULAS, strict=True):
             for number, entry in enumerate(entry for entry in one["tunings"] if entry["formula"] == formula):
@@ -217,9 +217,9 @@ def _figure(one: dict[str, Any]) -> Figure:
                 ink = inks[entry["optimiser"]]
                 axis.plot(xs, entry["best"], color=ink)
                 axis.plot(xs, entry["median"], color=ink, linestyle=":", linewidth=1)
-                style.label(axis, xs[-1], 0.62 - 0.07 * number, names[entry["optimiser"]], ink, at="right")
-            axis.axhline(PUBLISHED[formula][0], color=style.GREY, linewidth=0.8, linestyle="--")
-            style.label(axis, 1, PUBLISHED[formula][0], "report", style.GREY, shift=(0, 6))
+                charts.label(axis, xs[-1], 0.62 - 0.07 * number, names[entry["optimiser"]], ink, at="right")
+            axis.axhline(PUBLISHED[formula][0], color=charts.GREY, linewidth=0.8, linestyle="--")
+            charts.label(axis, 1, PUBLISHED[formula][0], "report", charts.GREY, shift=(0, 6))
             axis.set(xlabel="generation", ylim=(0.3, 1.0))
         axes[0].set_ylabel("points a game against random")
 

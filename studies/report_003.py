@@ -11,12 +11,12 @@ from reversi_env.rules import Variant
 from search import evaluators
 from studies.duels import OPENING_PLIES
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, play_games
 from train.games.openings import Openings, passed
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name, with_error
 from train.tuning.objectives import spread_out
 
 NAME = "four-attribute"
@@ -105,21 +105,21 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
         titles = tuple(game_name(one) for one in found)
-        axes = style.panels(figure, len(found), titles, share_y=True)
+        axes = charts.panels(figure, len(found), titles, share_y=True)
         ends: list[list[tuple[float, float, str, str]]] = []
         for axis, one in zip(axes, found, strict=True):
             ends.append([])
             xs = [entry["ply"] for entry in one["by_ply"]]
-            for colour, ink, shift in (("black", style.BLUE, -0.05), ("white", style.VERMILION, 0.05)):
+            for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):
                 ys = [entry[colour]["discs"] for entry in one["by_ply"]]
                 errors = [entry[colour]["disc_deviation"] for entry in one["by_ply"]]
-                style.points(axis, [x + shift for x in xs], ys, errors, ink)
+                charts.points(axis, [x + shift for x in xs], ys, errors, ink)
                 ends[-1].append((xs[-1], ys[-1], f"as {colour.title()}", ink))
-            axis.axhline(0, color=style.GREY, linewidth=0.6)
+            axis.axhline(0, color=charts.GREY, linewidth=0.6)
             axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
         axes[0].set_ylabel("final score, discs")
         for axis, entries in zip(axes, ends, strict=True):
-            style.labels(axis, entries, shift=7)
+            charts.labels(axis, entries, shift=7)
 
     return Figure(
         "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are standard errors.", draw, height=2.5

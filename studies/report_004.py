@@ -13,12 +13,12 @@ from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_round
 from studies.repeating import Repeatable
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, count, game_name, with_error
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, count, game_name, with_error
 
 NAME = "cell-utility"
 PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
@@ -176,21 +176,21 @@ def _why(one: dict[str, Any]) -> str:
 
 def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
-        left, right = style.panels(figure, 2, ("nodes", "moves searched at an inner node"))
-        for search, colour in zip(one["searches"], (style.BLUE, style.VERMILION), strict=True):
+        left, right = charts.panels(figure, 2, ("nodes", "moves searched at an inner node"))
+        for search, colour in zip(one["searches"], (charts.BLUE, charts.VERMILION), strict=True):
             xs = [entry["depth"] for entry in search["by_depth"]]
             ys = [entry["nodes"] for entry in search["by_depth"]]
-            style.points(left, xs, ys, [entry["error"] for entry in search["by_depth"]], colour)
-            style.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
+            charts.points(left, xs, ys, [entry["error"] for entry in search["by_depth"]], colour)
+            charts.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
             moves = [entry["moves_per_inner"] for entry in search["by_depth"]]
             right.plot(xs, moves, color=colour, marker="o", markeredgewidth=0)
-            style.label(
+            charts.label(
                 right, xs[-1], moves[-1], search["name"], colour, shift=(5, 7 if search["name"] == "minimax" else 0)
             )
         for claimed in (PUBLISHED_BREADTH, PUBLISHED_PRUNED):
-            right.axhline(claimed, color=style.GREY, linewidth=0.8, linestyle="--")
-        style.label(right, 9.2, PUBLISHED_BREADTH, "report: without", style.GREY, at="right", shift=(0, 6))
-        style.label(right, 9.2, PUBLISHED_PRUNED, "report: with", style.GREY, at="right", shift=(0, 6))
+            right.axhline(claimed, color=charts.GREY, linewidth=0.8, linestyle="--")
+        charts.label(right, 9.2, PUBLISHED_BREADTH, "report: without", charts.GREY, at="right", shift=(0, 6))
+        charts.label(right, 9.2, PUBLISHED_PRUNED, "report: with", charts.GREY, at="right", shift=(0, 6))
         depths = range(1, max(len(search["by_depth"]) for search in one["searches"]) + 1)
         left.set(xlabel="depth (plies)", yscale="log", xticks=depths, xlim=(0.7, 9.2))
         right.set(xlabel="depth (plies)", xticks=depths, xlim=(0.7, 9.2), ylim=(0, 13))

@@ -20,11 +20,11 @@ from search.engine import Engine
 from search.limits import Limits
 from studies.counting import positions_by_round
 from studies.duels import duel, points
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, count, game_name, with_error
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, count, game_name, with_error
 
 #: Handicaps in plies that are tried on each side at most.
 MOST_PLIES = 4
@@ -187,9 +187,9 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
+        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
         for axis, one in zip(axes, found, strict=True):
-            for entry, colour in zip(one["evaluators"], (*style.COLOURS, style.GREY, "black"), strict=False):
+            for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
                 tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
                 xs = [each["handicap"] for each in tried]
                 ys = [100 * each["points"] for each in tried]
@@ -203,7 +203,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
                     markeredgewidth=0,
                     label=entry["evaluator"],
                 )
-            axis.axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
+            axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
             axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MOST_PLIES, MOST_PLIES + 1))
         axes[0].set_ylabel("points, per cent")
         axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)

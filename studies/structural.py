@@ -17,12 +17,12 @@ from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Evaluator
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name, with_error
 from train.fitting.trees import Trees, back_up, grow
 from train.judging.rescaling import least_squares_scale
 from train.labels import LabelOptions, label_positions, sample_positions
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name, with_error
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
 
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, len(found), tuple(game_name(one) for one in found))
+        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found))
         for axis, one in zip(axes, found, strict=True):
             entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
             heights = np.arange(len(entries))
@@ -179,16 +179,16 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
                 heights,
                 xerr=errors,
                 fmt="o",
-                color=style.BLUE,
+                color=charts.BLUE,
                 elinewidth=0.8,
             )
-            axis.axvline(one["mean_absolute_score"], color=style.GREY, linewidth=0.8, linestyle="--")
-            style.label(
-                axis, one["mean_absolute_score"], len(entries) - 0.6, "always 0", style.GREY, at="right", shift=(-3, 0)
+            axis.axvline(one["mean_absolute_score"], color=charts.GREY, linewidth=0.8, linestyle="--")
+            charts.label(
+                axis, one["mean_absolute_score"], len(entries) - 0.6, "always 0", charts.GREY, at="right", shift=(-3, 0)
             )
             axis.set_yticks(heights, [entry["evaluator"] for entry in entries])
             axis.set(xlabel="error a node, discs", xlim=(0, None), ylim=(-0.5, len(entries) - 0.3))
-            axis.grid(axis="y", color=style.GREY, linewidth=0.3, alpha=0.5)
+            axis.grid(axis="y", color=charts.GREY, linewidth=0.3, alpha=0.5)
             axis.tick_params(axis="y", length=0)
 
     return Figure("structural", "Structural loss a node; bars are standard errors.", draw, height=2.4)

@@ -32,10 +32,10 @@ from studies import (
     structural,
     winner,
 )
+from train.charts import Section
 from train.cluster.files import build
 from train.folders import only_writer
 from train.progress import Progress, silent
-from train.reporting import Section
 
 FIGURES = "images/experiments"
 
@@ -181,7 +181,7 @@ def write_document(
         section = experiment.section(found[experiment.name])
         parts.append(section.markdown(FIGURES) + "\n")
         for figure in section.figures:
-            write_atomically(figures / f"{figure.name}.svg", figure.svg())
+            figure.save(figures / f"{figure.name}.svg")
     path = out / "experiments.md"
     write_atomically(path, "\n".join(parts).encode())
     return path

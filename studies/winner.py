@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from search.formulas import square_classes
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name, with_error
 
 #: What is counted, in this order.
 FEATURES = ("corners", "safe discs", "moves", "discs")
@@ -190,24 +190,24 @@ def _table(one: dict[str, Any]) -> Table:
 
 def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, len(FEATURES), FEATURES)
+        axes = charts.panels(figure, len(FEATURES), FEATURES)
         for axis, feature in zip(axes, FEATURES, strict=True):
             for one in found:
-                colour = style.BLUE if one["variant"] == "normal" else style.VERMILION
+                colour = charts.BLUE if one["variant"] == "normal" else charts.VERMILION
                 xs = np.array([entry["round"] for entry in one["by_round"]])
                 ys = np.array([entry[feature]["lead"] for entry in one["by_round"]])
                 errors = 2 * np.array([entry[feature]["error"] for entry in one["by_round"]])
                 line = "-" if one["player"] == "random" else "--"
                 axis.plot(xs, ys, color=colour, linestyle=line)
                 axis.fill_between(xs, ys - errors, ys + errors, color=colour, alpha=0.2, linewidth=0)
-            axis.axhline(0, color=style.GREY, linewidth=0.6)
+            axis.axhline(0, color=charts.GREY, linewidth=0.6)
             axis.set(xlabel="round", xlim=(0, 65), xticks=(0, 32, 64))
         axes[0].set_ylabel("winner less loser")
         for colour, line, name in (
-            (style.BLUE, "-", "normal"),
-            (style.VERMILION, "-", "reversed"),
-            (style.GREY, "-", "random play"),
-            (style.GREY, "--", "heuristic"),
+            (charts.BLUE, "-", "normal"),
+            (charts.VERMILION, "-", "reversed"),
+            (charts.GREY, "-", "random play"),
+            (charts.GREY, "--", "heuristic"),
         ):
             axes[-1].plot([], [], color=colour, linestyle=line, label=name)
         axes[-1].legend(loc="best", handlelength=1.6, labelspacing=0.25)

@@ -17,8 +17,8 @@ from play.commands.studies_folder import find_studies
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
+    from train.charts import Section
     from train.progress import Progress
-    from train.reporting import Section
 
 app = Application(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
 
@@ -281,10 +281,7 @@ def show(
         raise typer.Exit(INTERRUPTED) from None
     told = section([found])
     if plot is not None and told.figures:
-        from train.style import drawn
-
-        figure = told.figures[0]
-        plot.write_bytes(drawn(figure.draw, figure.height, plot.suffix.lower().removeprefix(".")))
+        told.figures[0].save(plot)
     if as_json:
         print_json(found)
     else:
@@ -297,7 +294,7 @@ def print_section(told: Section) -> None:
     from rich.console import Console
     from rich.table import Table as RichTable
 
-    from train.reporting import Table
+    from train.charts import Table
 
     console = Console()
     for block in told.blocks:

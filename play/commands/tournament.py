@@ -328,14 +328,14 @@ def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], No
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
-    from reversi_env.writing import write_atomically
-    from train.games.plot import ratings_svg
+    from train.charts import IntervalChart
     from train.games.standings import standings
     from train.games.storage import PLOT
 
     table, options = standings(played), played.options
     title = f"{options.size}x{options.size} {options.variant}, {len(played.records)} games"
-    write_atomically(folder / PLOT, ratings_svg(table, title))
+    rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
+    IntervalChart(title, "Elo, mean of all players 0; bars: 95 % intervals", rows).save(folder / PLOT)
     if as_json:
         print_json(as_dict(played, table, folder))
     else:

@@ -18,9 +18,9 @@ from play.commands.tournament import cross_table
 from reversi_env import Rules
 from search import agents
 from tests.conftest import REPOSITORY
+from train.charts import Section, Table
 from train.games import winrate
 from train.games.match import MatchResult
-from train.reporting import Section, Table
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reversi_env.extras import MissingExtra
 from studies import (
     branching,
     breadth,
@@ -20,8 +19,7 @@ from studies import (
     suite,
     winner,
 )
-from train.reporting import Figure, Section, Table, count, with_error
-from train.style import drawn
+from train.charts import Figure, Section
 
 # --- statistics -----------------------------------------------------------------------------------
 
@@ -188,36 +186,6 @@ def test_bad_input_is_said_in_one_line(reversi, arguments, message):
 
 
 # --- documents and figures ------------------------------------------------------------------------
-
-
-def test_a_section_as_markdown():
-    table = Table("A table", ["name", "a|b"], [["x", "1"], ["y", "2"]])
-    section = Section("n", "Title", ["reversi x"], ["Words.", table, Figure("f", "A line.", lambda figure: None)])
-    assert section.markdown("i") == (
-        "## Title\n\n```bash\nreversi x\n```\n\nWords.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| x | 1 |\n| y | 2 |\n\n"
-        "![A line.](i/f.svg)\n\n*A line.*"
-    )
-    assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.01"
-    assert with_error(1.2, float("nan"), 1) == "1.2"
-    assert (count(1234.4), count(12.34)) == ("1,234", "12.3")
-
-
-def test_figures_are_the_same_bytes_every_time_and_carry_no_date():
-    pytest.importorskip("matplotlib")
-    found = [breadth.measure(breadth.BreadthOptions(size, games=200)) for size in (8, 4)]
-    [figure] = breadth.section(found).figures
-    first, second = figure.svg(), figure.svg()
-    assert first == second
-    assert b"<dc:date>" not in first
-    assert drawn(figure.draw, kind="png").startswith(b"\x89PNG")
-
-
-def test_without_matplotlib_the_way_to_get_it_is_said(monkeypatch):
-    import sys
-
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r'`pip install "\.\[plots\]"`'):
-        drawn(lambda figure: None)
 
 
 def test_a_plot_is_written_and_tables_are_printed(reversi, tmp_path):

@@ -13,7 +13,6 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.charts import LineChart
 from train.judging import exam
 from train.judging.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
 from train.judging.rescaling import least_squares_scale
@@ -227,22 +226,6 @@ def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, mes
     status, out, err = reversi("exam", *(text for option in given.items() for text in option))
     assert (status, out) == (2, "")
     assert message in err
-
-
-def test_charts_refuse_other_formats(tmp_path):
-    with pytest.raises(ReversiError, match=r"expected a name that ends in .svg or .png"):
-        LineChart("", "", "", [1, 2], {"a": [1, 2]}).save(tmp_path / "chart.gif")
-
-
-def test_charts_stay_inside_the_picture(tmp_path):
-    for scale in (0.001, 1, 7, 12345):
-        LineChart("a < b", "x", "y", [1, 2, 3], {"a & b": [0, scale, scale / 2]}).save(tmp_path / "chart.svg")
-        points = [
-            tuple(map(float, point.split(",")))
-            for line in ElementTree.parse(tmp_path / "chart.svg").iter()
-            for point in line.get("points", "").split()
-        ]
-        assert all(0 <= x <= 760 and 0 <= y <= 440 for x, y in points)
 
 
 @pytest.mark.slow

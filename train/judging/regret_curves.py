@@ -12,7 +12,6 @@ torch; a policy in training is judged by `train.rl.regret_callback`.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +27,11 @@ from reversi_env import Position
 from reversi_env.writing import write_atomically
 from search import agents
 from search.agents import Agent
-from train import style
+from train import charts
+from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
 from train.judging.regret_positions import RegretOptions, RegretPositions, regret_positions
 from train.progress import Progress, silent
-from train.reporting import Figure, Section, Table, game_name, with_error
 
 #: Who is judged if nobody is named.
 LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
@@ -172,8 +171,7 @@ class RegretCurve:
         """Draw the curve: SVG, PNG or PDF by the name's ending."""
         points = sorted(self.points.items())
         steps, judgements = [step for step, _ in points], [one for _, one in points]
-        figure = curve_figure(steps, judgements, uniform(self.positions), title, x_label)
-        write_atomically(path, style.drawn(figure.draw, figure.height, path.suffix.lower().removeprefix(".")))
+        curve_figure(steps, judgements, uniform(self.positions), title, x_label).save(path)
 
     def _read(self) -> dict[int, Judgement]:
         try:
@@ -197,11 +195,6 @@ class RegretCurve:
         return {step: Judgement(tuple(parts)) for step, parts in found.items()}
 
 
-def can_draw() -> bool:
-    """Whether there is a library to draw with: a training goes on without, and leaves its figures in files."""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
 def bands(empties: Sequence[int], count: int = BANDS) -> list[tuple[int, int]]:
     """Lowest and highest number of empties of up to *count* ranges of about the same length."""
     parts = np.array_split(np.array(sorted(empties)), min(count, len(empties)))
@@ -219,17 +212,17 @@ def curve_figure(
 
     def draw(figure: Any) -> None:
         ranges = bands([part.empties or 0 for part in chance.by_empties])
-        axes = style.panels(figure, 2, ("discs given away", "best moves, per cent"))
+        axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
         for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
-            for band, colour in zip(ranges, style.COLOURS[1:], strict=False):
+            for band, colour in zip(ranges, charts.COLOURS[1:], strict=False):
                 ys = [factor * band_mean(one, band, name) for one in judgements]
                 words = f"{band[0]}–{band[1]} empties" if band[0] < band[1] else f"{band[0]} empties"
                 axis.plot(steps, ys, color=colour, linewidth=0.9, label=words)
             ys = [factor * getattr(one.overall, name) for one in judgements]
             errors = [factor * getattr(one.overall, f"{name}_error") for one in judgements]
-            axis.errorbar(steps, ys, yerr=errors, color=style.BLUE, marker="o", elinewidth=0.8, label="all")
+            axis.errorbar(steps, ys, yerr=errors, color=charts.BLUE, marker="o", elinewidth=0.8, label="all")
             level = factor * getattr(chance.overall, name)
-            axis.axhline(level, color=style.GREY, linewidth=0.8, linestyle="--", label="random play")
+            axis.axhline(level, color=charts.GREY, linewidth=0.8, linestyle="--", label="random play")
             axis.set(xlabel=x_label, ylim=(0, 100 if factor == 100 else None))
         axes[1].legend(loc="lower right")
 
@@ -361,12 +354,12 @@ def _figure(one: Mapping[str, Any]) -> Figure:
         return curve_figure([entry["step"] for entry in ordered], judgements, _read_judgement(one["chance"]))
 
     def draw(figure: Any) -> None:
-        axes = style.panels(figure, 2, ("discs given away", "best moves, per cent"))
+        axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
         entries = [*one["agents"], {"agent": "random play", **one["chance"]}]
         for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
             for number, entry in enumerate(entries):
                 last = number == len(entries) - 1
-                colour = style.GREY if last else style.COLOURS[number % len(style.COLOURS)]
+                colour = charts.GREY if last else charts.COLOURS[number % len(charts.COLOURS)]
                 xs = [part["empties"] for part in entry["by_empties"]]
                 ys = [factor * part[name] for part in entry["by_empties"]]
                 axis.plot(

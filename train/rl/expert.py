@@ -29,13 +29,14 @@ from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train import style
+from train.charts import can_draw
+from train.charts.learning import rounds_figure
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fitting.training import provenance
 from train.folders import only_writer, read_arrays
 from train.games.batch import BatchPlayer, EvaluatorPlayer
-from train.judging.regret_curves import Judgement, RegretCurve, can_draw, judge
+from train.judging.regret_curves import Judgement, RegretCurve, judge
 from train.judging.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
 from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
@@ -282,7 +283,7 @@ class ExpertIteration:
             return
         game = f"{self.options.size}x{self.options.size} {self.options.variant}"
         curve.save_plot(self.folder / REGRET_PLOT, x_label="rounds")
-        write_atomically(self.folder / PLOT, style.drawn(_learning(figures, game)))
+        rounds_figure(figures, game).save(self.folder / PLOT)
 
     def _read_labels(self, number: int) -> ExpertLabels:
         return ExpertLabels(*read_arrays(self._labels_path(number), _COLUMNS))
@@ -322,30 +323,6 @@ def _read_run(path: Path) -> dict[str, Any]:
 def _keys(labels: ExpertLabels) -> list[int]:
     own, opp, _ = batch.canonical(labels.own, labels.opp)
     return batch.position_hash(own, opp).tolist()
-
-
-def _learning(figures: list[dict[str, Any]], game: str) -> Callable[[Any], None]:
-    """Points against the ladder, and losses, over the rounds."""
-
-    def draw(figure: Any) -> None:
-        axes = style.panels(figure, 2, (f"{game}: points without search, per cent", "errors while learning"))
-        rounds = [row["iteration"] for row in figures]
-        for name, colour in zip(figures[0]["points"], style.COLOURS, strict=False):
-            ys = [100 * row["points"][name] for row in figures]
-            axes[0].plot(rounds, ys, color=colour, marker="o", label=name)
-        axes[0].axhline(50, color=style.GREY, linewidth=0.6, linestyle=":")
-        axes[0].set(xlabel="rounds", ylim=(0, 101))
-        axes[0].legend()
-        axes[1].plot(
-            rounds, [row["value_error"] for row in figures], color=style.VERMILION, marker="o", label="value, discs"
-        )
-        axes[1].plot(
-            rounds, [row["policy_loss"] for row in figures], color=style.BLUE, marker="o", label="policy, nats"
-        )
-        axes[1].set(xlabel="rounds", ylim=(0, None))
-        axes[1].legend()
-
-    return draw
 
 
 # --- with and without search ----------------------------------------------------------------------

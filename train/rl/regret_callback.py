@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from reversi_env.extras import extra_libraries
+from train.charts import can_draw
 from train.errors import TrainError
-from train.judging.regret_curves import Judgement, RegretCurve, can_draw, judge
+from train.judging.regret_curves import Judgement, RegretCurve, judge
 from train.judging.regret_positions import RegretPositions
 
 with extra_libraries():

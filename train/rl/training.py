@@ -22,17 +22,17 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
+from train.charts import can_draw
+from train.charts.learning import training_figure
 from train.errors import TrainError
 from train.folders import only_writer
 from train.rl.agent import BatchPolicy
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
-from train.rl.curves import curve_svg
 from train.rl.environment import TrainingEnv
 from train.rl.files import with_description
 from train.rl.ladder import Ladder, PolicyPlayer, Standing
@@ -191,8 +191,9 @@ class Training:
             self.model.logger.record(f"ladder/{name}", score.score)
 
     def _draw(self) -> None:
-        if len(self.evaluations) > 1 and find_spec("matplotlib"):
-            write_atomically(self.folder / CURVE, curve_svg(self.evaluations, self.rules, self.options.algorithm))
+        if len(self.evaluations) > 1 and can_draw():
+            game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, {self.options.algorithm.upper()}"
+            training_figure(self.evaluations, game).save(self.folder / CURVE)
 
     def _resume(self) -> bool:
         """Go to the last checkpoint; whether there is one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from train.style import HEIGHT, drawn
+from train.charts.figures import Figure
 
 
 @dataclass(frozen=True)
@@ -24,24 +24,6 @@ class Table:
         rule = ["---", *(["---:"] * (len(self.columns) - 1))]
         lines = [_row(self.columns), f"|{'|'.join(rule)}|", *(_row(row) for row in self.rows)]
         return "\n".join([f"*{self.title}*", "", *lines])
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing with a name that is a file's, and a caption."""
-
-    name: str
-    caption: str
-    draw: Callable[[Any], None]
-    height: float = HEIGHT
-
-    def svg(self) -> bytes:
-        """The drawing."""
-        return drawn(self.draw, self.height)
-
-    def markdown(self, folder: str) -> str:
-        """The figure as a document in the folder above *folder* shows it."""
-        return f"![{self.caption}]({folder}/{self.name}.svg)\n\n*{self.caption}*"
 
 
 Block = str | Table | Figure

@@ -1,27 +1,20 @@
-"""How figures look: small, plain, in colours that everybody can tell apart, and the same bytes every time.
+"""Figures by matplotlib: small, plain, in colours that everybody can tell apart, and the same bytes every time.
 
 matplotlib is imported only when something is drawn.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import io
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
 
-#: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
-BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#E69F00",
-    "#CC79A7",
-    "#56B4E9",
-    "#7F7F7F",
-)
-COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 #: Width of a figure on the page, in inches, and the height of one row of panels.
 WIDTH, HEIGHT = 6.8, 2.7
 #: Least distance of two labels beside each other, as a share of the axis.
@@ -51,6 +44,29 @@ _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "reversi-lab",
     "svg.fonttype": "path",
 }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with a name that is a file's, and a caption."""
+
+    name: str
+    caption: str
+    draw: Callable[[Any], None]
+    height: float = HEIGHT
+
+    def save(self, path: Path) -> None:
+        """Write it as SVG, PNG or PDF, by the name's ending."""
+        write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
+
+    def markdown(self, folder: str) -> str:
+        """The figure as a document in the folder above *folder* shows it."""
+        return f"![{self.caption}]({folder}/{self.name}.svg)\n\n*{self.caption}*"
+
+
+def can_draw() -> bool:
+    """Whether there is a library to draw with: a training goes on without, and leaves its numbers in files."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:

@@ -1,0 +1,54 @@
+"""Learning curves: a training by `reversi rl`, and rounds of expert iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from train.charts.figures import Figure, labels, panels
+from train.charts.plain import BLUE, COLOURS, GREY, VERMILION
+
+
+def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str) -> Figure:
+    """Points against each rung of the ladder, and Elo, over the steps of `Training.evaluations`."""
+    steps = [row["steps"] / 1e6 for row in evaluations]
+
+    def draw(figure: Any) -> None:
+        scores, elo = panels(figure, 2, (f"{game}: points a game", "Elo above random, 95 % interval"))
+        for axis in (scores, elo):
+            axis.set_xlabel("steps, millions")
+        scores.set_ylim(0, 1.02)
+        ends = []
+        for colour, name in zip(COLOURS, evaluations[-1]["rungs"], strict=False):
+            points = [row["rungs"][name]["points"] for row in evaluations]
+            scores.plot(steps, points, color=colour)
+            ends.append((steps[-1], points[-1], name, colour))
+        labels(scores, ends)
+        elo.plot(steps, [row["elo"] for row in evaluations], color=BLUE)
+        low, high = ([row[key] for row in evaluations] for key in ("elo_low", "elo_high"))
+        elo.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
+
+    return Figure("curve", f"{game}: points against the ladder, and Elo.", draw)
+
+
+def rounds_figure(rounds: Sequence[Mapping[str, Any]], game: str) -> Figure:
+    """Points against the ladder, and losses, over the rounds of expert iteration."""
+    numbers = [row["iteration"] for row in rounds]
+
+    def draw(figure: Any) -> None:
+        scores, errors = panels(figure, 2, (f"{game}: points without search, per cent", "errors while learning"))
+        for name, colour in zip(rounds[0]["points"], COLOURS, strict=False):
+            scores.plot(numbers, [100 * row["points"][name] for row in rounds], color=colour, marker="o", label=name)
+        scores.axhline(50, color=GREY, linewidth=0.6, linestyle=":")
+        scores.set_ylim(0, 101)
+        for name, words, colour in (
+            ("value_error", "value, discs", VERMILION),
+            ("policy_loss", "policy, nats", BLUE),
+        ):
+            errors.plot(numbers, [row[name] for row in rounds], color=colour, marker="o", label=words)
+        errors.set_ylim(0, None)
+        for axis in (scores, errors):
+            axis.set_xlabel("rounds")
+            axis.legend()
+
+    return Figure("learning", f"{game}: points against the ladder, and errors.", draw)

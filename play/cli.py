@@ -43,7 +43,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "label": (LEARN, "label:label", "clusters:ClusterCommand"),
     "train": (LEARN, "train:train"),
     "tune": (LEARN, "tune:tune", "clusters:ClusterCommand"),
-    "rl": (LEARN, "rl_commands:app"),
+    "rl": (LEARN, "rl:app"),
     "tournament": (MEASURE, "tournament:tournament", "clusters:ClusterCommand"),
     "winrate": (MEASURE, "tournament:winrate"),
     "exam": (MEASURE, "exam:exam"),

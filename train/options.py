@@ -182,8 +182,8 @@ def _plain(value: Any) -> Any:
 class GameOptions(Options):
     """Options of a job about one game; a game that does not exist is refused."""
 
-    size: int = option(8, "squares a side: 4, 6 or 8")
-    variant: Variant = option("normal", "normal, or reversed, where fewer discs win")
+    size: int = option(8, "Board size: 4, 6 or 8.")
+    variant: Variant = option("normal", "Most discs win, or fewest do.")
 
     def __post_init__(self) -> None:
         Rules(self.size, self.variant)

@@ -110,7 +110,7 @@ def _model(kind: str, env: Any) -> Any:
     options = preset(SIZE)
     how: dict[str, Any] = {
         "n_steps": STEPS // env.num_envs,
-        "batch_size": options.batch,
+        "batch_size": options.batch_size,
         "n_epochs": options.epochs,
         "gamma": 1.0,
         "device": "cpu",

@@ -69,22 +69,27 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def print_table(
-    headings: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, left: int = 1, **look: Any
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    words: int = 1,
+    width: int = 0,
+    **look: Any,
 ) -> None:
-    """Print a table: its first *left* columns are words, the others figures, which are never broken. *look*: rich's options."""
+    """Print a table whose first columns, *words* of them, are texts, the others figures, which are never broken.
+
+    Where the terminal has fewer columns than *width* it may break lines, but nothing is cut off. *look*: options of rich's table.
+    """
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", **look)
     for number, heading in enumerate(headings):
-        words = number < left
-        table.add_column(
-            heading,
-            justify="left" if words else "right",
-            no_wrap=not words,
-            overflow="fold" if words else "ellipsis",
-        )
+        is_text = number < words
+        justify, overflow = ("left", "fold") if is_text else ("right", "ellipsis")
+        table.add_column(heading, justify=justify, overflow=overflow, no_wrap=not is_text)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
-    Console().print(table)
+    Console(width=max(Console().width, width)).print(table)

@@ -93,7 +93,7 @@ class JobOptions:
             how["autocompletion"] = complete_spec
         flag = f"{name}/--no-{name[2:]}" if kind == bool | None or default is True else name
         letters = [LETTERS[name]] if name in LETTERS else []
-        declared = typer.Option(flag, *letters, help=one.help[0].upper() + one.help[1:] + ".", **how)
+        declared = typer.Option(flag, *letters, help=one.help, **how)
         return inspect.Parameter(
             one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
         )

@@ -1,72 +1,52 @@
-"""`reversi rl`: an agent that learns by playing, in a folder that an interruption cannot spoil."""
+"""`reversi rl`, with `expert` and `exam`: agents that learn by playing, in folders that an interruption cannot spoil."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, VariantOption, made_folder, print_json
-from play.commands.specs import complete_spec
+from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.job_options import given, options_from
+from play.commands.options import Json, Seed, Threads, made_folder
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
+    from train.rl.expert import Expert
+    from train.rl.expert import Progress as ExpertStep
     from train.rl.options import RlOptions
     from train.rl.training import Progress, Training
 
-#: Options of the command that are those of `train.rl.options.RlOptions`, as they are.
-OPTIONS = frozenset(
-    {
-        *("size", "algorithm", "steps", "seed", "envs", "rollout", "batch", "epochs", "rate", "entropy", "trace"),
-        "precision",
-        *("channels", "blocks", "baseline_share", "snapshot", "pool", "plies", "evaluate", "games"),
-    }
-)
+#: Columns that the table of an exam needs.
+EXAM_WIDTH = 96
 app = Application(invoke_without_command=True, rich_markup_mode="rich")
+
+Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder for policies, logs and checkpoints.")]
+Cache = Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")]
+
+
+def _folder(out: str | None) -> Path:
+    from reversi_env.errors import ReversiError
+
+    if out is None:
+        raise ReversiError("--out is missing: expected a folder for policies and logs")
+    return Path(out)
+
+
+# --- reinforcement learning -----------------------------------------------------------------------
 
 
 @app.callback()
+@options_from("train.rl.options:RlOptions", presets=True, named={"opponents": "opponent"})
 def rl(
     context: typer.Context,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for the policy, logs and checkpoints.")] = None,
-    size: Annotated[int | None, typer.Option("--size", "-n", help="Board size: 4, 6 or 8; 6 by default.")] = None,
-    variant: Annotated[
-        VariantOption | None, typer.Option("--variant", "-v", help="Most discs win, or fewest do.")
-    ] = None,
-    algorithm: Annotated[str | None, typer.Option("--algorithm", help="ppo (MaskablePPO) or dqn.")] = None,
-    steps: Annotated[int | None, typer.Option("--steps", "-s", help="Moves of the agent, in all games.")] = None,
-    envs: Annotated[int | None, typer.Option("--envs", help="Games in step.")] = None,
-    rollout: Annotated[int | None, typer.Option("--rollout", help="Moves in each between two updates.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", help="Positions a gradient.")] = None,
-    epochs: Annotated[int | None, typer.Option("--epochs", help="Times every position is seen.")] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Adam's rate; it falls to a tenth.")] = None,
-    entropy: Annotated[float | None, typer.Option("--entropy", help="Weight of the entropy bonus.")] = None,
-    trace: Annotated[float | None, typer.Option("--trace", help="Lambda of the advantage estimates.")] = None,
-    channels: Annotated[int | None, typer.Option("--channels", help="Of the network.")] = None,
-    blocks: Annotated[int | None, typer.Option("--blocks", help="Of the network, two convolutions each.")] = None,
-    precision: Annotated[
-        str | None, typer.Option("--precision", help="single or bfloat16; by default the faster one here.")
-    ] = None,
-    opponent: Annotated[
-        list[str] | None,
-        typer.Option("--opponent", help="A baseline by spec; repeat for more.", autocompletion=complete_spec),
-    ] = None,
-    baseline_share: Annotated[
-        float | None, typer.Option("--baseline-share", help="Of the games; the others are against past selves.")
-    ] = None,
-    snapshot: Annotated[int | None, typer.Option("--snapshot", help="Steps until another self joins.")] = None,
-    pool: Annotated[int | None, typer.Option("--pool", help="Past selves that are drawn from.")] = None,
-    plies: Annotated[int | None, typer.Option("--plies", help="Random plies before a game, at most.")] = None,
-    evaluate: Annotated[int | None, typer.Option("--evaluate", help="Steps between two evaluations.")] = None,
-    games: Annotated[int | None, typer.Option("--games", "-g", help="Against each rung of the ladder.")] = None,
+    out: Out = None,
     regret: Annotated[bool, typer.Option(help="Judge the policy in solved endgames too.")] = True,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of everything.", min=0)] = None,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Cores that torch uses.", min=1, max=1024)] = 1,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     as_json: Json = False,
@@ -87,41 +67,32 @@ def rl(
     """
     if context.invoked_subcommand is not None:
         return
-    given = {name: value for name, value in context.params.items() if name in OPTIONS and value is not None}
-    changes = (
-        given | ({"variant": variant.value} if variant else {}) | ({"opponents": tuple(opponent)} if opponent else {})
-    )
-    _train(out, changes, {"threads": threads, "device": device, "regret": regret}, as_json)
-
-
-def _train(out: str | None, changes: dict[str, Any], how: dict[str, Any], as_json: bool) -> None:
-    from play.commands.interruptible import INTERRUPTED
-    from reversi_env.errors import ReversiError
     from reversi_env.extras import require
 
     require("sb3_contrib", "stable_baselines3", "torch")
-    if out is None:
-        raise ReversiError("--out is missing: expected a folder for the policy and logs")
-    folder = Path(out)
-    _checked_device(how["device"])
-    options = _options(folder, changes, how["device"])
+    folder = _folder(out)
+    _check_device(device)
+    options = _rl_options(folder, given(context), device)
     made_folder("--out", folder)
     from play.first_start import prepare_parts
     from train.rl.training import Training
 
     prepare_parts(["environment", "endgames"])
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
-    try:
-        with _meter() as show:
-            training = Training(folder, options, **how, command=command, progress=show)
-            training.run()
-    except KeyboardInterrupt:
-        print(f"stopped; go on with: reversi rl --out {shlex.quote(out)}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    _show(training, folder, perf_counter() - began, as_json)
+    going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"
+    with ends_at_ctrl_c(going_on), progress_bar() as show:
+
+        def tell(step: Progress) -> None:
+            elo = "" if step.standing is None else f"{step.standing['elo']:+.0f} Elo"
+            show(step.doing, step.steps, step.total, elo)
+
+        how: dict[str, Any] = {"threads": threads, "device": device, "regret": regret, "command": command}
+        training = Training(folder, options, **how, progress=tell)
+        training.run()
+    _show_training(training, folder, perf_counter() - began, as_json)
 
 
-def _options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
+def _rl_options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
     """Those that the folder remembers, or a preset, with *changes*."""
     from train.rl.options import RlOptions, fastest_precision, preset
     from train.rl.training import RUN, remembered
@@ -131,7 +102,7 @@ def _options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
     return preset(**{"precision": fastest_precision(device), **changes})
 
 
-def _checked_device(device: str) -> None:
+def _check_device(device: str) -> None:
     import torch
 
     from reversi_env.errors import ReversiError
@@ -142,50 +113,183 @@ def _checked_device(device: str) -> None:
         raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
-@contextmanager
-def _meter() -> Iterator[Callable[[Progress], None]]:
-    """A bar on standard error: steps, steps a second, and how strong the agent is."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
-    console = Console(file=sys.stderr)
-    with Bar(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=None, note="")
-
-        def show(step: Progress) -> None:
-            note = f"{step.rate:,.0f} steps/s" if step.rate > 0 else ""
-            if step.standing is not None:
-                note += f", {step.standing['elo']:+.0f} Elo"
-            bar.update(task, description=step.doing, completed=step.steps, total=step.total, note=note)
-
-        yield show
-
-
-def _show(training: Training, folder: Path, seconds: float, as_json: bool) -> None:
+def _show_training(training: Training, folder: Path, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
+    from rich.box import SIMPLE_HEAD
+
     from train.rl.training import POLICY
 
     path, standing = folder / POLICY, training.evaluations[-1]
     if as_json:
         print_json({"policy": str(path), **standing, "seconds": seconds})
         return
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("against")
-    for heading in ("won", "drawn", "lost", "score", "discs"):
-        table.add_column(heading, justify="right")
-    for name, rung in standing["rungs"].items():
-        figures = (f"{rung['points']:.1%}", f"{rung['discs']:+.1f}")
-        table.add_row(name, *(str(rung[key]) for key in ("wins", "draws", "losses")), *figures)
-    Console().print(table)
+    rows = (
+        (name, rung["wins"], rung["draws"], rung["losses"], f"{rung['points']:.1%}", f"{rung['discs']:+.1f}")
+        for name, rung in standing["rungs"].items()
+    )
+    print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, box=SIMPLE_HEAD, pad_edge=False)
     interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
     print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {standing['steps']:,} steps")
     print(f"{seconds:.1f} s; the whole training took {standing['seconds']:,.0f} s")
     print(f"policy: {path}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent rl:{shlex.quote(str(path))} {game}")
+
+
+# --- expert iteration -----------------------------------------------------------------------------
+
+
+@app.command("expert")
+@options_from("train.rl.expert_options:ExpertOptions", presets=True)
+def expert(
+    context: typer.Context,
+    out: Out = None,
+    exam: Annotated[int, typer.Option("--exam", help="Games of the last table, each; 0: no table.", min=0)] = 200,
+    cache: Cache = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Expert iteration: the network plays, a searcher corrects it, it learns.
+
+    Example: reversi rl expert --out runs/expert --size 6
+
+    Every round the network plays itself, with noise; the searcher says what
+    each move of the new positions is worth, exactly near the end of the game;
+    the network learns best moves and values from all rounds. Options that are
+    not given are those that did well for the game.
+
+    Run the same command again to go on after Ctrl-C, or after a crash; --out
+    alone is enough. The folder has policy.safetensors for the agents rl and
+    rl-search, log.csv, learning.svg, and regret.svg: how many discs it gives
+    away in solved endgames, round by round.
+    """
+    from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
+
+    require("torch")
+    folder = _folder(out)
+    if exam % 2:
+        raise ReversiError(f"--exam {exam}: expected an even number, since every opening is played from both sides")
+    made_folder("--out", folder)
+    began = perf_counter()
+    with ends_at_ctrl_c(f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"):
+        found, table = _iterate(folder, given(context), threads, cache, exam)
+    _show_expert(found, table, perf_counter() - began, as_json)
+
+
+def _iterate(
+    out: Path, changes: dict[str, Any], threads: int | None, cache: Path | None, exam: int
+) -> tuple[Expert, dict[str, Any] | None]:
+    """All rounds and, if it is asked for, the policy with and without search."""
+    from train.rl.expert import ExpertIteration, examine, remembered
+    from train.rl.expert_options import ExpertOptions, preset
+
+    begun = remembered(out)
+    options = preset(**changes) if begun is None else ExpertOptions.from_dict(begun.as_dict() | changes)
+    count = _torch_threads(threads)
+    with progress_bar() as show:
+
+        def tell(step: ExpertStep) -> None:
+            where = f"round {step.iteration}/{step.iterations}: " if step.iteration else ""
+            show(f"{where}{step.doing}", step.done, step.total)
+
+        command = shlex.join(["reversi", *sys.argv[1:]])
+        found = ExpertIteration(out, options, threads=count, command=command, cache=cache, progress=tell).run()
+        if not exam:
+            return found, None
+        how: dict[str, Any] = {"games": exam, "threads": count, "cache": cache}
+        return found, examine(
+            found.policy, **how, progress=lambda player, *done: show("with and without search", *done, player)
+        )
+
+
+def _torch_threads(threads: int | None) -> int:
+    import torch
+
+    count = threads or os.cpu_count() or 1
+    torch.set_num_threads(count)
+    return count
+
+
+def _show_expert(found: Expert, table: dict[str, Any] | None, seconds: float, as_json: bool) -> None:
+    """Where the policy is, how good it is, and how to use it."""
+    if as_json:
+        print_json({"policy": str(found.policy), "figures": found.figures, "exam": table, "seconds": seconds})
+        return
+    if table is not None:
+        show_exam(table)
+    last = found.figures[-1]
+    print(f"{len(found.figures)} rounds, {last['positions']:,} positions, {seconds:.1f} s")
+    print(f"policy: {found.policy}")
+    game = f"--size {found.rules.size} --variant {found.rules.variant}"
+    print(f"use it: reversi match rl:{found.policy} six-factor:depth=2 {game} --games 20")
+    print(f"        reversi match rl-search:{found.policy},depth=2 six-factor:depth=2 {game} --games 20")
+
+
+# --- a policy with and without search -------------------------------------------------------------
+
+
+@app.command("exam")
+def exam(
+    policy: Annotated[
+        str, typer.Argument(metavar="FILE", help="A policy: policy.zip of a training, or a safetensors file.")
+    ],
+    games: Annotated[int, typer.Option("--games", "-g", help="Against each rung; even.", min=2)] = 400,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Plies of the search.", min=1, max=4)] = 2,
+    cache: Cache = None,
+    threads: Threads = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """A policy with and without search, beside the network evaluator.
+
+    Example: reversi rl exam runs/first/policy.zip
+
+    Points against every rung of the ladder, Elo above random, and what is
+    given away in solved endgames: the policy's best moves, the moves after
+    which its value is best, alpha-beta over that value, and the same searches
+    with the evaluator [b]network[/b].
+    """
+    from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
+
+    require("torch")
+    if games % 2:
+        raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
+    from train.rl.expert import examine
+
+    how: dict[str, Any] = {"games": games, "depth": depth, "seed": seed, "cache": cache}
+    with progress_bar() as show:
+        table = examine(
+            Path(policy),
+            **how,
+            threads=_torch_threads(threads),
+            progress=lambda player, *done: show("examining", *done, player),
+        )
+    if as_json:
+        print_json(table)
+    else:
+        show_exam(table)
+
+
+def show_exam(table: dict[str, Any]) -> None:
+    """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
+    from rich.box import SIMPLE_HEAD
+
+    names = list(next(iter(table["players"].values()))["rungs"])
+    headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
+    rows = []
+    for player, entry in table["players"].items():
+        points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
+        rows.append((player, *points, f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
+    print_table(
+        ("points, %", *headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"),
+        rows,
+        width=EXAM_WIDTH,
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
+    print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -39,10 +39,13 @@ class _Plain:
         if value is None and not param.multiple and param.nargs == 1:
             return None
         kind, limits = param.type_descriptor.annotation, param.type_descriptor.parameter_info
-        if isinstance(value, str) and kind in _NUMBERS and _NUMBERS[kind].fullmatch(value):
-            value = kind(value)
-        if type(value) is kind and (kind is str or isinstance(value, Enum) or _is_within(value, limits)):
+        if get_origin(kind) is Literal and value in get_args(kind):
             return value
+        plain = value
+        if isinstance(value, str) and kind in _NUMBERS and _NUMBERS[kind].fullmatch(value):
+            plain = kind(value)
+        if type(plain) is kind and (kind is str or isinstance(plain, Enum) or _is_within(plain, limits)):
+            return plain
         param._runtime_param = None
         return param.get_runtime_param().coerce(value, param=param, ctx=ctx)
 

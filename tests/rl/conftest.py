@@ -49,8 +49,16 @@ def small_training():
 
     def make(**changes):
         shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
-        pace = {"steps": 2048, "envs": 32, "rollout": 8, "batch": 64, "epochs": 2, "snapshot": 512, "evaluate": 1024}
-        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2, "buffer": 1500}
+        pace = {
+            "steps": 2048,
+            "envs": 32,
+            "rollout": 8,
+            "batch_size": 64,
+            "epochs": 2,
+            "snapshot": 512,
+            "evaluate": 1024,
+        }
+        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2, "buffer_size": 1500}
         return preset(**(small | changes))
 
     return make

@@ -31,7 +31,7 @@ from train.rl.files import read_policy
 from train.rl.network import PolicyValueNet, ValueOfBoards
 
 #: A run of seconds.
-TINY = preset(4, iterations=3, positions=60, samples=2000, batch=64, channels=8, blocks=1, games=4)
+TINY = preset(4, iterations=3, positions=60, samples=2000, batch_size=64, channels=8, blocks=1, games=4)
 
 
 def small_net(size, seed=0):
@@ -60,8 +60,8 @@ def some_positions(rules, count, plies, seed=0):
         ({"iterations": 0}, "iterations=0"),
         ({"positions": 2.5}, "positions=2.5"),
         ({"games": 3}, "games=3: expected an even number"),
-        ({"heat": 0}, "heat=0"),
-        ({"rate": float("nan")}, "rate=nan"),
+        ({"temperature": 0}, "temperature=0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
         ({"temperatures": ()}, "temperatures="),
         ({"temperatures": (1.0, -1.0)}, r"temperatures=\(1.0, -1.0\): expected one or more numbers from 0 to 100"),
         ({"channels": 0}, "channels=0"),
@@ -81,7 +81,7 @@ def test_options_that_mean_nothing_are_refused(changes, words):
 
 def test_options_survive_json():
     options = preset(8, "reversed", labeller="self:depth=1,exact=9")
-    assert ExpertOptions(**json.loads(json.dumps(options.as_dict()))) == options
+    assert ExpertOptions.from_dict(json.loads(json.dumps(options.as_dict()))) == options
     assert options.plan == Plan(9, SELF, 1)
     assert preset(4).labeller == "exact"
 
@@ -217,7 +217,7 @@ def test_a_position_is_shown_under_eight_symmetries_with_all_that_belongs_to_it(
 
 @pytest.mark.parametrize("precision", ["single", "bfloat16"])
 def test_learning_lowers_both_losses_and_is_the_same_every_time(precision):
-    options = dataclasses.replace(TINY, iterations=20, samples=3000, rate=0.01, precision=precision)
+    options = dataclasses.replace(TINY, iterations=20, samples=3000, learning_rate=0.01, precision=precision)
     memory, results = memory_of(Rules(4)), []
     for _ in range(2):
         net = small_net(4)
@@ -231,8 +231,8 @@ def test_learning_lowers_both_losses_and_is_the_same_every_time(precision):
 
 
 def test_the_rate_falls_to_nothing():
-    assert rate_at(TINY, 0) == TINY.rate
-    assert rate_at(TINY, 0.5) == pytest.approx(TINY.rate / 2)
+    assert rate_at(TINY, 0) == TINY.learning_rate
+    assert rate_at(TINY, 0.5) == pytest.approx(TINY.learning_rate / 2)
     assert rate_at(TINY, 1) == pytest.approx(0, abs=1e-12)
 
 
@@ -456,7 +456,14 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
 def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tmp_path, cache, monkeypatch):
     monkeypatch.setattr("train.rl.expert.can_draw", lambda: False)
     options = dataclasses.replace(
-        TINY, iterations=4, positions=50_000, samples=64, opening_plies=0, temperatures=(0.0,), noise=0.0, rate=1e-8
+        TINY,
+        iterations=4,
+        positions=50_000,
+        samples=64,
+        opening_plies=0,
+        temperatures=(0.0,),
+        noise=0.0,
+        learning_rate=1e-8,
     )
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
     assert found.figures[0]["new"] > 0

@@ -128,12 +128,12 @@ def test_killed_and_interrupted_it_goes_on(shell, tmp_path):
     [
         ([], "--out is missing"),
         (["--size", "5"], "5"),
-        (["--algorithm", "a2c"], "algorithm='a2c': expected one of ppo, dqn"),
-        (["--steps", "0"], "steps=0"),
-        (["--rate", "7"], "rate=7"),
+        (["--algorithm", "a2c"], "--algorithm a2c: expected one of 'ppo', 'dqn'"),
+        (["--steps", "0"], "--steps 0: expected 1 or more"),
+        (["--learning-rate", "7"], "--learning-rate 7: expected 1 or less"),
         (["--opponent", "six-facto"], "six-facto"),
         (["--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
-        (["--precision", "double"], "precision='double'"),
+        (["--precision", "double"], "--precision double"),
         (["--games", "7"], "games=7: expected an even number"),
     ],
 )

@@ -204,7 +204,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
 
     More than one self could join at a time, and one of the opponents keeps lots of its own.
     """
-    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "buffer": 600, "games": 2}
+    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "buffer_size": 600, "games": 2}
     options = small_training(algorithm=algorithm, opponents=("random", "greedy-invincible:exact=2"), **pace)
     Training(tmp_path / "whole", options).run()
     monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
@@ -243,7 +243,7 @@ def test_a_folder_belongs_to_one_training(tmp_path, small_training):
         Training(tmp_path, small_training(channels=8))
     with only_writer(tmp_path), pytest.raises(TrainError, match="is being written by another process"):
         Training(tmp_path, small_training()).run()
-    (tmp_path / "run.json").write_text("{}")
+    (tmp_path / "run.json").write_text("{")
     with pytest.raises(TrainError, match="cannot be read"):
         Training(tmp_path, small_training())
 
@@ -274,7 +274,7 @@ def test_presets_are_options(size, algorithm):
     [
         {"steps": 0},
         {"envs": 1.5},
-        {"rate": 2},
+        {"learning_rate": 2},
         {"games": 3},
         {"opponents": ()},
         {"opponents": "random"},

@@ -17,7 +17,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,8 @@ with extra_libraries():
     import torch
 
 RUN, LOG, PLOT, CURVE, REGRET_PLOT = "run.json", "log.csv", "learning.svg", "regret.csv", "regret.svg"
+#: Where a run keeps which weights labelled, beside its options.
+LABELLER_SHA256 = "labeller_sha256"
 #: What a run leaves in the end.
 POLICY = "policy.safetensors"
 #: Positions of the regret curve, for each number of empties.
@@ -116,7 +118,7 @@ class ExpertIteration:
         """Which weights label: a name such as network may mean others one day."""
         evaluator = self.options.plan.evaluator
         known = evaluator is not None and evaluator != SELF
-        return {"labeller_sha256": weights_sha256(str(evaluator), self.rules)} if known else {}
+        return {LABELLER_SHA256: weights_sha256(str(evaluator), self.rules)} if known else {}
 
     def run(self) -> Expert:
         """All rounds that are not done yet, and what came of them."""
@@ -193,7 +195,7 @@ class ExpertIteration:
         known = {key for part in earlier for key in _keys(part)}
         own, opp = new_positions(net, self.options, number, known, self._tell(number, "playing, positions"))
         found = expert_labels(
-            *(own, opp, self.rules, self.options.plan, self.options.heat, net),
+            *(own, opp, self.rules, self.options.plan, self.options.temperature, net),
             threads=self.threads,
             progress=self._tell(number, "labelling, moves"),
         )
@@ -303,11 +305,7 @@ def remembered(folder: Path) -> ExpertOptions | None:
     path = folder / RUN
     if not path.exists():
         return None
-    known = {field.name for field in fields(ExpertOptions)}
-    try:
-        return ExpertOptions(**{name: value for name, value in _read_run(path).items() if name in known})
-    except TypeError as error:
-        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what an expert iteration wrote") from None
+    return ExpertOptions.from_dict({name: value for name, value in _read_run(path).items() if name != LABELLER_SHA256})
 
 
 def _read_run(path: Path) -> dict[str, Any]:

@@ -64,12 +64,12 @@ class Memory:
 
 def optimiser_of(net: PolicyValueNet, options: ExpertOptions) -> torch.optim.AdamW:
     """Adam for a network; its state goes from round to round."""
-    return torch.optim.AdamW(net.parameters(), lr=options.rate, weight_decay=DECAY)
+    return torch.optim.AdamW(net.parameters(), lr=options.learning_rate, weight_decay=DECAY)
 
 
 def rate_at(options: ExpertOptions, done: float) -> float:
     """The learning rate after a share *done* of all rounds: a cosine down to 0."""
-    return options.rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+    return options.learning_rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
 def learn(
@@ -82,16 +82,16 @@ def learn(
 ) -> Losses:
     """One round of learning, decided by the network, the memory, the options and the *iteration* (from 1) alone."""
     generator = torch.Generator().manual_seed((options.seed << 20) + iteration)
-    steps = max(1, round(options.samples / options.batch))
+    steps = max(1, round(options.samples / options.batch_size))
     total_policy = total_value = 0.0
     rows, at = torch.empty(0, dtype=torch.int64), 0
     net.train()
     net.trunk.half_precision = options.precision == "bfloat16"
     for step in range(steps):
-        if at + options.batch > len(rows):  # every position once before one comes again
-            rows, at = _shuffled(len(memory), options.batch, generator), 0
-        chosen = rows[at : at + options.batch]
-        at += options.batch
+        if at + options.batch_size > len(rows):  # every position once before one comes again
+            rows, at = _shuffled(len(memory), options.batch_size, generator), 0
+        chosen = rows[at : at + options.batch_size]
+        at += options.batch_size
         symmetry = torch.randint(8, (len(chosen),), generator=generator)
         done = (iteration - 1 + step / steps) / options.iterations
         for group in optimiser.param_groups:

@@ -44,9 +44,11 @@ class PolicyPlayer:
         """A legal square for every position."""
         numbers = policy_numbers(self.net, own, opp, self.rules)
         if self.temperatures is not None:
-            heat = self.temperatures[games]
-            drawn = numbers / np.where(heat > 0, heat, 1)[:, None] + self._gumbel(states, numbers.shape[1])
-            numbers = np.where(heat[:, None] > 0, drawn, numbers)
+            temperature = self.temperatures[games]
+            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + self._gumbel(
+                states, numbers.shape[1]
+            )
+            numbers = np.where(temperature[:, None] > 0, drawn, numbers)
         if self.noise > 0:
             lots = _fractions(states, 1)[:, 0] < self.noise
             anything = np.where(np.isneginf(numbers), -np.inf, self._gumbel(states, numbers.shape[1]))

@@ -62,7 +62,7 @@ def expert_labels(
     opp: Boards,
     rules: Rules,
     plan: Plan,
-    heat: float,
+    temperature: float,
     net: PolicyValueNet | None = None,
     *,
     threads: int | None = None,
@@ -79,7 +79,7 @@ def expert_labels(
         values[rest] = _searched(own[rest], opp[rest], rules, plan, scale, net, threads, progress)
     best = values.max(axis=1)
     policy = np.where(
-        exact[:, None], values == best[:, None], np.exp((values - best[:, None]) / heat)
+        exact[:, None], values == best[:, None], np.exp((values - best[:, None]) / temperature)
     )  # exp(-inf) is 0: nothing illegal
     policy = (policy / policy.sum(axis=1, keepdims=True)).astype(np.float32)
     return ExpertLabels(own, opp, policy, np.clip(best, -rules.square_count, rules.square_count), exact)

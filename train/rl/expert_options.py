@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
@@ -12,10 +12,9 @@ from search.batch import DEEPEST
 from train.errors import TrainError, check_whole
 from train.labels.labellers import Plan, labeller_plan
 from train.options import GameOptions, option
-from train.rl.network import Architecture
 
-with extra_libraries():
-    import torch
+if TYPE_CHECKING:
+    from train.rl.network import Architecture
 
 #: The labeller that is the network in training itself.
 SELF = "self"
@@ -45,7 +44,7 @@ class ExpertOptions(GameOptions):
     judgements are always in single precision.
     """
 
-    size: int = option(6, "Board size: 4, 6 or 8.")
+    size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
     seed: int = option(0, "Of the first weights, the games and the order of learning.", low=0, high=(1 << 32) - 1)
     iterations: int = option(12, "Rounds of games, labels and learning.", low=1, high=10_000)
     positions: int = option(25_000, "New positions a round, at most.", low=1, high=10_000_000)
@@ -53,14 +52,18 @@ class ExpertOptions(GameOptions):
     labeller: str = option(
         "network:depth=4,exact=12", "network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."
     )
-    heat: float = option(1.0, "Discs; a searched move worse by that much is e times as rare.", low=0.001, high=1000.0)
+    temperature: float = option(
+        1.0, "Discs; a searched move worse by that much is e times as rare.", low=0.001, high=1000.0, was="heat"
+    )
     temperatures: tuple[float, ...] = option((0.25, 0.5, 1.0), "Of the policy's own play.", low=0.0, high=100.0)
     noise: float = option(0.03, "Probability of a random move.", low=0.0, high=1.0)
     opening_plies: int = option(10, "Random plies before a game, at most.", low=0)
-    channels: int = option(32, "Of the network.")
-    blocks: int = option(4, "Of the network, two convolutions each.")
-    batch: int = option(512, "Positions a step.", low=1, high=1 << 20)
-    rate: float = option(2e-3, "Adam's rate at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0)
+    channels: int = option(32, "Of the network.", low=1, high=512)
+    blocks: int = option(4, "Of the network, two convolutions each.", low=1, high=40)
+    batch_size: int = option(512, "Positions a step.", low=1, high=1 << 20, was="batch")
+    learning_rate: float = option(
+        2e-3, "Adam's at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0, was="rate"
+    )
     precision: str = option("auto", "While learning; auto is the faster one here.", choices=("auto", *PRECISIONS))
     value_weight: float = option(
         4.0, "Of the value's squared error, in shares of the board, beside the policy's entropy.", low=0.0, high=1e6
@@ -72,12 +75,13 @@ class ExpertOptions(GameOptions):
             object.__setattr__(self, "precision", faster_precision())
         super().__post_init__()
         check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
-        self.architecture  # noqa: B018 - refuses a shape that is none
-        self.plan  # noqa: B018 - and a labeller
+        self.plan  # noqa: B018 - refuses a labeller that is none
 
     @property
     def architecture(self) -> Architecture:
         """The network's shape."""
+        from train.rl.network import Architecture
+
         return Architecture(self.channels, self.blocks)
 
     @property
@@ -89,6 +93,8 @@ class ExpertOptions(GameOptions):
 
 def faster_precision() -> str:
     """``bfloat16`` where the CPU multiplies matrices of it (AMX), else ``single``."""
+    with extra_libraries():
+        import torch
     supported = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
     return "bfloat16" if supported() else "single"
 

@@ -320,11 +320,11 @@ def remembered(folder: Path) -> RlOptions:
 
 def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
     shape = {"architecture": options.architecture.as_dict(), "half_precision": options.precision == "bfloat16"}
-    rate = partial(_falling, options.rate)
+    rate = partial(_falling, options.learning_rate)
     common: dict[str, Any] = {
         "learning_rate": rate,
         "gamma": 1.0,
-        "batch_size": options.batch,
+        "batch_size": options.batch_size,
         "seed": options.seed,
         "device": device,
         "policy_kwargs": shape,
@@ -334,18 +334,18 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
             *(BoardPolicy, env),
             n_steps=options.rollout,
             n_epochs=options.epochs,
-            ent_coef=options.entropy,
-            gae_lambda=options.trace,
+            ent_coef=options.entropy_coefficient,
+            gae_lambda=options.gae_lambda,
             **common,
         )
     return MaskedDQN(
         *(BoardQPolicy, env),
-        buffer_size=options.buffer,
+        buffer_size=options.buffer_size,
         learning_starts=DQN_WARMUP,
         train_freq=DQN_EVERY,
-        gradient_steps=max(1, DQN_REUSE * DQN_EVERY * options.envs // options.batch),
+        gradient_steps=max(1, DQN_REUSE * DQN_EVERY * options.envs // options.batch_size),
         target_update_interval=DQN_TARGET,
-        exploration_fraction=options.explore,
+        exploration_fraction=options.exploration_fraction,
         exploration_final_eps=0.02,
         **common,
     )

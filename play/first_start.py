@@ -51,10 +51,10 @@ def _environment(_: str) -> None:
 def _endgames(_: str) -> None:
     import tempfile
 
-    from train.judging.regret_positions import RegretOptions, regret_positions
+    from train.judging.endgames import EndgameOptions, noisy_endgames
 
     with tempfile.TemporaryDirectory() as folder:
-        regret_positions(RegretOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)
+        noisy_endgames(EndgameOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)
 
 
 PARTS: dict[str, Callable[[str], None]] = {

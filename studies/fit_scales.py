@@ -19,7 +19,7 @@ import numpy as np
 from reversi_env import Rules, Variant, batch
 from search import evaluators
 from search.core.evaluate import static_values
-from search.solver import solve_batch
+from train.judging.exact import ExactSet
 
 #: Empty squares of the positions, by board size.
 EMPTIES = {8: 12, 6: 10, 4: 6}
@@ -57,8 +57,8 @@ def greedy_ply(
     return children.own[best], children.opp[best]
 
 
-def labelled_positions(count: int, rules: Rules, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (own, opp) where the side to move has a move, and their exact scores for it."""
+def solved_positions(count: int, rules: Rules, seed: int) -> ExactSet:
+    """Positions where the side to move has a move, with their exact scores."""
     empties = EMPTIES[rules.size]
     boards = [
         batch.random_positions(count // 2, rules.square_count - 4 - empties, rules, seed=seed),
@@ -66,8 +66,7 @@ def labelled_positions(count: int, rules: Rules, seed: int) -> tuple[np.ndarray,
     ]
     own, opp = (np.concatenate(parts) for parts in zip(*boards, strict=True))
     can_move = batch.legal_moves(own, opp, rules) != 0
-    own, opp = own[can_move], opp[can_move]
-    return own, opp, solve_batch(own, opp, rules).astype(np.float64)
+    return ExactSet.scored(own[can_move], opp[can_move], rules)
 
 
 def raw_values(evaluator: evaluators.Evaluator, own: np.ndarray, opp: np.ndarray, rules: Rules) -> np.ndarray:
@@ -85,11 +84,13 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{'evaluator':20} {'size':>4} {'variant':>9} {'scale':>11} {'correlation':>11} {'error':>6}")
     for rules in (Rules(size, variant) for size in EMPTIES for variant in get_args(Variant)):
-        own, opp, scores = labelled_positions(options.positions, rules, options.seed)
-        print(f"{own.size} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
+        truth = solved_positions(options.positions, rules, options.seed)
+        scores = truth.scores
+        print(f"{len(truth)} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
         for evaluator in map(evaluators.get, evaluators.formulas()):
-            raw = raw_values(evaluator, own, opp, rules)
-            scale, correlation = raw @ scores / (raw @ raw), np.corrcoef(raw, scores)[0, 1]
+            raw = raw_values(evaluator, truth.own, truth.opp, rules)
+            found = truth.compared(raw, scaled=True)
+            scale, correlation = found.scale, found.correlation
             error = np.sqrt(np.mean((scale * raw - scores) ** 2))
             numbers = f"{scale:11.3g} {correlation:11.2f} {error:6.2f} {'*' * (evaluator.sign(rules) > 0)}"
             print(f"{evaluator.name:20} {rules.size:4} {rules.variant:>9} {numbers}", flush=True)

@@ -53,7 +53,7 @@ def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[st
     """Errors before and after, on other positions, of every published heuristic by both optimisers, for several seeds."""
     objective = LabelError(options.size, options.variant, options.positions, options.empties, options.seed)
     progress("solving positions", 0, 1)
-    objective.labels()
+    objective.truth()
     steps, done, formulas = len(PUBLISHED) * len(OPTIMISERS) * options.seeds, 0, []
     for formula in PUBLISHED:
         entry: dict[str, Any] = {"formula": formula, "weights": 0}

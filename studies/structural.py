@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
-from search.formulas import Evaluator
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.fitting.trees import Trees, back_up, grow
-from train.judging.rescaling import least_squares_scale
+from train.judging.exact import ExactSet
+from train.judging.rescaling import is_formula
 from train.labels import LabelOptions, label_positions, sample_positions
 from train.progress import Progress, silent
 
@@ -90,20 +90,18 @@ def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str
 
 
 def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, Any]:
-    evaluator, over = evaluators.get(name), trees.finished
-    values = np.zeros(trees.nodes)
-    values[~over] = evaluator.static_values(trees.own[~over], trees.opp[~over], trees.rules)
-    scale = 1.0
-    if options.scaled and isinstance(evaluator, Evaluator):
-        scale = least_squares_scale(values[~over], trees.score[~over].astype(float))
-    most = trees.rules.square_count
-    values = np.where(over, trees.score, np.clip(scale * values, -most, most))
+    evaluator, going = evaluators.get(name), ~trees.finished
+    truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going])
+    static = evaluator.static_values(truth.own, truth.opp, truth.rules)
+    compared = truth.compared(static, scaled=options.scaled and is_formula(evaluator))
+    values = trees.score.astype(float)
+    values[going] = compared.values
     errors = np.abs(values - trees.score)
     losses = np.add.reduceat(errors, trees.roots)
     sizes = np.diff(trees.first)
     return {
         "evaluator": name,
-        "scale": scale,
+        "scale": compared.scale,
         "loss": float(losses.mean()),
         "loss_error": float(losses.std(ddof=1) / np.sqrt(len(trees))) if len(trees) > 1 else None,
         "node_error": float(errors.mean()),

@@ -47,7 +47,8 @@ def exam(
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
     from search import evaluators
-    from train.judging.exam import EMPTIES, ExactScores, examine, wthor_files
+    from train.judging.endgames import wthor_files
+    from train.judging.exam import EMPTIES, examine, recorded_papers
 
     checked_plot(plot, ".svg", ".png")
     if cache is not None:
@@ -57,16 +58,17 @@ def exam(
     rules, network = Rules(8, variant.value), "network" if weights is None else f"network:weights={weights}"
     try:
         with _progress() as progress:
-            result = examine(
-                (network, *evaluators.published()),
+            papers = recorded_papers(
                 wthor_files(wthor),
                 rules,
                 positions=positions,
                 empties=empties or EMPTIES,
                 seed=seed,
-                scores=ExactScores(rules, cache, threads),
+                folder=cache,
+                threads=threads,
                 progress=progress,
             )
+            result = examine((network, *evaluators.published()), rules, papers)
     except KeyboardInterrupt:
         print("reversi: interrupted; what was solved is kept for the next time", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None

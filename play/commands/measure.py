@@ -121,12 +121,12 @@ def regret(
     """
     from play.commands.options import checked_parent, made_folder
     from train.judging import regret_curves as module
-    from train.judging.regret_positions import RegretOptions
+    from train.judging.endgames import EndgameOptions
 
     checked_parent("--csv", csv)
     if cache is not None:
         made_folder("--cache", cache)
-    chosen = RegretOptions(size, variant.value, positions, _range(empties) if empties else None, seed)
+    chosen = EndgameOptions(size, variant.value, positions, _range(empties) if empties else None, seed)
     options = module.RegretMeasure(tuple(names or ()), chosen, curve)
 
     def measured(options: Any, progress: Any) -> dict[str, Any]:

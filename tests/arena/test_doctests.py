@@ -9,7 +9,9 @@ from train.games import batch, ratings, results, sprt
 from train.judging import rescaling
 
 
-@pytest.mark.parametrize("module", [batch, ratings, results, sprt, rescaling, plain], ids=lambda module: module.__name__)
+@pytest.mark.parametrize(
+    "module", [batch, ratings, results, sprt, rescaling, plain], ids=lambda module: module.__name__
+)
 def test_examples(module):
     result = doctest.testmod(module)
     assert result.attempted

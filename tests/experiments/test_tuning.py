@@ -99,14 +99,14 @@ def test_scales_only_stretch_the_values():
 
 def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions():
     evaluator = evaluators.get("six-factor")
-    labels = LABELS.labels()
-    values = evaluator.static_values(labels.own, labels.opp, labels.rules)
+    truth = LABELS.truth()
+    values = evaluator.static_values(truth.own, truth.opp, truth.rules)
     error = LABELS.losses([evaluator])[0]
-    scales = [np.abs(np.clip(s * values, -36, 36) - labels.score).mean() for s in np.linspace(0.2, 3, 200)]
+    scales = [np.abs(np.clip(s * values, -36, 36) - truth.scores).mean() for s in np.linspace(0.2, 3, 200)]
     assert error < 1.05 * min(scales)
     assert LABELS.losses([replace(evaluator, scale=7.0)])[0] == pytest.approx(error)
-    others = LABELS.checked().checked().labels()
-    images = [batch.position_hash(*batch.canonical(one.own, one.opp)[:2]) for one in (labels, others)]
+    others = LABELS.checked().checked().truth()
+    images = [batch.position_hash(*batch.canonical(one.own, one.opp)[:2]) for one in (truth, others)]
     assert not np.isin(images[1], images[0]).any()
 
 

@@ -18,8 +18,8 @@ from search.solver import solve_all_moves
 from train.errors import TrainError
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
-from train.judging.regret_curves import uniform
-from train.judging.regret_positions import RegretOptions, action_table, regret_positions
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.judging.exact import action_table
 from train.labels.labellers import Plan
 from train.rl.agent import BatchPolicy
 from train.rl.expert import ExpertIteration, examine
@@ -348,7 +348,7 @@ def finished(tmp_path_factory, cache):
 @pytest.mark.slow
 def test_a_run_learns_and_leaves_what_it_says(finished, cache):
     folder, found = finished
-    chance = uniform(regret_positions(RegretOptions(4, "normal", 100), cache)).overall
+    chance = noisy_endgames(EndgameOptions(4, "normal", 100), cache).random_play().overall
     assert found.figures[-1]["regret"] < 0.8 * chance.regret
     assert [row["iteration"] for row in found.figures] == [1, 2, 3]
     rows = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
@@ -446,7 +446,7 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
         size, variant, labeller=labeller, iterations=1, positions=200, samples=8000, channels=16, blocks=1, games=4
     )
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
-    chance = uniform(regret_positions(RegretOptions(size, variant, 10), cache)).overall
+    chance = noisy_endgames(EndgameOptions(size, variant, 10), cache).random_play().overall
     assert found.figures[0]["new"] == 200
     assert found.figures[0]["regret"] < chance.regret
     assert read_policy(found.policy).rules == Rules(size, variant)

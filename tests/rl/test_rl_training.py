@@ -14,7 +14,7 @@ from tests.train.kills import results
 from train.errors import TrainError
 from train.folders import only_writer
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
-from train.judging.regret_positions import RegretOptions, regret_positions
+from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
@@ -165,8 +165,8 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr("train.rl.training.curve_svg", lambda *_: b"")
     monkeypatch.setattr("train.rl.regret_callback.can_draw", lambda: False)
     monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
-    truth = regret_positions(RegretOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr("train.judging.regret_positions.regret_positions", lambda options: truth)
+    truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
+    monkeypatch.setattr("train.judging.endgames.noisy_endgames", lambda options: truth)
 
 
 def killed_until_it_ends(folder, options, *, before):

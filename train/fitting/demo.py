@@ -10,18 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from reversi_env import Rules
 from search import agents, evaluators
-from search.solver import solve_batch
 from train.charts import LineChart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
 from train.folders import only_writer
 from train.games.match import MatchResult, play_match
-from train.judging.rescaling import least_squares_scale
+from train.judging.exact import ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
@@ -102,16 +99,11 @@ def static_errors(names: list[str], threads: int | None = None) -> dict[str, dic
     options = LabelOptions(
         size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, shard_rows=count, play_depth=1
     )
-    own, opp = sample_block(options, 0, threads=threads)
-    scores = solve_batch(own, opp, RULES, threads=threads).astype(np.float64)
-    empties = RULES.square_count - np.bitwise_count(own | opp)
+    truth = ExactSet.scored(*sample_block(options, 0, threads=threads), RULES, threads)
     found = {}
     for name in names:
-        values = evaluators.get(name).static_values(own, opp, RULES)
-        if not name.startswith("network"):
-            values = values * least_squares_scale(values, scores)
-        wrong = np.abs(values - scores)
-        found[name.partition(":")[0]] = {e: float(wrong[empties == e].mean()) for e in range(low, high + 1)}
+        wrong = truth.errors(evaluators.get(name)).absolute
+        found[name.partition(":")[0]] = {e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)}
     return found
 
 

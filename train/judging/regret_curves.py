@@ -1,12 +1,7 @@
 """Regret: what players give away in endgames, in discs, and how often they find a best move; side by side or over a training.
 
-The judge is exact (`train.judging.regret_positions`): no opponent, no luck and no rating is in these figures. Nothing here imports
+The judge is exact (`train.judging.exact`): no opponent, no luck and no rating is in these figures. Nothing here imports
 torch; a policy in training is judged by `train.rl.regret_callback`.
-
->>> from train.judging.regret_positions import RegretOptions, regret_positions
->>> positions = regret_positions(RegretOptions(size=6, positions=20, empties=(4, 6)))  # doctest: +SKIP
->>> judge(positions, chosen_actions(agents.make("greedy"), positions)).overall.regret  # doctest: +SKIP
-4.27
 """
 
 from __future__ import annotations
@@ -14,23 +9,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from reversi_env import Position
 from reversi_env.writing import write_atomically
 from search import agents
-from search.agents import Agent
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
-from train.judging.regret_positions import RegretOptions, RegretPositions, regret_positions
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.judging.exact import ExactSet, Figures, Judgement
 from train.progress import Progress, silent
 
 #: Who is judged if nobody is named.
@@ -39,101 +32,6 @@ LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "net
 BANDS = 3
 #: How a spec ends that belongs to a point of a training: runs/ppo/step-120000.zip.
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What one player did on the positions with so many empty squares; None: on all, every number of empties counting alike.
-
-    ``regret``: mean discs given away. ``optimal``: share of moves that gave away nothing. ``spoilt``: share of moves after which
-    the game, perfectly played on, has a worse result: a draw or a loss instead of a win, a loss instead of a draw. ``…_error``:
-    standard errors.
-    """
-
-    empties: int | None
-    positions: int
-    regret: float
-    regret_error: float
-    optimal: float
-    optimal_error: float
-    spoilt: float
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """One player's figures for each number of empties, lowest first."""
-
-    by_empties: tuple[Figures, ...]
-
-    @property
-    def overall(self) -> Figures:
-        """All numbers of empties, each counting alike however many positions it has."""
-        parts, count = self.by_empties, len(self.by_empties)
-        means = {name: sum(getattr(p, name) for p in parts) / count for name in ("regret", "optimal", "spoilt")}
-        errors = {
-            name: float(np.sqrt(sum(getattr(p, name) ** 2 for p in parts))) / count
-            for name in ("regret_error", "optimal_error")
-        }
-        return Figures(None, sum(p.positions for p in parts), **means, **errors)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON has them."""
-        return asdict(self.overall) | {"by_empties": [asdict(part) for part in self.by_empties]}
-
-
-def judge(positions: RegretPositions, actions: ArrayLike) -> Judgement:
-    """The figures of the actions chosen, one for each position."""
-    values = positions.chosen_values(actions)
-    best = positions.best
-    spoilt = np.sign(values) < np.sign(best)
-    return _judgement(positions, (best - values).astype(float), (values == best).astype(float), spoilt.astype(float))
-
-
-def judge_probabilities(positions: RegretPositions, probabilities: NDArray[np.floating[Any]]) -> Judgement:
-    """The expected figures of a player that draws its moves: (N, actions), by action; illegal moves are left out."""
-    squares = positions.rules.square_count
-    weights = np.where(positions.masks[:, :squares], np.asarray(probabilities, float)[:, :squares], 0.0)
-    total = weights.sum(axis=1, keepdims=True)
-    if weights.shape != positions.values.shape or not np.isfinite(total).all() or not (total > 0).all():
-        raise TrainError(
-            f"probabilities of shape {np.shape(probabilities)}: expected a legal move with more than 0 in each of "
-            f"{len(positions)} positions"
-        )
-    weights /= total
-    values, best = positions.values.astype(np.int64), positions.best[:, None]
-    parts = (best - values, values == best, np.sign(values) < np.sign(best))
-    return _judgement(positions, *((weights * part).sum(axis=1) for part in parts))
-
-
-def uniform(positions: RegretPositions) -> Judgement:
-    """What random play gives away on average: no playing is needed to know it."""
-    return judge_probabilities(positions, positions.masks.astype(float))
-
-
-def _judgement(
-    positions: RegretPositions, regret: NDArray[Any], optimal: NDArray[Any], spoilt: NDArray[Any]
-) -> Judgement:
-    found = []
-    for empties in np.unique(positions.empties):
-        rows = positions.empties == empties
-        count = int(rows.sum())
-        root = np.sqrt(count)
-        errors = [float(part[rows].std(ddof=1) / root) if count > 1 else 0.0 for part in (regret, optimal)]
-        means = [float(part[rows].mean()) for part in (regret, optimal, spoilt)]
-        found.append(Figures(int(empties), count, means[0], errors[0], means[1], errors[1], means[2]))
-    return Judgement(tuple(found))
-
-
-def chosen_actions(
-    agent: Agent, positions: RegretPositions, progress: Callable[[int, int], None] = lambda done, total: None
-) -> NDArray[np.int64]:
-    """What *agent* plays in every position, one after the other; another program is shown each of them as a start."""
-    actions = np.empty(len(positions), np.int64)
-    for i, boards in enumerate(zip(positions.own.tolist(), positions.opp.tolist(), strict=True)):
-        position = Position(positions.rules, *boards)
-        actions[i] = agents.choose(agent, position, position, [])
-        progress(i + 1, len(positions))
-    return actions
 
 
 # --- over a training ------------------------------------------------------------------------------
@@ -148,7 +46,7 @@ class RegretCurve:
     A file that is there is gone on with; what it has from *resumed_at* on is forgotten, since the training does it again.
     """
 
-    def __init__(self, path: Path, positions: RegretPositions, *, resumed_at: int | None = None) -> None:
+    def __init__(self, path: Path, positions: ExactSet, *, resumed_at: int | None = None) -> None:
         self.path, self.positions = path, positions
         self.points: dict[int, Judgement] = {}
         for step, judgement in self._read().items():
@@ -171,7 +69,7 @@ class RegretCurve:
         """Draw the curve: SVG, PNG or PDF by the name's ending."""
         points = sorted(self.points.items())
         steps, judgements = [step for step, _ in points], [one for _, one in points]
-        curve_figure(steps, judgements, uniform(self.positions), title, x_label).save(path)
+        curve_figure(steps, judgements, self.positions.random_play(), title, x_label).save(path)
 
     def _read(self) -> dict[int, Judgement]:
         try:
@@ -237,7 +135,7 @@ class RegretMeasure:
     """Which players on which positions; with ``curve``, the players are points of one training, in this order."""
 
     agents: tuple[str, ...] = ()
-    positions: RegretOptions = RegretOptions()  # noqa: RUF009 - frozen
+    positions: EndgameOptions = EndgameOptions()  # noqa: RUF009 - frozen
     curve: bool = False
 
     def __post_init__(self) -> None:
@@ -264,27 +162,25 @@ def measure(
     options: RegretMeasure, progress: Progress = silent, *, cache: Path | None = None, threads: int | None = None
 ) -> dict[str, Any]:
     """The figures of every player, and of random play, as JSON has them."""
-    positions = regret_positions(options.positions, cache, threads=threads, progress=progress)
+    positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)
     found = []
     for number, spec in enumerate(options.agents):
         began, agent = perf_counter(), agents.make(spec)
         try:
-            actions = chosen_actions(agent, positions, lambda done, total, spec=spec: progress(spec, done, total))  # type: ignore[misc]
+            judged = positions.regret(agent, lambda done, total, spec=spec: progress(spec, done, total))  # type: ignore[misc]
         finally:
             agents.close(agent)
         step = step_of(spec, number) if options.curve else None
-        found.append(
-            {"agent": spec, "step": step, **judge(positions, actions).as_dict(), "seconds": perf_counter() - began}
-        )
+        found.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
     told: dict[str, Any] = {
         "size": options.positions.size,
         "variant": options.positions.variant,
         "set": positions.digest,
     }
-    told |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.best).mean())}
+    told |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.scores).mean())}
     return told | {
         "agents": found,
-        "chance": uniform(positions).as_dict(),
+        "chance": positions.random_play().as_dict(),
         "curve": options.curve,
         "command": options.command,
     }

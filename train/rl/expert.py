@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
@@ -36,8 +35,9 @@ from train.fingerprints import weights_sha256
 from train.fitting.training import provenance
 from train.folders import only_writer, read_arrays
 from train.games.batch import BatchPlayer, EvaluatorPlayer
-from train.judging.regret_curves import Judgement, RegretCurve, judge
-from train.judging.regret_positions import RegretOptions, RegretPositions, action_table, regret_positions
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.judging.exact import ExactSet, Judgement
+from train.judging.regret_curves import RegretCurve
 from train.rl.agent import BatchPolicy
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
@@ -123,8 +123,8 @@ class ExpertIteration:
     def run(self) -> Expert:
         """All rounds that are not done yet, and what came of them."""
         with only_writer(self.folder):
-            truth = regret_positions(
-                RegretOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
+            truth = noisy_endgames(
+                EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
                 self.cache,
                 threads=self.threads,
                 progress=lambda doing, done, total: self._tell(0, doing)(done, total),
@@ -159,7 +159,7 @@ class ExpertIteration:
         optimiser: torch.optim.Optimizer,
         labels: list[ExpertLabels],
         curve: RegretCurve,
-        truth: RegretPositions,
+        truth: ExactSet,
     ) -> dict[str, Any]:
         """Positions, labels, learning, judgement; *labels*, the network and the optimiser are changed."""
         began = time.perf_counter()
@@ -209,8 +209,8 @@ class ExpertIteration:
         """The baselines; made when first needed, since they play each other first."""
         return Ladder(self.rules, self.options.games, self.options.seed)
 
-    def _judged(self, net: PolicyValueNet, truth: RegretPositions) -> Judgement:
-        return judge(truth, policy_numbers(net, truth.own, truth.opp, self.rules).argmax(axis=1))
+    def _judged(self, net: PolicyValueNet, truth: ExactSet) -> Judgement:
+        return truth.judge(policy_numbers(net, truth.own, truth.opp, self.rules).argmax(axis=1))
 
     def _tell(self, number: int, doing: str) -> Callable[[int, int], None]:
         return lambda done, total: self.progress(Progress(number, self.options.iterations, doing, done, total))
@@ -343,7 +343,7 @@ def examine(
     """
     saved = read_policy(path)
     net, rules = saved.net, saved.rules
-    truth = regret_positions(RegretOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
+    truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
         "policy alone": PolicyPlayer(net, rules),
         "policy, 8 symmetries": BatchPolicyPlayer(BatchPolicy(net, symmetric=True), rules),  # as the agent `rl` plays
@@ -358,7 +358,7 @@ def examine(
     found, ladder = {}, Ladder(rules, games, seed)
     for number, (name, player) in enumerate(players.items()):
         progress(name, number, len(players))
-        figures = judge(truth, _actions(player, truth)).overall
+        figures = truth.batch_regret(player).overall
         found[name] = {**ladder.measure(player).as_dict(), "regret": figures.regret, "optimal": figures.optimal}
     told = {"policy": str(path), "size": rules.size, "variant": rules.variant, "games": games}
     return told | {"positions": len(truth), "players": found}
@@ -368,12 +368,6 @@ def _searching(evaluator: str, plies: int, solved: int) -> str:
     """What a searching player is called in a table."""
     words = f"{evaluator}, {plies} {'ply' if plies == 1 else 'plies'}"
     return f"{words}, solver {solved}" if solved else words
-
-
-def _actions(player: BatchPlayer, truth: RegretPositions) -> NDArray[np.int64]:
-    """What a player of batches chooses in solved positions."""
-    rows = np.arange(len(truth))
-    return action_table(truth.rules)[player.choose(truth.own, truth.opp, rows, rows.astype(np.uint64))]
 
 
 __all__ = ["Expert", "ExpertIteration", "Progress", "examine", "remembered"]

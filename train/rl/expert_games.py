@@ -11,7 +11,7 @@ from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
 from train.games.batch import perfect_squares, play_games
 from train.games.openings import Openings, passed
-from train.judging.regret_positions import Boards
+from train.judging.exact import Boards
 from train.rl.expert_labels import BATCH, network_move_values
 from train.rl.expert_options import ExpertOptions
 from train.rl.network import PolicyValueNet

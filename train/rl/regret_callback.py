@@ -1,7 +1,7 @@
 """`RegretCallback`: a learning curve against the truth for any stable-baselines3 training.
 
->>> from train.judging.regret_positions import RegretOptions, regret_positions
->>> truth = regret_positions(RegretOptions(size=6))  # doctest: +SKIP
+>>> from train.judging.endgames import EndgameOptions, noisy_endgames
+>>> truth = noisy_endgames(EndgameOptions(size=6))  # doctest: +SKIP
 >>> model.learn(1_000_000, callback=RegretCallback(truth, folder, every=50_000))  # doctest: +SKIP
 """
 
@@ -17,8 +17,8 @@ import numpy as np
 from reversi_env.extras import extra_libraries
 from train.charts import can_draw
 from train.errors import TrainError
-from train.judging.regret_curves import Judgement, RegretCurve, judge
-from train.judging.regret_positions import RegretPositions
+from train.judging.exact import ExactSet, Judgement
+from train.judging.regret_curves import RegretCurve
 
 with extra_libraries():
     from stable_baselines3.common.callbacks import BaseCallback
@@ -31,7 +31,7 @@ BATCH = 1024
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def policy_actions(policy: Policy, positions: RegretPositions) -> np.ndarray:
+def policy_actions(policy: Policy, positions: ExactSet) -> np.ndarray:
     """What *policy* plays in all positions, a batch at a time."""
     starts = range(0, len(positions), BATCH)
     parts = [policy(positions.observations[i : i + BATCH], positions.masks[i : i + BATCH]) for i in starts]
@@ -48,7 +48,7 @@ class RegretCallback(BaseCallback):
 
     def __init__(
         self,
-        positions: RegretPositions,
+        positions: ExactSet,
         folder: Path,
         every: int = 50_000,
         *,
@@ -82,7 +82,7 @@ class RegretCallback(BaseCallback):
     def measure(self) -> Judgement:
         """Judge the policy as it is now, and note it."""
         assert self.curve is not None
-        found = judge(self.positions, policy_actions(self._policy or self._predicted, self.positions))
+        found = self.positions.judge(policy_actions(self._policy or self._predicted, self.positions))
         self.curve.add(self.num_timesteps, found)
         figures = found.overall
         for name, value in (("discs", figures.regret), ("optimal", figures.optimal), ("spoilt", figures.spoilt)):

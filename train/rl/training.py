@@ -238,11 +238,11 @@ class Training:
         return [*writers, board]
 
     def _regret_callback(self) -> BaseCallback:
-        from train.judging.regret_positions import RegretOptions, regret_positions
+        from train.judging.endgames import EndgameOptions, noisy_endgames
         from train.rl.regret_callback import RegretCallback
 
         self._tell("solving endgames", self.steps)
-        positions = regret_positions(RegretOptions(size=self.rules.size, variant=self.rules.variant))
+        positions = noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
         policy = partial(_moves, self.model)
         return RegretCallback(positions, self.folder, self.options.evaluate, policy=policy)
 

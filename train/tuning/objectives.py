@@ -21,8 +21,8 @@ from search.formulas import Evaluator
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
-from train.judging.rescaling import least_squares_scale
-from train.labels import LabelOptions, Labels, label_positions, sample_positions
+from train.judging.exact import Errors, ExactSet
+from train.labels import LabelOptions, sample_positions
 
 #: Seeds of what a result is measured on begin here.
 CHECK_SEED = 1_000_000_000
@@ -153,7 +153,7 @@ class LabelError:
     threads: int | None = field(default=None, compare=False)
     #: Positions of these objectives, and their mirror images, are left out.
     excluded: tuple[LabelError, ...] = ()
-    _cache: dict[str, Labels] = field(default_factory=dict, compare=False, repr=False)
+    _cache: dict[str, ExactSet] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._options()  # refuses what makes no data
@@ -165,13 +165,11 @@ class LabelError:
 
     def losses(self, candidates: Sequence[Evaluator], number: int = 0) -> NDArray[np.float64]:
         """Errors in discs, the same in every round."""
-        labels = self.labels()
-        return np.array([self._error(candidate, labels) for candidate in candidates])
+        return np.array([self._errors(candidate).mean for candidate in candidates])
 
     def scale(self, candidate: Evaluator) -> float:
         """Discs for one unit of the candidate's formula, by least squares."""
-        labels = self.labels()
-        return least_squares_scale(_raw_values(candidate, labels), labels.score.astype(float))
+        return self._errors(candidate).scale
 
     def checked(self) -> LabelError:
         """Positions of other games, without those that were met before."""
@@ -182,15 +180,14 @@ class LabelError:
         told = {name: getattr(self, name) for name in ("size", "variant", "positions", "seed")}
         return {"kind": "label error", "empties": list(self.empties), **told}
 
-    def labels(self) -> Labels:
+    def truth(self) -> ExactSet:
         """The positions with their scores; solved once."""
-        if "labels" not in self._cache:
-            options = self._options()
-            own, opp = sample_positions(options, 0)
-            known = [_images(other.labels().own, other.labels().opp) for other in self.excluded]
+        if "truth" not in self._cache:
+            own, opp = sample_positions(self._options(), 0)
+            known = [_images(other.truth().own, other.truth().opp) for other in self.excluded]
             new = ~np.isin(_images(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
-            self._cache["labels"] = label_positions(own[new], opp[new], options, threads=self.threads)
-        return self._cache["labels"]
+            self._cache["truth"] = ExactSet.scored(own[new], opp[new], self.rules, self.threads)
+        return self._cache["truth"]
 
     def _options(self) -> LabelOptions:
         rows = self.positions
@@ -198,18 +195,10 @@ class LabelError:
             self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
         )
 
-    @staticmethod
-    def _error(candidate: Evaluator, labels: Labels) -> float:
-        values, scores = _raw_values(candidate, labels), labels.score.astype(float)
-        most = labels.rules.square_count
-        values = np.clip(least_squares_scale(values, scores) * values, -most, most)
-        return float(np.abs(values - scores).mean())
-
-
-def _raw_values(candidate: Evaluator, labels: Labels) -> NDArray[np.float64]:
-    """The formula's values as they come, not cut off at the board's range."""
-    tiny = replace(candidate, scale=_TINY)
-    return tiny.static_values(labels.own, labels.opp, labels.rules) / _TINY
+    def _errors(self, candidate: Evaluator) -> Errors:
+        """Of the formula's values as they come, not cut off at the board's range."""
+        truth, tiny = self.truth(), replace(candidate, scale=_TINY)
+        return truth.compared(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)
 
 
 def _images(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -80,7 +80,7 @@ class SpreadObjective:
     def _hired(self) -> Crew:
         if self._crew is None:
             if isinstance(self.plain, LabelError):
-                self.plain.labels()  # solved once and sent along, not once in every worker
+                self.plain.truth()  # solved once and sent along, not once in every worker
             objective = replace(self.plain, threads=self._threads)
             self._crew = self._stack.enter_context(self._executor.crew(Judge, objective, cpus=self._threads))
         return self._crew

@@ -2,6 +2,7 @@
 
 import csv
 import dataclasses
+import io
 import json
 import subprocess
 import sys
@@ -15,12 +16,12 @@ from search import agents
 from search.regret import ExactRegret
 from search.solver import solve_all_moves
 from train.errors import TrainError
-from train.judging import regret_curves
-from train.judging import regret_positions as regret_module
-from train.judging.regret_curves import Judgement, RegretCurve, judge, judge_probabilities, uniform
-from train.judging.regret_positions import ILLEGAL, RegretOptions, RegretPositions, regret_positions
+from train.judging import exact, regret_curves
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.judging.exact import ILLEGAL, ExactSet, Judgement
+from train.judging.regret_curves import RegretCurve
 
-SMALL = RegretOptions(6, "normal", 12, (3, 7))
+SMALL = EndgameOptions(6, "normal", 12, (3, 7))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def cache(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def small(cache):
-    return regret_positions(SMALL, cache)
+    return noisy_endgames(SMALL, cache)
 
 
 def best_actions(positions):
@@ -40,7 +41,7 @@ def best_actions(positions):
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_values_are_those_of_the_solver_for_every_move(size, variant, tmp_path):
-    positions = regret_positions(RegretOptions(size, variant, 3, (2, 6)), tmp_path, threads=1)
+    positions = noisy_endgames(EndgameOptions(size, variant, 3, (2, 6)), tmp_path, threads=1)
     assert len(positions) == 15
     for i in range(len(positions)):
         position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
@@ -59,7 +60,7 @@ def test_positions_are_as_many_as_asked_for_and_no_images_of_each_other(small):
 
 
 def test_a_small_board_gives_what_it_has(tmp_path):
-    positions = regret_positions(RegretOptions(4, "normal", 60), tmp_path, threads=1)
+    positions = noisy_endgames(EndgameOptions(4, "normal", 60), tmp_path, threads=1)
     counts = np.bincount(positions.empties, minlength=12)
     assert counts[2] == 60
     assert 0 < counts[11] < counts[10] < 60
@@ -76,33 +77,50 @@ def test_masks_and_observations_are_those_of_the_environment(small):
 
 
 def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cache, tmp_path, monkeypatch):
-    again = regret_positions(SMALL, tmp_path)
+    again = noisy_endgames(SMALL, tmp_path)
     assert again.digest == small.digest
-    monkeypatch.setattr("train.judging.regret_positions.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
-    assert regret_positions(SMALL, cache).digest == small.digest
-    other = dataclasses.replace(SMALL, seed=1)
-    assert other.file_name != SMALL.file_name
+    monkeypatch.setattr("train.judging.exact.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
+    assert noisy_endgames(SMALL, cache).digest == small.digest
+    assert dataclasses.replace(SMALL, seed=1).name != SMALL.name
 
 
 @pytest.mark.parametrize("damage", [b"", b"no zip file", b"PK\x03\x04 cut off"])
 def test_a_damaged_file_is_named(damage, tmp_path):
-    path = tmp_path / SMALL.file_name
+    path = tmp_path / f"{SMALL.name}.npz"
     path.write_bytes(damage)
-    with pytest.raises(TrainError, match=r"regret-6x6-normal-3-7-12-0\.npz.*delete it"):
-        regret_positions(SMALL, tmp_path)
+    with pytest.raises(TrainError, match=r"noisy-6x6-normal-3-7-12-0\.npz.*delete it"):
+        noisy_endgames(SMALL, tmp_path)
 
 
-def test_a_file_with_other_contents_is_refused(small, tmp_path):
-    whole = regret_module._content(small, SMALL)
-    shifted = RegretPositions(small.rules, small.own, small.opp, small.values + np.int8(2))
-    forged = regret_module._content(shifted, SMALL, digest=small.digest)
-    of_another_seed = regret_module._content(small, dataclasses.replace(SMALL, seed=5))
-    for data in (whole[:-40], forged, of_another_seed):
-        (tmp_path / SMALL.file_name).write_bytes(data)
+def test_a_file_with_other_contents_is_refused(small, cache, tmp_path):
+    path, whole = tmp_path / f"{SMALL.name}.npz", (cache / f"{SMALL.name}.npz").read_bytes()
+    boards, about = (small.rules, small.own, small.opp), {"format": exact.FORMAT, **SMALL.as_dict()}
+    with np.load(io.BytesIO(whole)) as saved:
+        np.savez(tmp_path / "forged.npz", **{**saved, "values": small.values + np.int8(2)})
+    forged = (tmp_path / "forged.npz").read_bytes()
+    for data in (whole[:-40], forged, exact.packed(*boards, small.values, about | {"seed": 5})):
+        path.write_bytes(data)
         with pytest.raises(TrainError, match="delete it"):
-            regret_positions(SMALL, tmp_path)
-    (tmp_path / SMALL.file_name).write_bytes(whole)
-    assert len(regret_positions(SMALL, tmp_path)) == len(small)
+            noisy_endgames(SMALL, tmp_path)
+    path.write_bytes(exact.packed(*boards, small.values, about | {"format": 1}))  # of an older version: solved again
+    assert noisy_endgames(SMALL, tmp_path).digest == small.digest
+
+
+@pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
+def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, monkeypatch, batch_empties):
+    for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MEGABYTES", 0.1), ("BATCH_CHUNK", 8)):
+        monkeypatch.setattr(exact, name, value)
+
+    def interrupt(doing, done, total):
+        if done == 16:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        noisy_endgames(SMALL, tmp_path, threads=1, progress=interrupt)
+    heard = []
+    again = noisy_endgames(SMALL, tmp_path, threads=1, progress=lambda doing, done, total: heard.append(done))
+    assert heard[0] == 16
+    assert again.digest == small.digest
 
 
 @pytest.mark.parametrize(
@@ -112,7 +130,7 @@ def test_a_file_with_other_contents_is_refused(small, tmp_path):
         ({"empties": (5, 4)}, "empties=5-4"),
         ({"empties": (2, 19)}, "empties=2-19"),
         ({"size": 4, "empties": (2, 12)}, "from 2 to 11 on the 4x4"),
-        ({"empties": (2.5, 4)}, "expected two whole numbers"),
+        ({"empties": (2.5, 4)}, "empties="),
         ({"positions": 0}, "positions=0"),
         ({"positions": True}, "positions=True"),
         ({"seed": -1}, "seed=-1"),
@@ -120,20 +138,20 @@ def test_a_file_with_other_contents_is_refused(small, tmp_path):
 )
 def test_options_that_make_no_set_are_refused(options, words):
     with pytest.raises(TrainError, match=words):
-        RegretOptions(**options)
+        EndgameOptions(**options)
 
 
 def test_best_moves_give_away_nothing_and_worst_moves_the_most(small):
-    perfect = judge(small, best_actions(small)).overall
+    perfect = small.judge(best_actions(small)).overall
     assert (perfect.regret, perfect.optimal, perfect.spoilt) == (0, 1, 0)
     worst_values = np.where(small.values == ILLEGAL, 127, small.values)
-    worst = judge(small, worst_values.argmin(axis=1))
+    worst = small.judge(worst_values.argmin(axis=1))
     for part in worst.by_empties:
         rows = small.empties == part.empties
         expected = small.values[rows].max(axis=1).astype(int) - worst_values[rows].min(axis=1)
         assert part.regret == pytest.approx(expected.mean())
         assert part.positions == 12
-    assert worst.overall.regret > uniform(small).overall.regret > 0
+    assert worst.overall.regret > small.random_play().overall.regret > 0
 
 
 def test_overall_counts_every_number_of_empties_alike():
@@ -142,8 +160,8 @@ def test_overall_counts_every_number_of_empties_alike():
     opp = np.array([1 << 20, 1 << 20, 0b11 << 20], np.uint64)
     values = np.full((3, 16), ILLEGAL, np.int8)
     values[:, 4], values[:, 5] = 2, -2
-    positions = RegretPositions(rules, own, opp, values)
-    found = judge(positions, [4, 5, 5])
+    positions = ExactSet.of_values(rules, own, opp, values)
+    found = positions.judge([4, 5, 5])
     assert [part.regret for part in found.by_empties] == [4.0, 2.0]
     overall = found.overall
     assert (overall.regret, overall.optimal, overall.spoilt, overall.positions) == (3.0, 0.25, 0.75, 3)
@@ -152,75 +170,74 @@ def test_overall_counts_every_number_of_empties_alike():
 def test_expected_figures_are_the_mean_over_the_draws(small):
     generator = np.random.default_rng(0)
     weights = generator.random(small.masks.shape) * small.masks
-    expected = judge_probabilities(small, weights).overall
+    expected = small.judge_probabilities(weights).overall
     shares = weights[:, :-1] / weights[:, :-1].sum(axis=1, keepdims=True)
     drawn = []
     for _ in range(100):
         actions = [generator.choice(shares.shape[1], p=row) for row in shares]
-        drawn.append(judge(small, np.array(actions)).overall.regret)
+        drawn.append(small.judge(np.array(actions)).overall.regret)
     assert np.mean(drawn) == pytest.approx(expected.regret, abs=4 * np.std(drawn) / 10)
     one_hot = np.eye(small.rules.square_count + 1)[best_actions(small)]
-    assert judge_probabilities(small, one_hot).overall.regret == 0
+    assert small.judge_probabilities(one_hot).overall.regret == 0
 
 
 def test_illegal_actions_are_named(small):
     actions = best_actions(small)
     actions[5] = int(np.flatnonzero(~small.masks[5, :-1])[0])
     with pytest.raises(TrainError, match=rf"action {actions[5]} is illegal in position 5"):
-        judge(small, actions)
+        small.judge(actions)
     for wrong in (36, -1, 37):
         actions[5] = wrong
         with pytest.raises(TrainError, match=f"action {wrong} is illegal in position 5"):
-            judge(small, actions)
+            small.judge(actions)
     with pytest.raises(TrainError, match="expected 60 whole numbers"):
-        judge(small, actions[:-1])
+        small.judge(actions[:-1])
     with pytest.raises(TrainError, match="expected 60 whole numbers"):
-        judge(small, actions.astype(float))
+        small.judge(actions.astype(float))
     with pytest.raises(TrainError, match="a legal move with more than 0"):
-        judge_probabilities(small, np.zeros(small.masks.shape))
+        small.judge_probabilities(np.zeros(small.masks.shape))
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_figures_agree_with_the_wrapper(variant, tmp_path):
     """`search.regret.ExactRegret` judges the same moves in an environment in the same way."""
-    positions = regret_positions(RegretOptions(6, variant, 4, (4, 6)), tmp_path, threads=1)
-    actions = regret_curves.chosen_actions(agents.make("greedy:seed=1"), positions)
+    positions = noisy_endgames(EndgameOptions(6, variant, 4, (4, 6)), tmp_path, threads=1)
+    actions = np.where(positions.values == ILLEGAL, 127, positions.values).argmin(axis=1)
     env = ExactRegret(ReversiEnv(size=6, variant=variant, opponent=None), max_empties=8)
     regrets = []
     for i, action in enumerate(actions):
         position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
         env.reset(options={"start": position})
         regrets.append(env.step(int(action))[-1]["regret"])
-    assert (positions.best - positions.chosen_values(actions)).tolist() == regrets
+    assert (positions.scores - positions.chosen_values(actions)).tolist() == regrets
     assert sum(regrets) > 0
 
 
 def test_agents_that_solve_give_away_nothing(small):
-    actions = regret_curves.chosen_actions(agents.make("exact:exact=8"), small)
-    assert judge(small, actions).overall.optimal == 1
+    assert small.regret(agents.make("exact:exact=8")).overall.optimal == 1
 
 
 def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
     path = tmp_path / "regret.csv"
     curve = RegretCurve(path, small)
-    curve.add(0, uniform(small))
-    curve.add(100, judge(small, best_actions(small)))
-    curve.add(200, uniform(small))
+    curve.add(0, small.random_play())
+    curve.add(100, small.judge(best_actions(small)))
+    curve.add(200, small.random_play())
     rows = list(csv.DictReader(path.read_text().splitlines()))
     assert len(rows) == 3 * (1 + 5)
     assert {row["empties"] for row in rows} == {"all", "3", "4", "5", "6", "7"}
     assert sorted(RegretCurve(path, small).points) == [0, 100, 200]
     resumed = RegretCurve(path, small, resumed_at=100)
     assert list(resumed.points) == [0]
-    assert resumed.points[0] == uniform(small)
-    resumed.add(150, uniform(small))
+    assert resumed.points[0] == small.random_play()
+    resumed.add(150, small.random_play())
     assert sorted(RegretCurve(path, small).points) == [0, 150]
 
 
 def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
     path = tmp_path / "regret.csv"
-    RegretCurve(path, small).add(0, uniform(small))
-    other = regret_positions(dataclasses.replace(SMALL, seed=3, positions=3), cache)
+    RegretCurve(path, small).add(0, small.random_play())
+    other = noisy_endgames(dataclasses.replace(SMALL, seed=3, positions=3), cache)
     with pytest.raises(TrainError, match="is of other positions"):
         RegretCurve(path, other)
     path.write_text("step,empties\n1,2\n")
@@ -231,8 +248,8 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
 @pytest.mark.parametrize("kind", ["svg", pytest.param("png", marks=pytest.mark.slow)])
 def test_a_curve_is_drawn(small, tmp_path, kind):
     curve = RegretCurve(tmp_path / "regret.csv", small)
-    curve.add(0, uniform(small))
-    curve.add(10, judge(small, best_actions(small)))
+    curve.add(0, small.random_play())
+    curve.add(10, small.judge(best_actions(small)))
     curve.save_plot(tmp_path / f"plot.{kind}")
     begins = {"svg": b"<?xml", "png": b"\x89PNG"}
     assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
@@ -316,9 +333,7 @@ def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
 
 
 def test_no_torch_is_loaded():
-    program = (
-        "import sys, train.judging.regret_curves, train.judging.regret_positions; sys.exit('torch' in sys.modules)"
-    )
+    program = "import sys, train.judging.regret_curves, train.judging.exam; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
@@ -345,7 +360,7 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
     assert b"<svg" in (tmp_path / "regret.svg").read_bytes()
     masks = small.masks
     actions, _ = model.predict(small.observations, action_masks=masks, deterministic=True)
-    assert callback.curve.points[128] == judge(small, actions)
+    assert callback.curve.points[128] == small.judge(actions)
     from train.rl.regret_callback import RegretCallback
 
     onward = RegretCallback(small, tmp_path, every=64)
@@ -358,12 +373,12 @@ def test_the_callback_takes_a_policy_of_its_own_and_refuses_nonsense(small, tmp_
     from train.rl.regret_callback import RegretCallback
 
     _, callback, _ = training(tmp_path, small, 64, policy=lambda observations, masks: masks.argmax(axis=1))
-    assert callback.curve.points[64] == judge(small, small.masks.argmax(axis=1))
+    assert callback.curve.points[64] == small.judge(small.masks.argmax(axis=1))
     with pytest.raises(TrainError, match="every=0"):
         RegretCallback(small, tmp_path, every=0)
 
 
 def test_json_of_a_judgement_is_plain(small):
-    found = json.loads(json.dumps(uniform(small).as_dict()))
+    found = json.loads(json.dumps(small.random_play().as_dict()))
     assert found["empties"] is None
     assert [part["empties"] for part in found["by_empties"]] == [3, 4, 5, 6, 7]

@@ -10,11 +10,15 @@ from PIL import Image
 from models.cards import card
 from models.files import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.notation import read_wthor
 from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.judging import exam
-from train.judging.exam import ExactScores, ExamError, examine, greedy_moves, sample, wthor_files
+from train.errors import TrainError
+from train.judging.endgames import wthor_files
+from train.judging.endgames import wthor_sample as sample
+from train.judging.exact import ExactSet
+from train.judging.exam import examine, recorded_papers
 from train.judging.rescaling import least_squares_scale
 
 
@@ -38,7 +42,7 @@ def boards(rows):
 
 def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
     files = wthor_files(games)
-    everything = {pair for path in files for pair in boards(exam.read_wthor(path).positions(8))}
+    everything = {pair for path in files for pair in boards(read_wthor(path).positions(8))}
     one, two, other = (boards(sample(files, 8, 20, seed)) for seed in (1, 1, 2))
     assert one == two != other
     assert len(set(one)) == 20
@@ -49,7 +53,7 @@ def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
 
 def test_images_of_one_position_count_once(games):
     assert len(sample(wthor_files(games), 60, 1)[0]) == 1
-    with pytest.raises(ExamError, match="1 positions with 60 empty squares: expected at least 2"):
+    with pytest.raises(TrainError, match="1 positions with 60 empty squares: expected at least 2"):
         sample(wthor_files(games), 60, 2)
 
 
@@ -57,56 +61,11 @@ def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
     assert wthor_files(games) == wthor_files(games.parent)
     monkeypatch.setenv("REVERSI_DATA", str(games.parent))
     assert wthor_files() == wthor_files(games)
-    with pytest.raises(ExamError, match=r"no WTHOR files in .*: expected \*.wtb"):
+    with pytest.raises(TrainError, match=r"no WTHOR files in .*: expected \*.wtb"):
         wthor_files(tmp_path)
     monkeypatch.delenv("REVERSI_DATA")
-    with pytest.raises(ExamError, match=r"no games: expected a folder .* --wthor or the variable REVERSI_DATA"):
+    with pytest.raises(TrainError, match=r"no games: expected a folder .* --wthor or the variable REVERSI_DATA"):
         wthor_files()
-
-
-# --- truth ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
-def test_exact_scores_are_those_of_the_solver_and_are_kept(games, tmp_path, monkeypatch, batch_empties):
-    monkeypatch.setattr(exam, "BATCH_EMPTIES", batch_empties)
-    monkeypatch.setattr(exam, "CHUNK", 4)
-    monkeypatch.setattr(exam, "TABLE", 0.1)
-    own, opp = sample(wthor_files(games), 7, 10)
-    seen = []
-    first = ExactScores(Rules(), tmp_path / "cache", threads=1)
-    scores = first.of(own, opp, lambda done, total: seen.append((done, total)))
-    assert scores.tolist() == [solve(Position(Rules(), *pair)).score for pair in boards((own, opp))]
-    assert seen[-1] == (10, 10)
-    again = ExactScores(Rules(), tmp_path / "cache")
-    assert again.of(own, opp, lambda done, total: pytest.fail("solved again")).tolist() == scores.tolist()
-
-
-def test_what_is_solved_is_kept_when_the_rest_is_interrupted(games, tmp_path):
-    own, opp = sample(wthor_files(games), 7, 10)
-
-    def interrupt(done, total):
-        if done == 6:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        ExactScores(Rules(), tmp_path, threads=1).of(own, opp, interrupt)
-    left = []
-    ExactScores(Rules(), tmp_path, threads=1).of(own, opp, lambda done, total: left.append(total))
-    assert left[0] == 4
-
-
-def test_a_damaged_cache_is_named(tmp_path):
-    path = ExactScores(Rules(), tmp_path).path
-    for content in (b"nonsense", b"", b"\x93NUMPY\x01\x00"):
-        path.write_bytes(content)
-        with pytest.raises(ExamError, match=rf"{path.name}' cannot be read: .*delete it"):
-            ExactScores(Rules(), tmp_path)
-
-
-def test_the_cache_is_where_caches_are(monkeypatch, tmp_path):
-    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
-    assert ExactScores(Rules(8, "reversed")).path == tmp_path / "solved" / "exact-8x8-reversed.npy"
 
 
 # --- marks ----------------------------------------------------------------------------------------
@@ -119,22 +78,23 @@ def test_greedy_moves_are_those_of_plain_python(variant):
     kept = ~batch.is_over(own, opp, rules) & (batch.legal_moves(own, opp, rules) != 0)
     own, opp = own[kept], opp[kept]
     assert own.size > 20
-    ended = 0
-    for pair, chosen in zip(boards((own, opp)), boards(greedy_moves(judge, own, opp, rules)), strict=True):
+    ended, found = 0, ExactSet.scored(own, opp, rules).one_ply_actions(judge).tolist()
+    for pair, chosen in zip(boards((own, opp)), found, strict=True):
         position, best = Position(rules, *pair), None
         for action in position.legal_actions():
             child = position.play(action)
             ended += child.is_over()
             value = -child.score() if child.is_over() else -judge.static_value(child)
             if best is None or value > best[0]:
-                best = value, (child.own, child.opp)
+                best = value, action
         assert chosen == best[1]
     assert ended
 
 
 def test_marks_are_those_of_plain_python(games, tmp_path):
     files, names = wthor_files(games), ("network", "six-factor", "discs")
-    result = examine(names, files, positions=12, empties=(6, 8), seed=3, scores=ExactScores(Rules(), tmp_path, 1))
+    papers = recorded_papers(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
+    result = examine(names, Rules(), papers)
     assert result.names() == names
     for paper in result.papers:
         positions = [Position(Rules(), *pair) for pair in boards(sample(files, paper.empties, 12, 3))]
@@ -168,14 +128,14 @@ def test_a_scale_is_the_best_one():
     assert least_squares_scale(np.zeros(3), scores) == 0
 
 
-def test_bad_exams(games, tmp_path):
-    files, scores = wthor_files(games), ExactScores(Rules(), tmp_path)
-    with pytest.raises(ExamError, match="an exam on 6x6: expected 8x8"):
-        examine(("discs",), files, Rules(6), scores=scores)
-    with pytest.raises(ExamError, match="1 positions: expected 2 or more"):
-        examine(("discs",), files, positions=1, scores=scores)
+def test_bad_exams(games):
+    files = wthor_files(games)
+    with pytest.raises(TrainError, match="recorded games on 6x6: expected 8x8"):
+        next(recorded_papers(files, Rules(6)))
+    with pytest.raises(TrainError, match="1 positions: expected 2 or more"):
+        next(recorded_papers(files, Rules(), positions=1))
     with pytest.raises(ReversiError, match="'disks' is unknown"):
-        examine(("disks",), files, scores=scores)
+        examine(("disks",), Rules(), [])
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -231,8 +191,8 @@ def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, mes
 @pytest.mark.slow
 def test_the_network_does_better_than_every_heuristic_on_tournament_games(external_data, tmp_path):
     names = ("network", *evaluators.published())
-    scores = ExactScores(Rules(), tmp_path)
-    result = examine(names, wthor_files(external_data), positions=300, empties=(10, 14), scores=scores)
+    files = wthor_files(external_data)
+    result = examine(names, Rules(), recorded_papers(files, Rules(), positions=300, empties=(10, 14), folder=tmp_path))
     for empties in (10, 14):
         network, *others = (result.mark(name, empties) for name in names)
         assert network.error < 9

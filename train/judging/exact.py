@@ -1,0 +1,415 @@
+"""`ExactSet`: positions near the end with the exact value of every move, the truth that evaluators and players are held against.
+
+The solver values all moves once; the result is kept in a file, so that judging a player afterwards is nothing but looking up the
+moves that it chooses. Where the positions come from is told in `train.judging.endgames`. Nothing here imports torch.
+
+>>> from search import agents, evaluators
+>>> from train.judging.endgames import EndgameOptions, noisy_endgames
+>>> truth = noisy_endgames(EndgameOptions(size=6, positions=20, empties=(4, 6)))  # doctest: +SKIP
+>>> truth.regret(agents.make("greedy")).overall.regret  # discs a move  # doctest: +SKIP
+4.27
+>>> truth.errors(evaluators.get("network")).mean  # discs  # doctest: +SKIP
+1.93
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Position, Rules, batch
+from reversi_env.caches import cache_folder
+from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.writing import write_atomically
+from search import agents
+from search.agents import Agent
+from search.solver import Solver, solve_batch
+from search.table import Table
+from train.errors import TrainError
+from train.games.batch import BatchPlayer
+from train.games.results import standard_error
+from train.judging.rescaling import is_formula, least_squares_scale
+
+FORMAT = 2
+#: Value of a square where no move is legal: below every score.
+ILLEGAL = -128
+#: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
+BATCH_EMPTIES = 16
+TABLE_MEGABYTES = 128
+#: Positions solved between two visits to the disk: many in a batch, or one by one.
+BATCH_CHUNK, CHUNK = 512, 8
+
+Boards = NDArray[np.uint64]
+Progress = Callable[[str, int, int], None]
+
+
+def silent(doing: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+# --- what there is to say of a player or an evaluator ---------------------------------------------
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one player did on the positions with some number of empty squares; None: on all, every number counting alike.
+
+    ``regret``: mean discs given away. ``optimal``: share of moves that gave away nothing. ``spoilt``: share of moves after which
+    the game, perfectly played on, has a worse result: a draw or a loss instead of a win, a loss instead of a draw. ``…_error``:
+    standard errors.
+    """
+
+    empties: int | None
+    positions: int
+    regret: float
+    regret_error: float
+    optimal: float
+    optimal_error: float
+    spoilt: float
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One player's figures for each number of empties, lowest first."""
+
+    by_empties: tuple[Figures, ...]
+
+    @property
+    def overall(self) -> Figures:
+        """All numbers of empties, each counting alike however many positions it has."""
+        parts, count = self.by_empties, len(self.by_empties)
+        means = {name: sum(getattr(p, name) for p in parts) / count for name in ("regret", "optimal", "spoilt")}
+        errors = {
+            name: float(np.sqrt(sum(getattr(p, name) ** 2 for p in parts))) / count
+            for name in ("regret_error", "optimal_error")
+        }
+        return Figures(None, sum(p.positions for p in parts), **means, **errors)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON has them."""
+        return asdict(self.overall) | {"by_empties": [asdict(part) for part in self.by_empties]}
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """An evaluator's static values in discs, times ``scale`` and within the board's range, beside the exact scores."""
+
+    values: NDArray[np.float64]
+    scores: NDArray[np.int64]
+    scale: float
+    correlation: float  #: between values and scores
+
+    @cached_property
+    def absolute(self) -> NDArray[np.float64]:
+        """How far each value is from the score."""
+        return np.abs(self.values - self.scores)
+
+    @property
+    def mean(self) -> float:
+        """Mean absolute error in discs."""
+        return float(self.absolute.mean())
+
+    @property
+    def mean_error(self) -> float:
+        """Standard error of `mean`."""
+        return standard_error(self.absolute)
+
+
+# --- positions ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class ExactSet:
+    """Positions seen by the side to move, none of them a pass, with exact scores in discs under the rules' objective.
+
+    ``values``: int8 (N, squares), by action, what each move is worth, `ILLEGAL` where there is none; None if only the positions
+    are solved, which is enough to judge evaluators. ``scores``: int64 (N,), the value of the best move.
+    """
+
+    rules: Rules
+    own: Boards
+    opp: Boards
+    scores: NDArray[np.int64]
+    values: NDArray[np.int8] | None = None
+
+    @classmethod
+    def of_values(cls, rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8]) -> ExactSet:
+        """Positions with the values of all moves."""
+        return cls(rules, own, opp, values.max(axis=1, initial=ILLEGAL).astype(np.int64), values)
+
+    @classmethod
+    def scored(cls, own: Boards, opp: Boards, rules: Rules, threads: int | None = None) -> ExactSet:
+        """Solve positions, but not their moves."""
+        return cls(rules, own, opp, solve_batch(own, opp, rules, threads=threads).astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def rows(self, chosen: NDArray[Any] | slice) -> ExactSet:
+        """Some of the positions, by index or mask."""
+        values = None if self.values is None else self.values[chosen]
+        return ExactSet(self.rules, self.own[chosen], self.opp[chosen], self.scores[chosen], values)
+
+    @cached_property
+    def empties(self) -> NDArray[np.int64]:
+        """Empty squares of each position."""
+        return self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
+
+    @cached_property
+    def masks(self) -> NDArray[np.bool_]:
+        """Legal actions (N, squares + 1) as the environments tell them; the last, the pass, never is one here."""
+        return np.concatenate([self._values != ILLEGAL, np.zeros((len(self), 1), np.bool_)], axis=1)
+
+    @cached_property
+    def observations(self) -> NDArray[np.uint8]:
+        """What the environments show of each position: (N, 2, size, size), own discs and the opponent's."""
+        return board_planes(self.own, self.opp, self.rules)
+
+    @cached_property
+    def digest(self) -> str:
+        """Twelve digits that tell two sets of positions apart."""
+        parts = (np.ascontiguousarray(array).tobytes() for array in (self.own, self.opp, self._values))
+        return hashlib.sha256(str(self.rules).encode() + b"".join(parts)).hexdigest()[:12]
+
+    @property
+    def _values(self) -> NDArray[np.int8]:
+        if self.values is None:
+            raise TrainError("only the positions are solved: expected a set with the values of all moves")
+        return self.values
+
+    # --- evaluators -------------------------------------------------------------------------------
+
+    def errors(self, evaluator: Any) -> Errors:
+        """An evaluator's static values against the truth. A formula is first scaled to fit best; a network speaks of discs."""
+        values = evaluator.static_values(self.own, self.opp, self.rules)
+        return self.compared(values, scaled=is_formula(evaluator))
+
+    def compared(self, values: NDArray[np.float64], *, scaled: bool) -> Errors:
+        """Values of the positions against the truth; *scaled*: times the number that suits them best, by least squares."""
+        scale = least_squares_scale(values, self.scores.astype(float)) if scaled else 1.0
+        most, varies = self.rules.square_count, np.ptp(values) and np.ptp(self.scores)
+        correlation = float(np.corrcoef(values, self.scores)[0, 1]) if varies else 0.0
+        return Errors(np.clip(scale * values, -most, most), self.scores, scale, correlation)
+
+    def one_ply_actions(self, evaluator: Any) -> NDArray[np.int64]:
+        """The move with the best static value one ply ahead; a game that ends there counts its score. Ties: the first move."""
+        children = batch.expand(self.own, self.opp, self.rules)
+        values = evaluator.static_values(children.own, children.opp, self.rules)
+        over = batch.is_over(children.own, children.opp, self.rules)
+        values[over] = batch.final_scores(children.own[over], children.opp[over], self.rules)
+        order = np.lexsort((children.square, values, children.parent))  # the lowest for the opponent first
+        chosen = order[np.searchsorted(children.parent[order], np.arange(len(self)))]
+        return action_table(self.rules)[children.square[chosen]]
+
+    # --- players ----------------------------------------------------------------------------------
+
+    def regret(self, agent: Agent, progress: Callable[[int, int], None] = lambda done, total: None) -> Judgement:
+        """What *agent* gives away, asked in one position after the other; another program is shown each as a start."""
+        actions = np.empty(len(self), np.int64)
+        for i, boards in enumerate(zip(self.own.tolist(), self.opp.tolist(), strict=True)):
+            position = Position(self.rules, *boards)
+            actions[i] = agents.choose(agent, position, position, [])
+            progress(i + 1, len(self))
+        return self.judge(actions)
+
+    def batch_regret(self, player: BatchPlayer) -> Judgement:
+        """What a player of many games at once gives away."""
+        rows = np.arange(len(self))
+        return self.judge(action_table(self.rules)[player.choose(self.own, self.opp, rows, rows.astype(np.uint64))])
+
+    def judge(self, actions: ArrayLike) -> Judgement:
+        """The figures of the actions chosen, one for each position."""
+        values = self.chosen_values(actions)
+        return self._judgement(self.scores - values, values == self.scores, np.sign(values) < np.sign(self.scores))
+
+    def judge_probabilities(self, probabilities: ArrayLike) -> Judgement:
+        """The expected figures of a player that draws its moves: (N, actions), by action; illegal moves are left out."""
+        squares, values = self.rules.square_count, self._values.astype(np.int64)
+        weights = np.where(self.masks[:, :squares], np.asarray(probabilities, float)[:, :squares], 0.0)
+        total = weights.sum(axis=1, keepdims=True)
+        if weights.shape != values.shape or not np.isfinite(total).all() or not (total > 0).all():
+            raise TrainError(
+                f"probabilities of shape {np.shape(probabilities)}: expected a legal move with more than 0 in each of "
+                f"{len(self)} positions"
+            )
+        weights /= total
+        best = self.scores[:, None]
+        parts = (best - values, values == best, np.sign(values) < np.sign(best))
+        return self._judgement(*((weights * part).sum(axis=1) for part in parts))
+
+    def random_play(self) -> Judgement:
+        """What random play gives away on average: no playing is needed to know it."""
+        return self.judge_probabilities(self.masks)
+
+    def chosen_values(self, actions: ArrayLike) -> NDArray[np.int64]:
+        """What the chosen actions are worth; an illegal one raises and names its position."""
+        chosen = np.asarray(actions)
+        if chosen.shape != (len(self),) or chosen.dtype.kind not in "ui":
+            raise TrainError(
+                f"actions of {chosen.dtype} and shape {chosen.shape}: expected {len(self)} whole numbers, one a position"
+            )
+        chosen = chosen.astype(np.int64)
+        inside = (chosen >= 0) & (chosen < self.rules.square_count)
+        values = self._values[np.arange(len(self)), np.where(inside, chosen, 0)].astype(np.int64)
+        legal = inside & (values != ILLEGAL)
+        if not legal.all():
+            first = int(np.argmin(legal))
+            raise TrainError(
+                f"action {chosen[first]} is illegal in position {first} (own {self.own[first]:#x}, opp "
+                f"{self.opp[first]:#x}): expected one of {np.flatnonzero(self.masks[first]).tolist()}"
+            )
+        return values
+
+    def _judgement(self, *parts: NDArray[Any]) -> Judgement:
+        """The figures by empties, from regret, optimal and spoilt of every position."""
+        found = []
+        for empties in np.unique(self.empties):
+            rows = [part[self.empties == empties].astype(float) for part in parts]
+            count, (regret, optimal, spoilt) = len(rows[0]), (float(part.mean()) for part in rows)
+            regret_error, optimal_error = (standard_error(part) if count > 1 else 0.0 for part in rows[:2])
+            found.append(Figures(int(empties), count, regret, regret_error, optimal, optimal_error, spoilt))
+        return Judgement(tuple(found))
+
+
+def board_planes(own: Boards, opp: Boards, rules: Rules) -> NDArray[np.uint8]:
+    """Boards as the environments show them: uint8 (N, 2, size, size), own discs and the opponent's."""
+    squares = np.array(list(rules.squares()), np.uint64)
+    both = np.stack([own, opp], axis=1)[:, :, None]
+    return ((both >> squares) & np.uint64(1)).astype(np.uint8).reshape(-1, 2, rules.size, rules.size)
+
+
+def action_table(rules: Rules) -> NDArray[np.int64]:
+    """The action of every square of the frame, -1 beyond the board; the pass at `PASS_SQUARE`."""
+    table = np.full(PASS_SQUARE + 1, -1, np.int64)
+    for action, square in enumerate(rules.squares()):
+        table[square] = action
+    table[PASS_SQUARE] = rules.pass_action
+    return table
+
+
+# --- solving, once --------------------------------------------------------------------------------
+
+
+def move_values(
+    own: Boards,
+    opp: Boards,
+    rules: Rules,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> NDArray[np.int8]:
+    """The exact value of every move, as `ExactSet.values` has it; *progress* hears of the positions after them."""
+    children = batch.expand(own, opp, rules)
+    scores = solve_batch(
+        children.own, children.opp, rules, threads=threads, progress=lambda done: progress(done, len(children.own))
+    )
+    actions = action_table(rules)[children.square]
+    values = np.full((len(own), rules.square_count + 1), ILLEGAL, np.int8)
+    values[children.parent, actions] = -scores
+    return values[:, :-1]
+
+
+class _LargeSolver:
+    """Solves all moves of one position after the other, with all threads and a table that keeps what the moves share."""
+
+    def __init__(self, rules: Rules, threads: int | None) -> None:
+        self._rules = rules
+        self._solver = Solver(rules, threads=threads or os.cpu_count() or 1, table=Table(TABLE_MEGABYTES))
+
+    def values(self, own: Boards, opp: Boards) -> NDArray[np.int8]:
+        """The same as `move_values`."""
+        values = np.full((len(own), self._rules.square_count), ILLEGAL, np.int8)
+        for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):
+            for move, value in self._solver.solve_all_moves(Position(self._rules, *boards)).items():
+                row[self._rules.action_from_name(move)] = value
+        return values
+
+
+class SolvedFile:
+    """Positions of one origin and what was solved of them, in a file of the user's cache: whatever stops it, little is lost."""
+
+    def __init__(self, name: str, rules: Rules, about: Mapping[str, Any], folder: Path | None = None) -> None:
+        self.path = (folder or cache_folder("solved")) / f"{name}.npz"
+        self.rules, self._about = rules, {"format": FORMAT, **about}
+
+    def solved(
+        self,
+        sample: Callable[[], tuple[Boards, Boards]],
+        *,
+        threads: int | None = None,
+        progress: Progress = silent,
+        doing: str = "solving all moves",
+    ) -> ExactSet:
+        """The positions with all values: those of the file, or those of *sample*; what is not solved yet is solved now."""
+        known = self._read()
+        if known is None:
+            progress("sampling positions", 0, 1)
+            own, opp = sample()
+            known = own, opp, np.zeros((0, self.rules.square_count), np.int8)
+        own, opp, values = known
+        large: _LargeSolver | None = None
+        while len(values) < len(own):
+            begin = len(values)
+            small = self.rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
+            rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
+            progress(doing, begin, len(own))
+            if small:
+                found = move_values(own[rows], opp[rows], self.rules, threads=threads)
+            else:
+                large = large or _LargeSolver(self.rules, threads)
+                found = large.values(own[rows], opp[rows])
+            values = np.concatenate([values, found])
+            self._write(own, opp, values)
+        progress(doing, len(own), len(own))
+        return ExactSet.of_values(self.rules, own, opp, values)
+
+    def _write(self, own: Boards, opp: Boards, values: NDArray[np.int8]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, packed(self.rules, own, opp, values, self._about))
+
+    def _read(self) -> tuple[Boards, Boards, NDArray[np.int8]] | None:
+        """What the file has; None if there is no such file, or one of another format."""
+        try:
+            own, opp, values, about = unpacked(self.path.read_bytes(), self.rules)
+            if about.get("format") != FORMAT:
+                return None
+            same = about == self._about
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile):
+            same = False
+        if not same:
+            raise TrainError(
+                f"file {str(self.path)!r} cannot be read: expected solved positions; delete it to solve them again"
+            )
+        return own, opp, values
+
+
+def packed(rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8], about: Mapping[str, Any]) -> bytes:
+    """A file with positions, the values of the moves of the first of them, or of all, and what they are *about*."""
+    digest = ExactSet.of_values(rules, own, opp, values).digest
+    stream = io.BytesIO()
+    text = np.array(json.dumps({**about, "digest": digest}))
+    np.savez_compressed(stream, own=own, opp=opp, values=values, about=text)
+    return stream.getvalue()
+
+
+def unpacked(data: bytes, rules: Rules) -> tuple[Boards, Boards, NDArray[np.int8], dict[str, Any]]:
+    """What `packed` was given; a ValueError if it is not whole."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as saved:
+        about = json.loads(str(saved["about"]))
+        own, opp, values = saved["own"], saved["opp"], saved["values"]
+    if about.pop("digest") != ExactSet.of_values(rules, own, opp, values).digest:
+        raise ValueError("the digest is another one")
+    return own, opp, values, about

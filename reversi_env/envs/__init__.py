@@ -3,8 +3,9 @@
 The names below are imported on first use, so that registering the ids stays cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from reversi_env.lazy import lazy_names
 
 if TYPE_CHECKING:
     from reversi_env.envs.opponents import OpponentPool
@@ -15,16 +16,13 @@ if TYPE_CHECKING:
 
 __all__ = ["OpponentPool", "ReversiEnv", "ReversiVectorEnv", "SettingsError", "TorchVectorEnv"]
 
-_HOMES = {
-    "OpponentPool": "opponents",
-    "ReversiEnv": "single",
-    "ReversiVectorEnv": "vector",
-    "SettingsError": "settings",
-    "TorchVectorEnv": "torch_vector",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"reversi_env.envs.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "OpponentPool": "reversi_env.envs.opponents",
+        "ReversiEnv": "reversi_env.envs.single",
+        "ReversiVectorEnv": "reversi_env.envs.vector",
+        "SettingsError": "reversi_env.envs.settings",
+        "TorchVectorEnv": "reversi_env.envs.torch_vector",
+    },
+)

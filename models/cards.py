@@ -11,10 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from models.core import deep_value
-from models.core.patterns import EMPTIES_A_PHASE, patterns_of
-from models.files import DeepWeights, PatternWeights, read_weights
 from models.network import FOLDER
+from models.networks import Network, read_weights
 from search.cuts import Cuts, from_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
@@ -50,11 +48,11 @@ def card(path: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
+def _facts(path: Path, weights: Network) -> Iterator[tuple[str, str]]:
     """The rows of a card; what the record does not know is left out."""
     record = weights.record
     yield "file", f"`{path.name}`, {path.stat().st_size / 1e6:.1f} MB"
-    yield "architecture", _architecture(weights)
+    yield "architecture", weights.summary()
     if record.get("command"):
         yield "trained by", f"`{record['command']}`"
     elif record.get("training"):
@@ -76,20 +74,6 @@ def _facts(path: Path, weights: Any) -> Iterator[tuple[str, str]]:
         yield "note", str(record["note"])
     for opponent, result in record.get("matches", {}).items():
         yield f"games: {opponent}", str(result)
-
-
-def _architecture(weights: Any) -> str:
-    size = weights.rules.size
-    patterns = patterns_of(size)
-    places = f"{weights.architecture}: {len(patterns.patterns)} patterns in {len(patterns.instances)} places"
-    if isinstance(weights, PatternWeights):
-        count = weights.weights.shape[1]
-        return f"{places}, {count:,} weights for every {EMPTIES_A_PHASE[size]} empty squares, int16"
-    if isinstance(weights, DeepWeights):
-        _, count, width = weights.rows.shape
-        every = f"for every {deep_value.EMPTIES_A_PHASE[size]} empty squares"
-        return f"{places}, {count:,} rows of {width} numbers and a head of {deep_value.HIDDEN} units {every}, int8"
-    return str(weights.architecture)
 
 
 def _probcut(cuts: Cuts) -> tuple[str, str]:

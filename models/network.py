@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.compiled import Compiled
-from models.files import Weights, WeightsError, read_weights
+from models.files import WeightsError
+from models.networks import Network, read_weights
+from models.networks.base import Compiled
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
 from search import evaluators
@@ -39,18 +40,18 @@ class NetworkEvaluator:
     def __init__(self, path: str | None = None) -> None:
         self.name = "network" if path is None else f"network:weights={path}"
         self._path = path
-        self._loaded: dict[tuple[int, str], tuple[Weights, Compiled]] = {}
+        self._loaded: dict[tuple[int, str], tuple[Network, Compiled]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[str | None]]:
         return NetworkEvaluator, (self._path,)
 
-    def weights(self, rules: Rules) -> Weights:
+    def weights(self, rules: Rules) -> Network:
         """The weights for a game, with the record of their training."""
         return self._load(rules)[0]
 
     def record(self, rules: Rules) -> np.ndarray:
         """The compiled evaluator's data for this game: an array of one record."""
-        return self._load(rules)[1].record(rules)
+        return self._load(rules)[1].record
 
     def probcut(self, rules: Rules) -> dict[str, Any] | None:
         """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
@@ -84,7 +85,7 @@ class NetworkEvaluator:
             raise WeightsError(f"{len(found)} weight files for {game} in {str(FOLDER)!r}: expected one")
         return found[0]
 
-    def _load(self, rules: Rules) -> tuple[Weights, Compiled]:
+    def _load(self, rules: Rules) -> tuple[Network, Compiled]:
         key = (rules.size, rules.variant)
         if key not in self._loaded:
             path = self.file(rules)

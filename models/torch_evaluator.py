@@ -48,7 +48,7 @@ class TorchEvaluator:
     """Values of positions of one game, in discs for the side to move, by a module.
 
     With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs (`board_planes`) to n
-    values, with ``"boards"`` two int64 tensors of boards (as `PatternNet` does). Its outputs times *scale* are discs: give
+    values, with ``"boards"`` two int64 tensors of boards (as `Trainable` does). Its outputs times *scale* are discs: give
     the number of squares for a value head between -1 and 1. The module is used as it is, in evaluation mode.
     """
 

@@ -1,10 +1,12 @@
-"""`Trainable`: what a network must be able to do so that `train.fitting.fit` can fit it and the search can use it."""
+"""`Trainable`: a network as a torch module, which `train.fitting.fit` fits."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from models.files import Weights
+import numpy as np
+
+from models.networks import NETWORKS, Network, checked_network
 from reversi_env import Rules
 from reversi_env.extras import extra_libraries
 
@@ -16,14 +18,24 @@ with extra_libraries():
 class Trainable(nn.Module):
     """Positions to values in discs for the side to move, in two steps: features, which a fit computes once, and a value.
 
-    ``size``: of the board; ``span``: empty squares that share one phase; ``phases``: how many phases there are;
-    ``symmetric``: whether all eight images of a position have one value, whatever the parameters are.
+    *network* is the name of a kind (`models.networks.NETWORKS`), *size* that of the board, *seed* that of the parameters at the
+    beginning. ``span``: empty squares that share one phase; ``phases``: how many phases there are. The parameters have the
+    names and the shapes of the arrays in a weight file.
     """
 
-    size: int
-    span: int
-    phases: int
-    symmetric: bool = True
+    def __init__(self, network: str, size: int = 8, seed: int = 0) -> None:
+        super().__init__()
+        self.kind, self.size = NETWORKS[checked_network(network)], size
+        self.span, self.phases = self.kind.span(size), self.kind.phases(size)
+        for name, tensor in self.kind.initial(size, seed).items():
+            self.register_parameter(name, nn.Parameter(tensor))
+
+    @classmethod
+    def of(cls, network: Network) -> Trainable:
+        """The module with the weights of a file."""
+        net = cls(network.name, network.rules.size)
+        net.load(network)
+        return net
 
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
         """Values in discs for the side to move; boards are int64 tensors (`models.boards.board_tensor`)."""
@@ -36,21 +48,21 @@ class Trainable(nn.Module):
         return next(self.parameters()).device
 
     @property
-    def feature_count(self) -> int:
-        """Features of a position."""
-        raise NotImplementedError
+    def arrays(self) -> dict[str, Tensor]:
+        """The parameters by name, as views that no gradient follows."""
+        return {name: parameter.data for name, parameter in self.named_parameters()}
 
     def features(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """``(n, feature_count)`` whole numbers, and the numbers of empty squares."""
-        raise NotImplementedError
+        """``(n, features)`` whole numbers, and the numbers of empty squares."""
+        return self.kind.features(self.size, own, opp)
 
-    def turned(self, features: Tensor, symmetries: Tensor) -> Tensor:
-        """The `features` of the images under symmetries 0-7 (`reversi_env.core.symmetry`), unless all images have the same."""
-        raise NotImplementedError
+    def feature_array(self, own: np.ndarray, opp: np.ndarray, threads: int = 1) -> np.ndarray | Tensor:
+        """The same of arrays of boards; on a GPU they stay there."""
+        return self.kind.feature_array(self.size, own, opp, self.device, threads)
 
     def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
         """Values in discs from `features`; *phases* may differ from those of the empties while training."""
-        raise NotImplementedError
+        return self.kind.value(dict(self.named_parameters()), features, empties, phases)
 
     def phases_at(self, empties: Tensor) -> Tensor:
         """The phase for each number of empty squares, which need not be whole."""
@@ -58,16 +70,18 @@ class Trainable(nn.Module):
 
     def by_phase(self) -> tuple[Tensor, ...]:
         """The parameters that each phase has of its own, as views whose first dimension is the phase."""
-        return ()
+        return tuple(self.arrays[name] for name in self.kind.per_phase)
 
     def by_empties(self) -> Tensor:
         """The parameters that each number of empty squares has of its own, as a view whose first dimension is that number."""
-        return torch.zeros(0)
+        found = self.kind.by_empties(self.arrays)
+        return torch.zeros(0) if found is None else found
 
-    def weights(self, rules: Rules, record: dict[str, Any] | None = None) -> Weights:
+    def to_network(self, rules: Rules, record: dict[str, Any] | None = None) -> Network:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
-        raise NotImplementedError
+        return self.kind.rounded(rules, {name: array.cpu().numpy() for name, array in self.arrays.items()}, record)
 
-    def load_weights(self, saved: Weights) -> None:
+    def load(self, saved: Network) -> None:
         """Take the parameters of a weight file."""
-        raise NotImplementedError
+        for name, array in saved.parameters().items():
+            self.arrays[name].copy_(torch.from_numpy(array))

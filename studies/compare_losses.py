@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from models.boards import board_tensor
-from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
@@ -101,7 +100,7 @@ def compare(options: CompareOptions) -> list[Way]:
         trees = grow(options.labels(seed, options.positions), options.plies)
         exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), trees)
         for name, (data, fit_options) in _ways(options, trees, seed).items():
-            net = PatternNet(options.size)
+            net = Trainable("linear", options.size)
             fit(net, data, fit_options)
             found.setdefault(name, []).append(measure(net, exam))
     return [Way(name, tuple(measured)) for name, measured in found.items()]

@@ -12,9 +12,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from models.deep_net import DeepPatternNet
-from models.dense_net import DenseNet
-from models.pattern_net import PatternNet
+from models.networks import NETWORKS
 from models.trainable import Trainable
 from studies.compare_losses import EXAM_SEED, CompareOptions, Measured, Way, measure, range_of, table, unseen
 from train.fitting.fit import FitOptions, fit, preset
@@ -36,10 +34,11 @@ def compare(options: CompareOptions, epochs: int | None = None) -> list[Way]:
 def _networks(options: CompareOptions, seed: int) -> Iterator[tuple[str, Trainable, FitOptions]]:
     """Every network with the options of its fit."""
     size, variant = options.size, options.variant
-    yield "linear", PatternNet(size), preset(size, variant, "linear", seed=seed)
-    yield "deep", DeepPatternNet(size), preset(size, variant, "deep", seed=seed)
-    for name, augment in (("dense", True), ("dense, not augmented", False)):
-        yield name, DenseNet(size, seed), preset(size, variant, "dense", seed=seed, augment=augment)
+    for network, kind in NETWORKS.items():
+        for augment in (True,) if kind.symmetric else (True, False):
+            name = network if augment else f"{network}, not augmented"
+            how = preset(size, variant, network, seed=seed, augment=augment)
+            yield name, Trainable(network, size, 0 if kind.symmetric else seed), how
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -10,7 +10,7 @@ import platform
 
 import pytest
 
-from models.networks import NETWORKS
+from models.trainable import Trainable
 from train.fitting.fit import FitOptions, fit
 from train.games.options import TournamentOptions
 from train.games.tournament import run_tournament
@@ -61,7 +61,7 @@ def test_the_weights_of_a_seeded_fit(network):
     if recorded is None:
         pytest.skip(f"nothing is recorded for {platform.machine()}")
     labels = label_positions(*sample_positions(LABELLED, 0), LABELLED)
-    net = NETWORKS[network](6)
+    net = Trainable(network, 6)
     fit(net, labels, FitOptions(epochs=3, batch=64, held_out=0.1, seed=3))
     weights = [parameter.detach().numpy().tobytes() for parameter in net.parameters()]
     assert sha256(*weights) == recorded

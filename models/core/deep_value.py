@@ -48,14 +48,6 @@ BIAS = FIRST + INPUTS * HIDDEN
 SECOND = BIAS + HIDDEN
 CONSTANT = SECOND + HIDDEN
 HEAD = CONSTANT + 1
-#: Empty squares that share rows and a head, by board size.
-EMPTIES_A_PHASE = {8: 6, 6: 4, 4: 4}
-
-
-def phases_of(size: int) -> int:
-    """Number of phases; phase *p* has ``p * EMPTIES_A_PHASE`` empties and a few more."""
-    return (size * size - 4) // EMPTIES_A_PHASE[size] + 1
-
 
 DEEP_NET = np.dtype(
     [

@@ -1,4 +1,4 @@
-"""The rows of many positions at once, for those who train on a CPU: what `PatternFeatures.features` says, compiled."""
+"""The rows of many positions at once, for those who train on a CPU: what `PatternNetwork.features` says, compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The patterns that a `PatternNet` looks at, made from the geometry of a board; kernels are generated from them.
+"""The patterns that a network looks at, made from the geometry of a board; kernels are generated from them.
 
 A *pattern* is a set of squares; its state is a number in base 3, one digit a square in rising order of squares: 0 empty,
 1 own disc (of the side to move), 2 opponent's. An *instance* is a pattern under one of the eight symmetries, so that a
@@ -18,8 +18,6 @@ from reversi_env import Rules
 from reversi_env.core.symmetry import INVERSE_SYMMETRY
 
 SYMMETRIES = 8
-#: Empty squares that share one set of weights, by board size: fewer where there are fewer positions to tell apart.
-EMPTIES_A_PHASE = {8: 3, 6: 2, 4: 2}
 
 
 @dataclass(frozen=True)
@@ -126,15 +124,10 @@ class PatternSet:
             first += int(np.count_nonzero(kept))
         return numbers
 
-    @property
+    @cached_property
     def weights(self) -> int:
         """Number of different weights of one phase."""
         return int(self.tied.max()) + 1
-
-    @property
-    def phases(self) -> int:
-        """Number of phases; phase *p* has ``p * EMPTIES_A_PHASE`` empties and a few more."""
-        return (self.size**2 - 4) // EMPTIES_A_PHASE[self.size] + 1
 
 
 def _lowest_equivalent(pattern: Pattern) -> np.ndarray:

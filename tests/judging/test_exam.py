@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from models.cards import card
-from models.files import read_weights
+from models.networks import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_wthor
 from search import evaluators

@@ -4,13 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
 from models import cards
-from models.dense_net import DenseNet
-from models.files import read_weights
-from reversi_env import Rules
-from tests.models.twins import random_weights
+from models.networks import read_weights
+from tests.models.twins import random_network
 
 
 def test_the_documentation_has_the_cards_of_the_weights_in_the_package():
@@ -49,7 +46,7 @@ def test_a_card_says_what_the_record_says(tmp_path):
             },
         ],
     }
-    path = cards.annotate(random_weights(4).save_in(tmp_path), **record)
+    path = cards.annotate(random_network("linear", 4).save_in(tmp_path), **record)
     text = cards.card(path)
     assert "### 4×4 normal" in text
     assert path.name in text
@@ -64,7 +61,7 @@ def test_a_card_says_what_the_record_says(tmp_path):
 
 
 def test_facts_are_added_after_the_training(tmp_path):
-    before = random_weights(4).save_in(tmp_path)
+    before = random_network("linear", 4).save_in(tmp_path)
     known = {"empties": 14, "regret": 2.5, "best_moves": 0.625}
     exam = {
         "papers": [{"empties": 14, "positions": 1000, "mean_score": 17.1}],
@@ -84,8 +81,7 @@ def test_facts_are_added_after_the_training(tmp_path):
 
 
 def test_a_card_without_a_record(tmp_path):
-    torch.manual_seed(0)
-    text = cards.card(DenseNet(6).weights(Rules(6, "reversed")).save_in(tmp_path))
+    text = cards.card(random_network("dense", 6, variant="reversed").save_in(tmp_path))
     assert "### 6×6 reversed" in text
     assert "| architecture | dense |" in text
 

@@ -8,28 +8,19 @@ import re
 import numpy as np
 import pytest
 import safetensors.numpy
-import torch
 
-from models.deep_net import DeepPatternNet
-from models.dense_net import DenseNet
-from models.files import (
-    DeepWeights,
-    DenseWeights,
-    PatternWeights,
-    WeightsError,
-    read_header,
-    read_weights,
-    sealed,
-    unsealed,
-)
+from models.files import WeightsError, read_header, sealed, unsealed
 from models.network import FOLDER
+from models.networks import NETWORKS, read_weights
+from models.networks.dense import DenseNet
+from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
-from tests.models.twins import random_weights
+from tests.models.twins import random_network
 
 
 @pytest.fixture
 def saved(tmp_path):
-    return random_weights(4, variant="reversed").save_in(tmp_path)
+    return random_network("linear", 4, variant="reversed").save_in(tmp_path)
 
 
 def rewritten(path, **changes):
@@ -43,42 +34,32 @@ def rewritten(path, **changes):
     return other
 
 
-def test_a_pattern_network_comes_back_as_it_was(saved):
-    weights, found = random_weights(4, variant="reversed"), read_weights(saved)
-    assert isinstance(found, PatternWeights)
-    assert found.rules == weights.rules
-    assert found.record == {"seed": 0}
-    assert np.array_equal(found.weights, weights.weights)
-    assert np.array_equal(found.constants, weights.constants)
-
-
-def test_a_dense_network_comes_back_as_it_was(tmp_path):
-    torch.manual_seed(3)
-    weights = DenseNet(6).weights(Rules(6), {"epochs": 3})
-    found = read_weights(weights.save_in(tmp_path))
-    assert isinstance(found, DenseWeights)
-    assert found.record == {"epochs": 3}
-    for name, array in weights.tensors().items():
-        assert np.array_equal(getattr(found, name), array)
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_network_comes_back_as_it_was(kind, tmp_path):
+    network = random_network(kind, 6, seed=3, variant="reversed")
+    found = read_weights(network.save_in(tmp_path))
+    assert type(found) is NETWORKS[kind]
+    assert (found.rules, found.record) == (network.rules, {"seed": 3})
+    for name, (dtype, shape, _) in network.arrays(network.rules).items():
+        stored = getattr(found, name)
+        assert (stored.dtype, stored.shape) == (dtype, shape)
+        assert np.array_equal(stored, getattr(network, name))
 
 
 def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
     """Where the last phases are alike, one is stored; all come back."""
-    net = DeepPatternNet(4, seed=3)
-    weights = net.weights(Rules(4), {"epochs": 3})
+    weights = random_network("deep", 4)
     for array in (weights.rows, weights.heads):
         array[0] += 1  # phases that differ …
         array[2:] = array[1]  # … and some that do not
     assert [len(array) for array in weights.tensors().values()] == [2, 2]
     found = read_weights(weights.save_in(tmp_path))
-    assert isinstance(found, DeepWeights)
     assert np.array_equal(found.rows, weights.rows)
     assert np.array_equal(found.heads, weights.heads)
 
 
 def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
-    weights = DeepPatternNet(4).weights(Rules(4))
-    weights.heads[1] += 1
+    weights = random_network("deep", 4)
     path = weights.save_in(tmp_path)
     tensors = {name: array[: 2 - (name == "heads")] for name, array in weights.tensors().items()}
     other = tmp_path / "other.safetensors"
@@ -92,15 +73,14 @@ def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_weights_of_a_training_that_diverged_are_refused(number):
     """In the search they would become whole numbers, which ones depends on the processor."""
-    shapes = DenseWeights.shapes(Rules(4))
-    arrays = {name: np.full(shape, number, kind) for name, (kind, shape) in shapes.items()}
+    arrays = {name: np.full(shape, number, dtype) for name, (dtype, shape, _) in DenseNet.arrays(Rules(4)).items()}
     with pytest.raises(WeightsError, match=r"holds infinities or not-a-number: expected finite weights"):
-        DenseWeights(Rules(4), **arrays)
+        DenseNet(Rules(4), **arrays)
 
 
 def test_the_name_says_the_game_and_the_hash(saved):
     assert re.fullmatch(r"4x4-reversed-[0-9a-f]{12}\.safetensors", saved.name)
-    again = random_weights(4, variant="reversed").save_in(saved.parent)
+    again = random_network("linear", 4, variant="reversed").save_in(saved.parent)
     assert again == saved
     assert list(saved.parent.iterdir()) == [saved]  # nothing half-written is left
 
@@ -211,17 +191,17 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_arrays_of_a_wrong_shape_or_type_are_refused():
-    weights = random_weights(4)
+    weights = random_network("linear", 4)
     with pytest.raises(WeightsError, match=r"weights of int16 and shape .*: expected int16 of .* for the 4x4 board"):
-        PatternWeights(rules=weights.rules, weights=weights.weights[:, 1:], constants=weights.constants)
+        PatternNet(rules=weights.rules, weights=weights.weights[:, 1:], constants=weights.constants)
     with pytest.raises(WeightsError, match="constants of float64"):
-        PatternWeights(rules=weights.rules, weights=weights.weights, constants=weights.constants.astype(float))
+        PatternNet(rules=weights.rules, weights=weights.weights, constants=weights.constants.astype(float))
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        random_weights(4).save_in(tmp_path)
+        random_network("linear", 4).save_in(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

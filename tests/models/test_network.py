@@ -12,15 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from numba.np.numpy_support import from_dtype
 
 from models.core import deep_value, dense_value, pattern_value
-from models.deep_net import DeepPatternNet
-from models.dense_net import DenseNet
 from models.files import WeightsError
 from models.network import NetworkEvaluator
-from models.pattern_net import PatternNet
 from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from reversi_env.core import compiling
@@ -32,24 +28,15 @@ from search.limits import Limits
 from search.solver import solve_batch
 from studies.textbook import negamax
 from tests.models import twins
-from tests.models.twins import random_weights, some_boards
+from tests.models.twins import random_network, some_boards
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-def random_network(kind, rules, folder):
-    """A weight file of a network of that kind with random weights."""
-    torch.manual_seed(5)
-    net = kind(rules.size)
-    for weights in net.parameters():
-        torch.nn.init.normal_(weights, std=0.2)
-    return net.weights(rules, {"seed": 5}).save_in(folder)
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """A weight file for 4x4 reversed. Deep, as the package's own are: for each kind there is another search to compile."""
-    return random_network(DeepPatternNet, Rules(4, "reversed"), tmp_path_factory.mktemp("weights"))
+    return random_network("deep", 4, 5, "reversed").save_in(tmp_path_factory.mktemp("weights"))
 
 
 def midgame(rules, plies=4):
@@ -81,11 +68,11 @@ def test_one_value_is_as_one_of_many():
 
 
 def test_values_of_a_file_are_those_of_its_weights(tmp_path):
-    weights, rules = random_weights(4, variant="reversed"), Rules(4, "reversed")
+    weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
     path = weights.save_in(tmp_path)
     network = evaluators.get(f"network:weights={path}")
     own, opp = some_boards(4, 50)
-    expected = [twins.pattern_value(weights, a, b) for a, b in zip(own, opp, strict=True)]
+    expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
     assert network.static_values(own, opp, rules).tolist() == expected
     assert network.weights(rules).record == {"seed": 0}
     assert network.fingerprint(rules) == path.name
@@ -152,15 +139,15 @@ def test_a_missing_weight_file_is_named_when_a_game_needs_it():
 @pytest.mark.parametrize(
     "kind",
     [
-        DeepPatternNet,
-        pytest.param(PatternNet, marks=pytest.mark.slow),
-        pytest.param(DenseNet, marks=[pytest.mark.slow, pytest.mark.long]),
+        "deep",
+        pytest.param("linear", marks=pytest.mark.slow),
+        pytest.param("dense", marks=[pytest.mark.slow, pytest.mark.long]),
     ],
 )
 def test_the_search_sees_the_network(kind, tmp_path):
     """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""
     rules = Rules(4, "reversed")
-    network = evaluators.get(f"network:weights={random_network(kind, rules, tmp_path)}")
+    network = evaluators.get(f"network:weights={random_network(kind, 4, 5, rules.variant).save_in(tmp_path)}")
     engine, values = Engine(network, rules, megabytes=0.1), set()
     for plies in (0, 3, 5):
         position = midgame(rules, plies)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from models.boards import board_tensor
-from models.pattern_net import PatternNet
 from models.torch_evaluator import TorchAgent, TorchEvaluator, board_planes
+from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from search.solver import solve
@@ -73,8 +73,8 @@ def test_values_do_not_depend_on_the_batch_and_stay_inside_the_range():
 
 
 def test_a_module_of_boards():
-    net = PatternNet(4)
-    nn.init.normal_(net.table.weight)
+    net = Trainable("linear", 4)
+    nn.init.normal_(net.weights)
     own, opp = some_boards(4, 30)
     with torch.no_grad():
         expected = np.clip(net(board_tensor(own), board_tensor(opp)).numpy(), -15.5, 15.5)
@@ -111,7 +111,7 @@ def test_the_end_is_played_perfectly():
 def test_it_plays_matches_and_can_be_copied():
     agent = TorchAgent(tiny(4), depth=2, exact=4, seed=1)
     result = play_match(agent, make("random:seed=2"), 6, Rules(4), opening_plies=2)
-    assert len(result.games) == 6
+    assert result.games == 6
     position = Position.initial(Rules(4))
     expected = copy.deepcopy(agent).choose(position)
     assert pickle.loads(pickle.dumps(agent)).choose(position) == expected

@@ -1,11 +1,11 @@
 """Slow, obviously right twins of the networks: plain Python over rows and columns."""
 
 import numpy as np
+import torch
 
-from models.core import deep_value as deep
 from models.core.pattern_value import COUNTS, UNITS
-from models.core.patterns import EMPTIES_A_PHASE, patterns_of
-from models.files import PatternWeights
+from models.core.patterns import patterns_of
+from models.trainable import Trainable
 from reversi_env import Position, Rules, batch
 
 LONGEST = {4: 11, 6: 30, 8: 58}
@@ -22,14 +22,19 @@ def some_boards(size, count=300, seed=0):
     return np.concatenate([own, filled & mine, sparse]), np.concatenate([opp, filled & ~mine, sparse * np.uint64(0)])
 
 
-def random_weights(size, seed=0, variant="normal", low=-500, high=500):
-    """A network whose weights are random whole numbers, so that no two sums are likely to be the same."""
-    rules, generator = Rules(size, variant), np.random.default_rng(seed)
-    arrays = {
-        name: generator.integers(low, high, shape).astype(dtype)
-        for name, (dtype, shape) in PatternWeights.shapes(rules).items()
-    }
-    return PatternWeights(rules=rules, record={"seed": seed}, **arrays)
+def loud_net(network, size, seed=0, scale=1.0):
+    """A network whose random parameters are large enough that sums are cut off on both sides, and no two are likely the same."""
+    net, generator = Trainable(network, size, seed), torch.Generator().manual_seed(seed + 1)
+    spread = {"weights": 0.5, "constants": 3.0, "rows": 0.15, "heads": 0.7, "first": 0.1, "second": 1.0}
+    for name, array in net.arrays.items():
+        if name in spread:
+            array.copy_(torch.randn(array.shape, generator=generator) * spread[name] * scale)
+    return net
+
+
+def random_network(network, size, seed=0, variant="normal", scale=1.0):
+    """The same as a weight file has it."""
+    return loud_net(network, size, seed, scale).to_network(Rules(size, variant), {"seed": seed})
 
 
 def digits_of(own, opp, squares):
@@ -37,38 +42,30 @@ def digits_of(own, opp, squares):
     return [(own >> sq & 1) + 2 * (opp >> sq & 1) for sq in squares]
 
 
-def pattern_value(weights, own, opp):
-    """The network's value in discs, one look-up after the other."""
-    rules, own, opp = weights.rules, int(own), int(opp)
-    patterns, position = patterns_of(rules.size), Position(rules, own, opp)
-    empties = rules.square_count - (own | opp).bit_count()
-    row = weights.weights[min(empties // EMPTIES_A_PHASE[rules.size], patterns.phases - 1)]
-    total = int(weights.constants[empties])
-    for number, symmetry in patterns.instances:
-        digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))
-        state = sum(digit * 3**place for place, digit in enumerate(digits))
-        total += int(row[patterns.tied[patterns.offsets[number] + state]])
-    moves = [len(moves_of(side)) for side in (position, Position(rules, opp, own))]
-    total += int(row[patterns.weights + moves[0]]) + int(row[patterns.weights + COUNTS + moves[1]])
-    limit = rules.square_count - 0.5
-    return min(max(total / UNITS, -limit), limit)
-
-
-def deep_value(weights, own, opp):
-    """The deep network's value in discs, in plain Python."""
-    rules, own, opp = weights.rules, int(own), int(opp)
-    patterns, position = patterns_of(rules.size), Position(rules, own, opp)
-    empties = rules.square_count - (own | opp).bit_count()
-    phase = min(empties // deep.EMPTIES_A_PHASE[rules.size], len(weights.heads) - 1)
-    numbers = []
+def rows_of(rules, own, opp):
+    """The numbers of the rows of a position's patterns and numbers of moves within a phase, one look-up after the other."""
+    patterns, numbers = patterns_of(rules.size), []
     for number, symmetry in patterns.instances:
         digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))
         state = sum(digit * 3**place for place, digit in enumerate(digits))
         numbers.append(patterns.tied[patterns.offsets[number] + state])
-    moves = [len(moves_of(side)) for side in (position, Position(rules, opp, own))]
-    numbers += [patterns.weights + moves[0], patterns.weights + COUNTS + moves[1]]
-    numbers.append(patterns.weights + 2 * COUNTS + empties)
-    rows, head = weights.rows[phase], weights.heads[phase].tolist()
+    moves = [len(moves_of(Position(rules, *sides))) for sides in ((own, opp), (opp, own))]
+    return [*numbers, patterns.weights + moves[0], patterns.weights + COUNTS + moves[1]]
+
+
+def linear_value(network, own, opp, empties):
+    """The linear network's value in discs."""
+    row = network.weights[min(empties // {4: 2, 6: 2, 8: 3}[network.rules.size], len(network.weights) - 1)]
+    total = int(network.constants[empties]) + sum(int(row[n]) for n in rows_of(network.rules, own, opp))
+    return total / UNITS
+
+
+def deep_value(network, own, opp, empties):
+    """The deep network's value in discs."""
+    rules = network.rules
+    phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
+    numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
+    rows, head = network.rows[phase], network.heads[phase].tolist()
     sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(8)]
     inputs = [min(max(x, 0.0), 1.0) for x in sums] + [min(max(-x, 0.0), 1.0) for x in sums]
     straight, first, bias, second = head[:8], head[8:264], head[264:280], head[280:296]
@@ -76,8 +73,25 @@ def deep_value(weights, own, opp):
     for unit in range(16):
         total = bias[unit] + sum(x * first[16 * k + unit] for k, x in enumerate(inputs))
         value += max(total, 0.0) * second[unit]
+    return value
+
+
+def dense_value(network, own, opp, empties):
+    """The dense network's value in discs."""
+    rules, boards = network.rules, [own, opp]
+    for sides in ((own, opp), (opp, own)):
+        boards.append(sum(1 << rules.square_of(action) for action in moves_of(Position(rules, *sides))))
+    inputs = np.array([float(board >> sq & 1) for board in boards for sq in range(64)])
+    hidden = np.clip(inputs @ network.first.astype(float) + network.first_bias, 0, 1)
+    return float(hidden @ network.second.astype(float) + network.second_bias[0])
+
+
+def value(network, own, opp):
+    """Any network's value of a position in discs, in plain Python."""
+    rules, own, opp = network.rules, int(own), int(opp)
+    of_kind = {"linear": linear_value, "deep": deep_value, "dense": dense_value}[network.name]
     limit = rules.square_count - 0.5
-    return min(max(value, -limit), limit)
+    return min(max(of_kind(network, own, opp, rules.square_count - (own | opp).bit_count()), -limit), limit)
 
 
 def moves_of(position):

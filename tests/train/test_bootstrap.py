@@ -10,17 +10,18 @@ import pytest
 import torch
 
 from models.boards import board_tensor
-from models.files import read_weights
-from models.networks import network_of
+from models.networks import NETWORKS, read_weights
+from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
-from train.fitting.stages import Stage, stages_of
+from train.fitting.stages import GAMES_OPENING, Stage, stages_of
 from train.fitting.training import train_from_nothing
 
 FEW = FitOptions(epochs=3, batch=64)
+FEW_DEEP = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
 STAGES = (
     Stage(1, 5, 400, fit=FEW),
     Stage(6, 9, 300, 2, fit=FEW),
@@ -87,7 +88,7 @@ def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
 @pytest.mark.slow
 def test_the_torch_module_of_a_weight_file(whole):
     saved = weights_in(whole[0])[-1]
-    net = network_of(saved)
+    net = Trainable.of(saved)
     position = Position.initial(SMALL_RULES)
     with torch.no_grad():
         value = net(*(board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp)))
@@ -138,6 +139,52 @@ def test_presets_cover_the_game():
     assert stages_of(8, 2.0)[0].count == 2 * stages_of(8)[0].count
 
 
+@pytest.mark.parametrize("network", NETWORKS)
+def test_stages_leave_no_gap(network):
+    for exact in range(8, 21):
+        covered = {e for stage in stages_of(8, 1.0, network, exact) for e in range(stage.low, stage.high + 1)}
+        assert covered == set(range(1, max(covered) + 1))
+        assert 45 <= max(covered) <= 59
+
+
+def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
+    """Every stage takes positions of its own from the games, solved ones and searched ones; the phases above follow."""
+    stages = (Stage(1, 5, 400, fit=FEW_DEEP), Stage(4, 9, 300, 2, fit=FEW_DEEP))
+    options = BootstrapOptions(size=6, variant="reversed", network="deep", player="six-factor", stages=stages)
+    steps = []
+    last = Bootstrap(tmp_path, options, progress=steps.append).run()
+    sampled = {step.stage for step in steps if step.doing == "sampling"}
+    assert sampled == {0}
+    labels = [np.load(tmp_path / f"stage-0{k}-labels.npz") for k in (0, 1)]
+    boards = [set(zip(part["own"].tolist(), part["opp"].tolist(), strict=True)) for part in labels]
+    assert not boards[0] & boards[1]
+    assert [np.unique(part["empties"]).tolist() for part in labels] == [[1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]
+    assert read_weights(last).rules == Rules(6, "reversed")
+    net = Trainable.of(read_weights(last))
+    rows, heads = net.by_phase()
+    assert (rows[2:] == rows[2]).all()
+    assert (heads[2:] == heads[2]).all()
+    assert not (rows[1] == rows[2]).all()
+    by_empties = net.by_empties()
+    assert all((by_empties[e] == by_empties[8 + e % 2]).all() for e in range(10, 65))
+    assert not (by_empties[8] == by_empties[9]).all()
+
+
+def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
+    """As those of the first moves do; its labels are means of two depths over the weights before."""
+    stages = (Stage(1, 5, 300, fit=FEW_DEEP), Stage(11, 12, 60, 2, mean=2, fit=FEW_DEEP, games=dict(GAMES_OPENING)))
+    options = BootstrapOptions(size=6, network="deep", player="six-factor", stages=stages)
+    steps = []
+    Bootstrap(tmp_path, options, progress=steps.append).run()
+    assert {step.stage for step in steps if step.doing == "sampling"} == {0, 1}
+    with np.load(tmp_path / "stage-01-labels.npz") as saved:
+        own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
+    assert not exact.any()
+    network = evaluators.get(f"network:weights={tmp_path / 'stage-00.safetensors'}")
+    values = [search_batch(own, opp, network, Rules(6), depth) for depth in (1, 2)]
+    assert np.array_equal(score, (values[0] + values[1]) / np.float32(2))
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -146,6 +193,10 @@ def test_presets_cover_the_game():
         ({"scale": 0}, "scale=0: expected a number from 1e-06 to 1000"),
         ({"seed": -1}, "seed=-1: expected a whole number from 0"),
         ({"stages": ()}, "no stages: expected one or more"),
+        ({"network": "wide"}, "network='wide': expected one of linear, deep, dense"),
+        ({"player": "nobody"}, "nobody"),
+        ({"exact": 9, "size": 4}, "exact for the 4x4 board: expected none"),
+        ({"exact": 30}, "exact=30: expected a whole number from 8 to 20"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.pattern_net import PatternNet
+from models.trainable import Trainable
 from reversi_env import ReversiError
 from search.solver import solve_batch
 from studies import compare_networks
@@ -24,7 +24,7 @@ def test_every_way_is_measured_with_every_seed():
 
 def test_a_network_that_knows_nothing_and_one_that_knows_all():
     exam = grow(TINY.labels(7, 100))
-    nothing = measure(PatternNet(6), exam)
+    nothing = measure(Trainable("linear", 6), exam)
     assert nothing.error == pytest.approx(np.abs(exam.score[exam.roots]).mean())
     assert nothing.regret > 0
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from models.files import read_weights
 from models.network import NetworkEvaluator
+from models.networks import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.cuts import MARGIN, as_table, coefficients, from_table

@@ -1,4 +1,4 @@
-"""Fitting: planted weights are found, mirror images stay on one side, both engines agree, and a fit goes on exactly."""
+"""Fitting: all kinds of networks learn and go on exactly, kernels and torch take the same steps, mirror images stay on one side."""
 
 import json
 from dataclasses import replace
@@ -10,15 +10,19 @@ import torch
 
 from models.boards import board_tensor
 from models.files import unsealed
-from models.pattern_net import PatternNet
+from models.networks import NETWORKS, read_weights
+from models.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
 from search.solver import solve_batch
-from train.fitting.engines import CpuEngine, TorchEngine, draws, node_weights_of, prepared
+from tests.models.twins import loud_net
+from train.fitting.compiled import COMPILED, LinearEngine
+from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
 from train.fitting.fit import FitOptions, fit, held_out_rows, preset
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
+every_kind = pytest.mark.parametrize("kind", NETWORKS)
 FEW = FitOptions(epochs=3, batch=64, held_out=0.2)
 
 
@@ -49,14 +53,14 @@ def test_planted_weights_are_found():
     """A teacher of the same kind can be learnt: on positions that were held out, too."""
     options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_positions(options, 0)
-    teacher = PatternNet(4)
+    teacher = Trainable("linear", 4)
     generator = torch.Generator().manual_seed(1)
     for parameter in teacher.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator)
     blank = label_positions(own, opp, replace(options, labeller="six-factor:depth=1,exact=0"))
     planted = replace(blank, score=values_of(teacher, blank))
     assert np.abs(planted.score).mean() > 2
-    net = PatternNet(4)
+    net = Trainable("linear", 4)
     report = fit(
         net, planted, FitOptions(epochs=40, batch=64, rate=0.1, decay=0.0, blur=0.0, held_out=0.1, patience=40)
     )
@@ -84,33 +88,46 @@ def test_what_is_held_out_is_never_learnt_from(labels):
     hidden = held_out_rows(trees.own, trees.opp, 0.2)
     changed = replace(trees, score=np.where(hidden & ~trees.finished, np.float32(30), trees.score))
     options = replace(FEW, loss="structural", patience=3)
-    nets = [PatternNet(6), PatternNet(6)]
+    nets = [Trainable("linear", 6), Trainable("linear", 6)]
     engines = []
     for net, data in zip(nets, (trees, changed), strict=True):
         weights = np.where(hidden, np.float32(0), node_weights_of(data, options))
-        prepared_data = prepared(net, data, weights, torch.device("cpu"))
-        engine = CpuEngine(net, prepared_data, prepared_data, options)
+        prepared_data = prepared(net, data, weights)
+        engine = LinearEngine(net, prepared_data, prepared_data, options)
         engine.epoch(1)
         engines.append(engine)
-    assert (engines[0].table == engines[1].table).all()
+    assert (engines[0].weights()["table"] == engines[1].weights()["table"]).all()
     errors = [fit(net, data, options).validation_error for net, data in zip(nets, (trees, changed), strict=True)]
     assert errors[1] > errors[0] + 5
 
 
-@pytest.mark.parametrize("loss", ["plain", "structural"])
-def test_both_engines_take_the_same_steps(labels, loss):
-    """The compiled kernels against torch's own gradients and its own Adam."""
-    options = replace(FEW, loss=loss, plies=2, bend=5.0, decay=0.5)
-    few = labels.select(np.arange(120))
+@every_kind
+def test_every_network_learns_is_saved_and_found_again(kind, labels, tmp_path):
+    """With the preset of its kind, and through a file; what is rounded there is small."""
+    net = Trainable(kind, 6)
+    report = fit(net, labels, preset(6, network=kind, batch=64, epochs=10))
+    assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
+    again = Trainable.of(read_weights(net.to_network(Rules(6)).save_in(tmp_path)))
+    assert again.kind is net.kind is NETWORKS[kind]
+    assert np.abs(values_of(again, labels) - values_of(net, labels)).max() < 2
+    for name, most in net.kind.largest.items():
+        assert net.arrays[name].abs().max() <= most
+
+
+@pytest.mark.parametrize("begin", [loud_net, Trainable], ids=["loud", "as it begins"])
+@pytest.mark.parametrize(("kind", "loss"), [(kind, loss) for kind in COMPILED for loss in COMPILED[kind].losses])
+def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
+    """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
+    if loss == "structural" and begin is Trainable:
+        pytest.skip("all children are equally good at first, and shared or chosen by lot")
+    options = replace(FEW, loss=loss, plies=2, bend=5.0, decay=0.5, rate=0.03 if kind == "linear" else 0.005)
+    few = labels.select(np.arange(120 if loss == "structural" else 200))
     trees = single_nodes(few) if loss == "plain" else grow(few, 2)
-    generator = torch.Generator().manual_seed(2)
     found = []
-    for make in (CpuEngine, TorchEngine):
-        net = PatternNet(6)
-        for parameter in net.parameters():  # else all children would be equally good, and shared or chosen by lot
-            parameter.data = torch.randn(parameter.shape, generator=generator.manual_seed(2)) / 10
-        start = {weights.shape: weights for weights in weights_of(net)}
-        data = prepared(net, trees, node_weights_of(trees, options), torch.device("cpu"))
+    for make in (COMPILED[kind], TorchEngine):
+        net = begin(kind, 6)
+        start = weights_of(net)
+        data = prepared(net, trees, node_weights_of(trees, options))
         engine = make(net, data, data, options)
         errors = [engine.epoch(1), engine.epoch(2)]
         engine.write_to(net, engine.weights())
@@ -118,14 +135,15 @@ def test_both_engines_take_the_same_steps(labels, loss):
     (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
     assert errors == pytest.approx(torch_errors, rel=1e-4)
     assert np.abs(values - torch_values).max() < 0.02
-    for ours, theirs in zip(weights, torch_weights, strict=True):
-        reached = ours != start[ours.shape]  # the others fade with torch, and stay with the kernels
+    for ours, theirs, before in zip(weights, torch_weights, start, strict=True):
+        reached = ours != before  # the others fade with torch, and stay with the kernels
         assert reached.mean() > 0.001
         assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
 
 
-def test_threads_do_not_matter(labels):
-    nets = [PatternNet(6), PatternNet(6)]
+@pytest.mark.parametrize("kind", COMPILED)
+def test_threads_do_not_matter(labels, kind):
+    nets = [loud_net(kind, 6), loud_net(kind, 6)]
     for net, threads in zip(nets, (1, 3), strict=True):
         fit(net, labels, FEW, threads=threads)
     assert same(*nets)
@@ -135,11 +153,11 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize("loss", ["plain", "structural"])
-def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, loss):
+@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in NETWORKS), ("linear", "structural")])
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
     few = labels.select(np.arange(200))
     options = replace(FEW, epochs=5, loss=loss)
-    whole = PatternNet(6)
+    whole = Trainable(kind, 6)
     report = fit(whole, few, options)
 
     def stop(epoch):
@@ -150,45 +168,33 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, loss):
     stop.after = 1
     for _ in range(2):
         with pytest.raises(StoppedError):
-            fit(PatternNet(6), few, options, checkpoint=tmp_path / "fit", progress=stop)
-    pieces = PatternNet(6)
+            fit(Trainable(kind, 6), few, options, checkpoint=tmp_path / "fit", progress=stop)
+    pieces = Trainable(kind, 6)
     seen = []
     assert fit(pieces, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
     assert tuple(seen) == report.epochs
     assert same(whole, pieces)
-    again = PatternNet(6)  # a fit that is finished
+    again = Trainable(kind, 6)  # a fit that is finished
     assert fit(again, few, options, checkpoint=tmp_path / "fit") == report
     assert same(whole, again)
 
 
-def test_torch_engine_goes_on_too(labels):
-    trees = single_nodes(labels.select(np.arange(100)))
-    nets, engines = [PatternNet(6), PatternNet(6)], []
-    for net in nets:
-        data = prepared(net, trees, node_weights_of(trees, FEW), torch.device("cpu"))
-        engines.append(TorchEngine(net, data, data, FEW))
-    engines[0].epoch(1)
-    engines[1].load(engines[0].state())
-    assert engines[0].epoch(2) == engines[1].epoch(2)
-    assert same(*nets)
-
-
 def test_a_checkpoint_of_something_else(labels, tmp_path):
     path = tmp_path / "fit"
-    fit(PatternNet(6), labels, FEW, checkpoint=path)
+    fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
     with pytest.raises(ReversiError, match="is of a fit with other options, data or device: expected the same"):
-        fit(PatternNet(6), labels, replace(FEW, seed=1), checkpoint=path)
+        fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
     with pytest.raises(ReversiError, match="other options, data"):
-        fit(PatternNet(6), labels.select(np.arange(300)), FEW, checkpoint=path)
+        fit(Trainable("linear", 6), labels.select(np.arange(300)), FEW, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ReversiError, match="checkpoint .* cannot be read .*: expected it as it was written; delete it"):
-        fit(PatternNet(6), labels, FEW, checkpoint=path)
+        fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
 
 
 def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
     """Neither gone on from nor handed out as finished, wherever the byte is; a checkpoint without a hash is refused too."""
     path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
-    fit(PatternNet(6), few, options, checkpoint=path)
+    fit(Trainable("linear", 6), few, options, checkpoint=path)
     data = path.read_bytes()
     tensors = 8 + int.from_bytes(data[:8], "little")
     for place in (data.index(b"epochs"), tensors, (tensors + len(data)) // 2):
@@ -197,17 +203,17 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
         with pytest.raises(
             ReversiError, match=f"checkpoint .* cannot be read .*{why}.*: expected .*; delete it to begin"
         ):
-            fit(PatternNet(6), few, options, checkpoint=path)
+            fit(Trainable("linear", 6), few, options, checkpoint=path)
     header, arrays = unsealed(data)
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"network": json.dumps(header)}))
     with pytest.raises(
         ReversiError, match=r"it has no SHA-256 of its content, as files of earlier versions\): expected"
     ):
-        fit(PatternNet(6), few, options, checkpoint=path)
+        fit(Trainable("linear", 6), few, options, checkpoint=path)
 
 
 def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
-    net = PatternNet(6)
+    net = Trainable("linear", 6)
     report = fit(net, labels, FitOptions(epochs=40, batch=64, rate=3.0, held_out=0.2, patience=2))
     assert len(report.epochs) < 40
     assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
@@ -228,10 +234,10 @@ def test_every_seed_that_options_take_gives_batches():
 
 
 def test_phases_without_data_stay_as_they_are(labels):
-    net = PatternNet(6)
-    torch.nn.init.constant_(net.table.weight, 0.25)
+    net = Trainable("linear", 6)
+    torch.nn.init.constant_(net.weights, 0.25)
     fit(net, labels, FEW)
-    weights = net.phase_weights()
+    weights = net.arrays["weights"]
     assert (weights[6:] == 0.25).all()
     assert not (weights[:5] == 0.25).all(1).any()
 
@@ -270,11 +276,66 @@ def test_some_of_the_trees():
     assert trees.alone().nodes == int((~trees.finished).sum()) == len(trees.alone())
 
 
+def images(own, opp, symmetries):
+    """Boards under symmetries, one position at a time."""
+    pairs = zip(own, opp, symmetries.tolist(), strict=True)
+    turned = [(transform(a, symmetry), transform(b, symmetry)) for a, b, symmetry in pairs]
+    return [np.array(boards, np.uint64) for boards in zip(*turned, strict=True)]
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_features_of_a_dense_network_turn_with_the_position(size):
+    own, opp = batch.random_positions(64, plies=7, seed=size, rules=Rules(size))
+    net, symmetries = Trainable("dense", size), torch.arange(64) % 8
+    expected, empties = net.features(*map(board_tensor, images(own, opp, symmetries)))
+    features, same_empties = net.features(board_tensor(own), board_tensor(opp))
+    assert torch.equal(net.kind.turned(features, symmetries), expected)
+    assert torch.equal(empties, same_empties)
+    assert not net.kind.symmetric
+
+
+@pytest.mark.parametrize("loss", ["plain", "structural"])
+def test_a_dense_network_learns_from_images_that_are_others_every_epoch(labels, loss):
+    """An augmented epoch is one over positions that were turned before, all nodes of a tree alike."""
+    few, options = labels.select(np.arange(150)), replace(FEW, loss=loss)
+    trees = single_nodes(few) if loss == "plain" else grow(few)
+    device, drawn, state = torch.device("cpu"), [], None
+    net, turned_before = Trainable("dense", 6), Trainable("dense", 6)
+
+    def engine_of(net, trees, options):
+        data = prepared(net, trees, node_weights_of(trees, options))
+        return TorchEngine(net, data, data, options)
+
+    augmented = engine_of(net, trees, options)
+    for epoch in (1, 2):
+        symmetry = torch.zeros(len(trees), dtype=torch.int64)
+        for draw in draws(options, len(trees), epoch, device, turned=True):
+            symmetry[draw.trees] = draw.symmetries
+        own, opp = images(trees.own, trees.opp, symmetry.repeat_interleave(torch.from_numpy(np.diff(trees.first))))
+        plain = engine_of(turned_before, replace(trees, own=own, opp=opp), replace(options, augment=False))
+        if state is not None:
+            plain.load(state)
+        assert augmented.epoch(epoch) == plain.epoch(epoch)
+        assert same(net, turned_before)
+        state = plain.state()
+        drawn.append(symmetry)
+    assert set(drawn[0].tolist()) == set(range(8))
+    assert not torch.equal(*drawn)
+
+
+def test_the_order_and_the_blur_of_an_epoch_do_not_depend_on_augmentation():
+    turned, straight = ([*draws(FEW, 600, 1, torch.device("cpu"), turned=turned)] for turned in (True, False))
+    for one, other in zip(turned, straight, strict=True):
+        assert torch.equal(one.trees, other.trees)
+        assert torch.equal(one.shifts, other.shifts)
+        assert not other.symmetries.any()
+
+
 def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
     trees = grow(labels.select(np.arange(300)))
     gaps = []
     for consistency in (0.0, 5.0):
-        net = PatternNet(6)
+        net = Trainable("linear", 6)
         fit(net, trees, FitOptions(epochs=10, batch=32, loss="structural", consistency=consistency, held_out=0.0))
         values = np.where(trees.finished, trees.score, values_of(net, trees))
         best = np.full(len(trees.own), -np.inf, np.float32)
@@ -309,11 +370,13 @@ def test_batches_follow_the_number_of_positions():
 
 def test_data_that_do_not_fit(labels):
     with pytest.raises(ReversiError, match="600 positions of the 6x6 board for a network of the 8x8 board: expected"):
-        fit(PatternNet(8), labels)
+        fit(Trainable("linear", 8), labels)
     with pytest.raises(ReversiError, match="0 positions"):
-        fit(PatternNet(6), labels.select(np.zeros(600, np.bool_)))
+        fit(Trainable("linear", 6), labels.select(np.zeros(600, np.bool_)))
     with pytest.raises(ReversiError, match="device 'tpu': expected cpu or cuda"):
-        fit(PatternNet(6), labels, device="tpu")
+        fit(Trainable("linear", 6), labels, device="tpu")
+    with pytest.raises(ReversiError, match="loss='structural' for a deep network on the CPU: expected plain, or a GPU"):
+        fit(Trainable("deep", 6), labels.select(np.arange(20)), replace(FEW, loss="structural"))
     inexact = Labels(**{**vars(labels), "exact": np.zeros(600, np.bool_)})
     with pytest.raises(ReversiError, match="600 of 600 labels are not exact: expected exact ones for the structural"):
-        fit(PatternNet(6), inexact, FitOptions(loss="structural"))
+        fit(Trainable("linear", 6), inexact, FitOptions(loss="structural"))

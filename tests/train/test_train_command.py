@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from models.files import read_weights
+from models.networks import read_weights
 from search import evaluators
 from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.train.kills import start

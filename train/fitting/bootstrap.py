@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 import models.network  # noqa: F401 - registers the evaluator `network`
-from models.files import read_weights
-from models.networks import NETWORKS, network_of
+from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.writing import write_atomically
@@ -116,7 +115,7 @@ class Bootstrap:
         self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
         self.stages, self.seed = options.all_stages, options.seed
         self.device, self.threads, self.progress = device, threads, progress
-        self.net: Trainable = NETWORKS[options.network](options.size)
+        self.net = Trainable(options.network, options.size)
         folder.mkdir(parents=True, exist_ok=True)
         self._check_folder()
 
@@ -295,7 +294,7 @@ class Bootstrap:
             "figures": [*earlier, figures],
             **self._player(),
         }
-        write_atomically(self._weights_path(number), net.weights(self.rules, record).to_bytes())
+        write_atomically(self._weights_path(number), net.to_network(self.rules, record).to_bytes())
 
     def _logged_times(self) -> dict[str, dict[str, Any]]:
         """Wall times of finished stages by name, as far as the log has them."""
@@ -316,7 +315,7 @@ class Bootstrap:
         write_atomically(self.folder / LOG, text.getvalue().encode())
 
     def _load(self, path: Path) -> None:
-        self.net = network_of(read_weights(path))
+        self.net = Trainable.of(read_weights(path))
 
     def _weights_path(self, number: int) -> Path:
         return self.folder / f"stage-{number:02}.safetensors"

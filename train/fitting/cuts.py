@@ -8,7 +8,7 @@ from pathlib import Path
 
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.cards import annotate
-from models.files import read_weights
+from models.networks import read_weights
 from reversi_env import Position, Rules
 from search import probcut
 from search.cuts import Cuts

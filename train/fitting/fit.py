@@ -16,16 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from models.deep_net import DeepPatternNet
 from models.files import WeightsError, sealed, unsealed
-from models.pattern_net import PatternNet
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.errors import TrainError
-from train.fitting.deep_engine import DeepCpuEngine
-from train.fitting.engines import CpuEngine, Data, Engine, State, TorchEngine, node_weights_of, prepared
+from train.fitting.compiled import engine_for
+from train.fitting.engines import State, node_weights_of, prepared
 from train.fitting.options import FitOptions, preset
 from train.fitting.trees import Trees, grow, single_nodes
 from train.labels import Labels
@@ -132,10 +130,10 @@ class _Fit:
         nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
         self.nodes = training.nodes
         data = (
-            prepared(net, training, weights[~nodes_of_tree], device, threads),
-            prepared(net, self.validation, np.zeros(self.validation.nodes), device, threads),
+            prepared(net, training, weights[~nodes_of_tree], threads),
+            prepared(net, self.validation, np.zeros(self.validation.nodes), threads),
         )
-        self.engine = _engine(net, data, options, device, threads)
+        self.engine = engine_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
         self.epochs: list[Epoch] = []
         self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
@@ -170,16 +168,6 @@ class _Fit:
     def _by_empties(self) -> dict[int, float]:
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         return {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
-
-
-def _engine(
-    net: Trainable, data: tuple[Data, Data], options: FitOptions, device: torch.device, threads: int | None
-) -> Engine:
-    if device.type == "cpu" and isinstance(net, PatternNet):
-        return CpuEngine(net, *data, options, threads)
-    if device.type == "cpu" and isinstance(net, DeepPatternNet):
-        return DeepCpuEngine(net, *data, options, threads)
-    return TorchEngine(net, *data, options)
 
 
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:

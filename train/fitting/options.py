@@ -58,11 +58,6 @@ class FitOptions(Options):
 
 def preset(size: int, variant: Variant = "normal", network: str = "linear", **changes: Any) -> FitOptions:
     """Options that did well for a game, with *changes*. Both variants like the same: the patterns are the same."""
-    known: dict[str, Any] = {"epochs": 40, "rate": 0.05, "patience": 15} if size == 4 else {}
-    if network == "dense":
-        known = {"epochs": 30, "batch": 1 << 10, "decay": 0.001}
-    if network == "deep":
-        known = {"epochs": 8, "rate": 0.005, "decay": 0.3, "blur": 2.0, "bend": 12.0}
-        if size == 4:
-            known |= {"epochs": 40, "patience": 15, "decay": 0.1}
-    return FitOptions(**{**known, **changes})
+    from models.networks import NETWORKS  # not before it is needed: a command reads its options from this file
+
+    return FitOptions(**{**NETWORKS[network].preset(size), **changes})

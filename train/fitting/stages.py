@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.networks import NETWORKS
 from train.fitting.options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
@@ -64,29 +65,30 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
 
     if size == 4:  # no more than a few hundred positions with 5 empties exist, and hardly any with more
         return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
-    exact, last = exact or EXACT[size], LAST[size]
-    if network == "deep":
-        return _deep_stages(stage, exact, LAST_DEEP[size], OPENING[size])
-    if network == "dense":
-        whole = few = joint = preset(size, network=network)
-    else:
-        whole, few, joint = FitOptions(), FitOptions(epochs=12), FitOptions(epochs=10, rate=0.01, blur=1.0)
-    backwards = [stage(low, low + 3, 1200, 4, fit=few) for low in range(exact + 1, last, 4)]
+    kind = NETWORKS[network]
+    fits = {part: preset(size, network=network, **kind.stage_presets.get(part, {})) for part in PARTS}
+    return CURRICULA[kind.curriculum](stage, size, exact or EXACT[size], fits)
+
+
+def _joint(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str, FitOptions]) -> tuple[Stage, ...]:
+    """Backwards in steps of four plies, each with phases of its own, and in the end all phases once more."""
+    last = LAST[size]
     return (
-        stage(1, exact - 2, 1200, fit=whole),
-        stage(min(8, exact - 1), exact, 5600, fit=whole),
-        *backwards,
-        stage(exact + 1, last, 360, 6, joint=True, fit=joint),
+        stage(1, exact - 2, 1200, fit=fits["solved"]),
+        stage(min(8, exact - 1), exact, 5600, fit=fits["solved"]),
+        *(stage(low, low + 3, 1200, 4, fit=fits["searched"]) for low in range(exact + 1, last, 4)),
+        stage(exact + 1, last, 360, 6, joint=True, fit=fits["joint"]),
     )
 
 
-def _deep_stages(stage: Callable[..., Stage], exact: int, last: int, opening: tuple[float, ...]) -> tuple[Stage, ...]:
-    """A deep network learns from as many positions as it can get: millions at every number of empties.
+def _opening(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str, FitOptions]) -> tuple[Stage, ...]:
+    """For a network that learns from as many positions as it can get: millions at every number of empties, up to the first moves.
 
     A stage is as long as its shallower search is deep, so that both end in what is learnt already.
     """
-    solved = {"fit": preset(8, network="deep"), "games": dict(GAMES_DEEP)}
-    searched = {"mean": 2, "fit": preset(8, network="deep", epochs=6), "games": dict(GAMES_DEEP)}
+    last, opening = LAST_DEEP[size], OPENING[size]
+    solved = {"fit": fits["solved"], "games": dict(GAMES_DEEP)}
+    searched = {"mean": 2, "fit": fits["searched"], "games": dict(GAMES_DEEP)}
     first = {**searched, "games": dict(GAMES_OPENING)}
     return (
         stage(1, exact - 5, 3000, **solved),
@@ -94,3 +96,8 @@ def _deep_stages(stage: Callable[..., Stage], exact: int, last: int, opening: tu
         *(stage(low, min(low + 2, last), 2000, 4, **searched) for low in range(exact + 1, last + 1, 3)),
         *(stage(last + 3 * k + 1, last + 3 * k + 3, count, 4, **first) for k, count in enumerate(opening)),
     )
+
+
+#: Ways back to the opening, which a kind of network names (`Network.curriculum`), and the parts whose fits may differ.
+CURRICULA = {"joint": _joint, "opening": _opening}
+PARTS = ("solved", "searched", "joint")

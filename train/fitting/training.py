@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from models.files import read_weights
-from models.networks import NETWORKS
+from models.networks import read_weights
+from models.trainable import Trainable
 from reversi_env import Rules, __version__
 from reversi_env.writing import write_atomically
 from train.charts import LineChart
-from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fitting.compiled import engine_for
 from train.fitting.fit import Epoch, FitOptions, FitReport, fit
 from train.fitting.trees import Trees, grow
 from train.folders import only_writer
@@ -59,14 +59,13 @@ def train_on_labels(
     Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
     how many successors of how many are solved, for the structural loss.
     """
-    if options.loss == "structural" and network == "deep" and device == "cpu":
-        raise TrainError(f"loss={options.loss!r} for a deep network on the CPU: expected plain, or a GPU")
+    engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
     labels = read(folder)
     with only_writer(out):
         data: Labels | Trees = labels
         if options.loss == "structural":
             data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
-        net, epochs = NETWORKS[network](labels.rules.size), _Log(out / LOG, progress)
+        net, epochs = Trainable(network, labels.rules.size), _Log(out / LOG, progress)
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
         report = fit(net, data, options, **how, progress=epochs.add)
         record = {
@@ -78,7 +77,7 @@ def train_on_labels(
             **_figures(report),
             **provenance(command),
         }
-        path = net.cpu().weights(labels.rules, record).save_in(out)
+        path = net.cpu().to_network(labels.rules, record).save_in(out)
         _write_plot(out, f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}", report.error_by_empties)
     return Trained(
         labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)

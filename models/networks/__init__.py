@@ -1,0 +1,48 @@
+"""The kinds of networks, by name, and weight files of any of them.
+
+A kind of network is one class in one file of this folder (`models.networks.base.Network`), its forward pass inside the search
+a kernel in `models.core`. Nothing here needs torch until a network is to be trained (`models.trainable`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from models.files import WeightsError, read_file
+from models.networks.base import Network
+from models.networks.deep import DeepPatternNet
+from models.networks.dense import DenseNet
+from models.networks.linear import PatternNet
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+
+#: One number a pattern; a vector a pattern and a small head; and discs and moves without patterns.
+NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet, DenseNet)}
+
+
+def checked_network(name: str) -> str:
+    """The name, if it is one of a network."""
+    if name not in NETWORKS:
+        raise WeightsError(f"network {shown(name)}: expected one of {', '.join(NETWORKS)}")
+    return name
+
+
+def read_weights(path: Path) -> Network:
+    """The network in a weight file, checked against the hashes that there are."""
+    header, tensors = read_file(path)
+    kinds = {kind.architecture: kind for kind in NETWORKS.values()}
+    kind = kinds.get(header["architecture"])
+    if kind is None:
+        raise WeightsError(
+            f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: "
+            f"expected one of {', '.join(kinds)}"
+        )
+    try:
+        rules = Rules(header["size"], header["variant"])
+        return kind(rules=rules, record=header["record"], **kind.restored(rules, tensors))
+    except KeyError as error:
+        raise WeightsError(
+            f"weight file {str(path)!r} has no tensor {error}: expected those of {kind.architecture}"
+        ) from None
+    except ReversiError as error:
+        raise WeightsError(f"weight file {str(path)!r}: {error}") from None

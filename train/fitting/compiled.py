@@ -1,0 +1,227 @@
+"""The steps of a fit on the CPU, with compiled kernels; the same rule as with torch on a GPU.
+
+Only the phases and the rows that the data can reach are kept and updated, which is what makes it fast; the others stay as
+they are. A step's positions are cut into a fixed number of slices whose gradients are added in order, so that the weights do not
+depend on the number of threads (more than there are slices find nothing to do there).
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.trainable import Trainable
+from train.core import deep_fitting, fitting
+from train.errors import TrainError
+from train.fitting.engines import Data, Draw, Engine, State, TorchEngine, consistency_of
+from train.fitting.options import FitOptions
+
+#: Weights that a thread updates at a time.
+PIECE = 1 << 16
+
+
+class CompiledEngine(Engine):
+    """Compiled kernels over the phases and rows that the data can reach, for networks over patterns.
+
+    The first of the network's parameters by phase (`Network.per_phase`) is its table, with a row for every feature.
+    """
+
+    #: Parts of a step, each with gradients of its own.
+    slices: ClassVar[int] = 1
+    #: The parameters by the names that checkpoints have for them, the table first.
+    parameters: ClassVar[dict[str, str]]
+
+    def __init__(
+        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+    ) -> None:
+        super().__init__(net, training, options)
+        self.threads, self.span = threads or os.cpu_count() or 1, net.span
+        parts = [training, validation]
+        occurs = np.zeros(net.by_phase()[0].shape[1], np.bool_)
+        for part in parts:
+            occurs[part.features.ravel()] = True
+        self.kept = np.flatnonzero(occurs)
+        place = np.zeros(len(occurs), np.int32)
+        place[self.kept] = np.arange(len(self.kept))
+        self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
+        self.phases = _phases_reached(net, parts, options.blur)
+        self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached(net).items()}
+        self.moments = {
+            f"{name}_{moment}": np.zeros_like(numbers)
+            for name, numbers in self.numbers.items()
+            for moment in ("mean", "square")
+        }
+        self.gradients = [
+            {name: np.zeros_like(numbers) for name, numbers in self.numbers.items()} for _ in range(self.slices)
+        ]
+
+    def _reached(self, net: Trainable) -> dict[str, tuple[np.ndarray, Any]]:
+        """Views of the network's parameters, and which part of each the data can reach, as an index."""
+        table, *others = net.kind.per_phase
+        phases = np.arange(self.phases.start, self.phases.stop)[:, None]
+        reached: dict[str, Any] = {table: (phases, self.kept), **dict.fromkeys(others, self.phases)}
+        return {
+            name: (net.arrays[parameter].numpy(), reached.get(parameter, slice(None)))
+            for name, parameter in self.parameters.items()
+        }
+
+    def epoch(self, number: int) -> float:
+        """Go through the training data once; the mean absolute error at the roots on the way."""
+        with ThreadPoolExecutor(self.threads) as self.pool:
+            return super().epoch(number)
+
+    def step(self, draw: Draw, number: int) -> float:
+        """Take a step; the sum of the absolute errors at the roots before it."""
+        total = self.add_gradient(draw.trees.numpy(), draw.shifts.numpy())
+        self._update(number)
+        return total
+
+    @abstractmethod
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+
+    @abstractmethod
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+
+    def validation_values(self) -> np.ndarray:
+        """The network's values of the roots of the validation data."""
+        roots = self.validation.first[:-1]
+        values = np.empty(len(roots), np.float32)
+        self.write_values(self.validation.nodes[roots], self.validation.features[roots], values)
+        return values
+
+    def weights(self) -> State:
+        """The weights that the data can reach."""
+        return {name: numbers.copy() for name, numbers in self.numbers.items()}
+
+    def write_to(self, net: Trainable, weights: State) -> None:
+        """Put weights that were kept into the network."""
+        for name, (view, reached) in self._reached(net).items():
+            view[reached] = weights[name].reshape(self.numbers[name].shape)
+
+    def state(self) -> State:
+        """Weights and moments."""
+        return {**self.weights(), **{name: moment.copy() for name, moment in self.moments.items()}}
+
+    def load(self, state: State) -> None:
+        """Go on from weights and moments."""
+        for name, numbers in (self.numbers | self.moments).items():
+            numbers[:] = state[name].reshape(numbers.shape)
+
+    def _update(self, step: int) -> None:
+        """Adam over all numbers, piece by piece."""
+        rate, kind = self.rate_at(step), self.net.kind
+
+        def run(job: tuple[str, int]) -> None:
+            name, start = job
+            piece, parameter = slice(start, start + PIECE), self.parameters[name]
+            first, *others = (gradients[name].reshape(-1)[piece] for gradients in self.gradients)
+            for other in others:
+                first += other
+                other[:] = 0
+            numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.decay
+            moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
+            fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.undecayed else decay, step + 1)
+            if parameter in kind.largest:
+                deep_fitting.limit(numbers, np.float32(kind.largest[parameter]))
+
+        jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]
+        for _ in self.pool.map(run, jobs):
+            pass
+
+
+class LinearEngine(CompiledEngine):
+    """The steps of `models.networks.linear.PatternNet`."""
+
+    parameters: ClassVar[dict[str, str]] = {"table": "weights", "constants": "constants"}
+
+    def __init__(
+        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+    ) -> None:
+        super().__init__(net, training, validation, options, threads)
+        self.record = np.zeros(1, fitting.NET)
+        self.record["span"], self.record["row"] = net.span, len(self.kept)
+        self.record["lowest"], self.record["highest"] = self.phases.start, self.phases.stop - 1
+        self.record["most_nodes"] = int(np.diff(training.first).max())
+        self.record["bend"], self.record["consistency"] = options.bend, consistency_of(options)
+
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+        data, gradients = self.training, self.gradients[0]
+        return fitting.add_gradient(
+            *(self.record, trees, shifts, data.first, data.nodes, data.features),
+            *(self.numbers["table"].reshape(-1), self.numbers["constants"]),
+            *(gradients["table"].reshape(-1), gradients["constants"]),
+        )
+
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+        weights, constants = self.numbers["table"].reshape(-1), self.numbers["constants"]
+        fitting.values_of(self.record, nodes, features, weights, constants, values)
+
+
+class DeepEngine(CompiledEngine):
+    """The steps of `models.networks.deep.DeepPatternNet`, for the plain loss."""
+
+    parameters: ClassVar[dict[str, str]] = {"rows": "rows", "heads": "heads"}
+    losses: ClassVar[tuple[str, ...]] = ("plain",)
+    slices: ClassVar[int] = 2
+
+    def __init__(
+        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+    ) -> None:
+        super().__init__(net, training, validation, options, threads)
+        if len(training.nodes) != self.count:
+            raise TrainError("trees of positions for a deep network on the CPU: expected single positions, or a GPU")
+
+    def _phases(self, empties: np.ndarray) -> np.ndarray:
+        """Phases among those kept."""
+        phases = np.floor(empties / np.float32(self.span)).astype(np.int64)
+        return phases.clip(self.phases.start, self.phases.stop - 1) - self.phases.start
+
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
+        nodes, rows, heads = self.training.nodes, self.numbers["rows"].reshape(-1), self.numbers["heads"]
+        phases = self._phases(nodes["empties"][trees] + shifts)
+        turned, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
+
+        def run(part: int) -> float:
+            piece = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
+            gradients = self.gradients[part]
+            return deep_fitting.add_deep_gradient(
+                *(trees[piece], phases[piece], self.training.features, nodes["score"], nodes["weight"]),
+                *(len(self.kept), np.float32(self.options.bend), share, rows, heads, turned),
+                *(gradients["rows"].reshape(-1), gradients["heads"]),
+            )
+
+        return sum(self.pool.map(run, range(self.slices)))
+
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.numbers["rows"].reshape(-1)
+        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.numbers["heads"], values)
+
+
+#: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.
+COMPILED: dict[str, type[CompiledEngine]] = {"linear": LinearEngine, "deep": DeepEngine}
+
+
+def engine_for(network: str, loss: str, device: str) -> type[CompiledEngine] | type[TorchEngine]:
+    """The engine for a kind of network on a device; one that cannot follow the *loss* raises a `TrainError`."""
+    kind = COMPILED.get(network, TorchEngine) if device == "cpu" else TorchEngine
+    if loss not in kind.losses:
+        expected = ", ".join(kind.losses)
+        raise TrainError(f"loss={loss!r} for a {network} network on the CPU: expected {expected}, or a GPU")
+    return kind
+
+
+def _phases_reached(net: Trainable, parts: list[Data], blur: float) -> slice:
+    """The phases that a position can count for."""
+    empties = np.concatenate([part.nodes["empties"] for part in parts])
+    fewest, most = int(empties.min()), int(empties.max())
+    return slice(max(0, int(fewest - blur) // net.span), min(net.phases - 1, int(most + blur) // net.span) + 1)

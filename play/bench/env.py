@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from importlib.util import find_spec
-from pathlib import Path
 
+from play.bench import peers
 from play.bench.timing import best_rates, median_rates, rate
 from reversi_env import aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 
 BATCH = 4096
-PEERS_SCRIPT = Path(__file__).with_name("peers.py")
 
 
 def single_rate(opponent: str | None, plies: int, repeats: int) -> float:
@@ -84,12 +78,5 @@ def vector_speedup(steps: int, repeats: int) -> float:
 
 def peer_rates() -> dict[str, float | None]:
     """Plies a second of Pgx (batch 256 and 4096, the better) and OpenSpiel on one core; None where one is not installed."""
-    found: dict[str, float | None] = {}
-    for peer, module in (("pgx", "pgx"), ("openspiel", "pyspiel")):
-        found[peer] = None
-        if find_spec(module):
-            environment = os.environ | {"JAX_PLATFORMS": "cpu"}
-            command = [sys.executable, str(PEERS_SCRIPT), peer]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-            found[peer] = float(json.loads(done.stdout.splitlines()[-1]))
-    return found
+    found = {peer: peers.measured(peer, "core") for peer in peers.MODULES}
+    return {peer: figures["plies_per_second"] if figures else None for peer, figures in found.items()}

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
 from torch import nn
 
+from play.bench import peers
 from play.bench.machine import cpu_name
+from play.bench.timing import rate
 from reversi_env.envs.torch_vector import TorchVectorEnv
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
 CPU_BATCHES = (256, 4096, 65_536)
-#: Batches, and plies a run, that Pgx is measured with; the best counts.
-PGX_GPU_BATCHES = ((65_536, 100), (2**20, 30))
-PGX_CPU_BATCHES = ((256, 200), (4096, 20))
 #: Steps that bring the games out of step with each other before a measurement.
 WARM_UP_STEPS = 70
 GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in ("normal", "reversed"))
@@ -46,14 +40,13 @@ def copy_bandwidth(device: str) -> float:
     count = 2**31 if device == "cuda" else 2**27
     source = torch.zeros(count, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
-    best = 0.0
-    for _ in range(10):
-        wait_for(device)
-        began = perf_counter()
+
+    def copy() -> int:
         target.copy_(source)
         wait_for(device)
-        best = max(best, 2 * count / (perf_counter() - began))
-    return best
+        return 2 * count
+
+    return rate(copy, 10)
 
 
 def bytes_per_ply(size: int = 8) -> int:
@@ -77,14 +70,14 @@ def plies_per_second(device: str, batch: int, *, given: bool = False, repeats: i
         step()
     wait_for(device)
     steps = _steps_of_about_a_second(step, device)
-    best = 0.0
-    for _ in range(repeats):
-        began = perf_counter()
+
+    def run() -> int:
         for _ in range(steps):
             step()
         wait_for(device)
-        best = max(best, batch * steps / (perf_counter() - began))
-    return best
+        return batch * steps
+
+    return rate(run, repeats)
 
 
 def _steps_of_about_a_second(step: Callable[[], Any], device: str) -> int:
@@ -97,31 +90,15 @@ def _steps_of_about_a_second(step: Callable[[], Any], device: str) -> int:
 
 def pgx_rate(device: str) -> dict[str, Any] | str:
     """Plies a second of Pgx's Othello on the same device, in a process of its own; or why there is no figure."""
-    missing = [name for name in ("jax", "pgx") if not find_spec(name)]
-    if missing:
-        return f"not installed: {', '.join(missing)}"
-    batches = PGX_GPU_BATCHES if device == "cuda" else PGX_CPU_BATCHES
-    script = (
-        "import json, jax; from play.bench.peers import pgx_rate; "
-        f"print(json.dumps([jax.default_backend(), pgx_rate({batches})]))"
-    )
-    environment = os.environ | {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONPATH": _search_path()}
-    if device == "cpu":
-        environment["JAX_PLATFORMS"] = "cpu"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", script], env=environment, capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        return f"failed: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}"
-    backend, rate = json.loads(done.stdout.splitlines()[-1])
-    if device == "cuda" and backend != "gpu":
-        return f"jax runs on {backend}, not on the GPU"
-    return {"plies_per_second": rate, "backend": backend}
-
-
-def _search_path() -> str:
-    """Where this process finds its packages, for one that shall find the same."""
-    return os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
+    try:
+        found = peers.measured("pgx", device)
+    except RuntimeError as error:
+        return f"failed: {error}"
+    if found is None:
+        return f"not installed: {', '.join(name for name in peers.MODULES['pgx'] if not find_spec(name))}"
+    if device == "cuda" and found["backend"] != "gpu":
+        return f"jax runs on {found['backend']}, not on the GPU"
+    return found
 
 
 # --- equality with the CPU core -------------------------------------------------------------------------

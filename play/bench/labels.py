@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from play.bench.search import solved_per_second
 from reversi_env import Rules
 from reversi_env.rules import Variant
 from search.solver import solve_batch
@@ -34,14 +34,8 @@ def positions(empties: int, count: int, variant: Variant = "normal") -> Boards:
 
 def labels_per_second(solve: Solve, counts: dict[int, int], scale: float = 1.0) -> dict[int, float]:
     """Labels a second by number of empties, 8x8 normal; kernels are compiled before."""
-    rules, rates = Rules(), {}
-    for empties, count in counts.items():
-        own, opp = positions(empties, max(64, int(count * scale)))
-        solve(own[:64], opp[:64], rules)
-        began = perf_counter()
-        solve(own, opp, rules)
-        rates[empties] = own.size / (perf_counter() - began)
-    return rates
+    sampled = {empties: positions(empties, max(64, int(count * scale))) for empties, count in counts.items()}
+    return {empties: solved_per_second(solve, *boards) for empties, boards in sampled.items()}
 
 
 def compare(solve: Solve, count: int) -> dict[str, Any]:

@@ -1,29 +1,40 @@
-"""Random play in other people's Othello, run as a script of its own on one core: ``python peers.py pgx`` prints plies a second."""
+"""Random play in other people's Othello, in a process of its own: ``python -m play.bench.peers pgx cpu`` prints plies a second.
+
+``core`` instead of ``cpu`` keeps it on one core, ``cuda`` is for a GPU.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from time import perf_counter
+from importlib.util import find_spec
 from typing import Any
 
+from play.bench.timing import measured_apart, rate
 
-def best_of(run: Any, plies: int, repeats: int = 3) -> float:
-    """Best plies a second of *repeats* runs after one that warms up."""
-    run()
-    best = 0.0
-    for _ in range(repeats):
-        began = perf_counter()
-        run()
-        best = max(best, plies / (perf_counter() - began))
-    return best
+#: The modules that each peer needs.
+MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",)}
+#: Batches, and plies a run, that Pgx is measured with; the best counts.
+PGX_CPU_BATCHES = ((256, 200), (4096, 20))
+PGX_GPU_BATCHES = ((65_536, 100), (2**20, 30))
 
 
-def pgx_rate(batches: tuple[tuple[int, int], ...] = ((256, 200), (4096, 20))) -> float:
+def measured(peer: str, where: str) -> dict[str, Any] | None:
+    """``plies_per_second`` of a peer and the ``backend`` that it ran on; None if it is not installed."""
+    if not all(map(find_spec, MODULES[peer])):
+        return None
+    platform = {} if where == "cuda" else {"JAX_PLATFORMS": "cpu"}
+    found: dict[str, Any] = measured_apart(
+        "play.bench.peers", peer, where, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
+    )
+    return found
+
+
+def pgx_rate(batches: tuple[tuple[int, int], ...]) -> tuple[float, str]:
     """Pgx: a compiled scan with automatic reset and uniformly random legal actions; observation and mask are part of its state.
 
-    The best over the *batches*: games, and plies a run.
+    The best over the *batches*: games, and plies a run; and the backend that jax chose.
     """
     import jax
     import jax.numpy as jnp
@@ -45,8 +56,13 @@ def pgx_rate(batches: tuple[tuple[int, int], ...] = ((256, 200), (4096, 20))) ->
     for batch, plies in batches:
         roll = jax.jit(lambda carry, plies=plies: jax.lax.scan(ply, carry, None, length=plies)[0])
         carry = (jax.vmap(game.init)(jax.random.split(jax.random.PRNGKey(0), batch)), jax.random.PRNGKey(1))
-        best = max(best, best_of(lambda carry=carry, roll=roll: jax.block_until_ready(roll(carry)), batch * plies))
-    return best
+
+        def run(carry: Any = carry, roll: Any = roll, plies: int = batch * plies) -> int:
+            jax.block_until_ready(roll(carry))
+            return plies
+
+        best = max(best, rate(run, 3))
+    return best, jax.default_backend()
 
 
 def openspiel_rate(plies: int = 5000) -> float:
@@ -57,7 +73,7 @@ def openspiel_rate(plies: int = 5000) -> float:
 
     game = pyspiel.load_game("othello")
 
-    def run() -> None:
+    def run() -> int:
         state = game.new_initial_state()
         for _ in range(plies):
             if state.is_terminal():
@@ -65,11 +81,21 @@ def openspiel_rate(plies: int = 5000) -> float:
             state.observation_tensor(state.current_player())
             state.legal_actions_mask()
             state.apply_action(random.choice(state.legal_actions()))
+        return plies
 
-    return best_of(run, plies)
+    return rate(run, 3)
+
+
+def main(peer: str, where: str) -> None:
+    """Print the figures of a peer."""
+    if where == "core" and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if peer == "pgx":
+        plies, backend = pgx_rate(PGX_GPU_BATCHES if where == "cuda" else PGX_CPU_BATCHES)
+    else:
+        plies, backend = openspiel_rate(), "cpu"
+    print(json.dumps({"plies_per_second": plies, "backend": backend}))
 
 
 if __name__ == "__main__":
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    print(json.dumps(pgx_rate() if sys.argv[1] == "pgx" else openspiel_rate()))
+    main(*sys.argv[1:])

@@ -12,10 +12,11 @@ reports as ``time/fps``. Two kinds:
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from typing import Any
+
+from play.bench.timing import measured_apart
 
 KINDS, VECTORS = ("small", "selfplay"), ("ours", "dummy", "subproc")
 SIZE = 6
@@ -26,11 +27,7 @@ SELVES = 6
 
 def measured(kind: str, vector: str, updates: int) -> dict[str, float]:
     """Figures of one training in a process of its own: steps a second, and shares of its time."""
-    command = [sys.executable, "-P", "-m", "play.bench.rl", kind, vector, str(updates)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{kind}, {vector}: {done.stderr[-2000:]}")
-    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, float] = measured_apart("play.bench.rl", kind, vector, str(updates))
     return found
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
-from time import perf_counter
 
-from play.bench.timing import rate
+from play.bench.timing import rate, seconds_of
 from reversi_env import Position, batch
 
 START_UP = "from reversi_env import Position, batch; Position.initial().perft(2); batch.random_plies(1)"
@@ -28,10 +24,5 @@ def random_plies_per_second(games: int = 100_000, repeats: int = 5, *, parallel:
 def start_up_seconds() -> tuple[float, float]:
     """Seconds from launching Python to the end of the first perft and playout: with an empty kernel cache, and with a full one."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"REVERSI_CACHE_DIR": cache}
-        seconds = []
-        for _ in range(2):
-            began = perf_counter()
-            subprocess.run([sys.executable, "-P", "-c", START_UP], check=True, env=environment)
-            seconds.append(perf_counter() - began)
-    return seconds[0], seconds[1]
+        cold, warm = (seconds_of(["-c", START_UP], REVERSI_CACHE_DIR=cache) for _ in range(2))
+    return cold, warm

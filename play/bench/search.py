@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.resources import as_file, files
 from statistics import median
 from time import perf_counter
@@ -66,15 +67,8 @@ def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     for number, problem in enumerate(problems, start=40):
         solver.table.clear()
         solution = solver.solve(problem.position)
-        results.append(
-            {
-                "problem": number,
-                "score": solution.score,
-                "nodes": solution.nodes,
-                "seconds": solution.seconds,
-                "correct": solution.score == problem.best_score,
-            }
-        )
+        found = {"score": solution.score, "nodes": solution.nodes, "seconds": solution.seconds}
+        results.append({"problem": number} | found | {"correct": solution.score == problem.best_score})
     return results
 
 
@@ -88,10 +82,14 @@ def ffo_in_turns(threads: int, rounds: int) -> tuple[list[dict[str, Any]], list[
     return one, every
 
 
+def solved_per_second(solve: Callable[..., Any], own: np.ndarray, opp: np.ndarray) -> float:
+    """Positions that *solve* solves a second; its kernels are compiled before."""
+    solve(own[:64], opp[:64], Rules())
+    began = perf_counter()
+    solve(own, opp, Rules())
+    return own.size / (perf_counter() - began)
+
+
 def labels_per_second(empties: int, count: int) -> float:
     """Positions solved a second on all cores: random play down to *empties*."""
-    own, opp = batch.random_positions(count, 60 - empties, seed=empties)
-    solve_batch(own[:64], opp[:64])
-    began = perf_counter()
-    solve_batch(own, opp)
-    return count / (perf_counter() - began)
+    return solved_per_second(solve_batch, *batch.random_positions(count, 60 - empties, seed=empties))

@@ -17,13 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
 from typing import Any
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
+import websockets
+
+from play.client import Client
 from reversi_env import ReversiError
 
 #: Games that are played before the measurement.
 WARM_GAMES = 8
+QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
 @contextmanager
@@ -47,9 +49,9 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
 
 def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[str, Any]:
     """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
-    answers, errors, seconds = asyncio.run(_all_games(url, games, agent, pause, seed))
-    with urlopen(f"{url}/api/health") as response:
-        health = json.load(response)
+    client = Client(url)
+    answers, errors, seconds = asyncio.run(_all_games(client, games, agent, pause, seed))
+    health = client.ask("GET", "/api/health")
     answers.sort()
     return {
         "games": games,
@@ -60,13 +62,8 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
         "moves_per_second": len(answers) / seconds,
         "errors": len(errors),
         "first_errors": errors[:3],
-        "answer_median_ms": _quantile(answers, 0.5),
-        "answer_p95_ms": _quantile(answers, 0.95),
-        "answer_p99_ms": _quantile(answers, 0.99),
-        "answer_max_ms": _quantile(answers, 1.0),
-        "lag_median_ms": health["lag_median_ms"],
-        "lag_p99_ms": health["lag_p99_ms"],
-        "lag_max_ms": health["lag_max_ms"],
+        **{f"answer_{name}_ms": _quantile(answers, share) for name, share in QUANTILES.items()},
+        **{name: health[name] for name in ("lag_median_ms", "lag_p99_ms", "lag_max_ms")},
     }
 
 
@@ -79,7 +76,9 @@ def memory_mib(pid: int) -> float | None:
     return int(line.split()[1]) / 1024
 
 
-async def _all_games(url: str, games: int, agent: str, pause: float, seed: int) -> tuple[list[float], list[str], float]:
+async def _all_games(
+    client: Client, games: int, agent: str, pause: float, seed: int
+) -> tuple[list[float], list[str], float]:
     """All games at once, begun when everybody has joined: the answers' times, the errors, and the seconds it took."""
     answers: list[float] = []
     errors: list[str] = []
@@ -87,41 +86,29 @@ async def _all_games(url: str, games: int, agent: str, pause: float, seed: int) 
 
     async def one(number: int) -> None:
         try:
-            await _one_game(url, agent, pause, random.Random(f"{seed} {number}"), answers, ready)
+            await _one_game(client, agent, pause, random.Random(f"{seed} {number}"), answers, ready)
         except Exception as error:  # whatever it was, it is an error of the server or of this machine
             errors.append(repr(error))
             await ready.abort()
 
     workers = range(WARM_GAMES)
     alone = asyncio.Barrier(WARM_GAMES)  # so many games at once that every worker has loaded its kernels
-    await asyncio.gather(*(_one_game(url, agent, 0.0, random.Random(n), [], alone) for n in workers))
+    await asyncio.gather(*(_one_game(client, agent, 0.0, random.Random(n), [], alone) for n in workers))
     began = perf_counter()
     await asyncio.gather(*(one(number) for number in range(games)))
     return answers, errors, perf_counter() - began
 
 
 async def _one_game(
-    url: str, agent: str, pause: float, generator: random.Random, answers: list[float], ready: asyncio.Barrier
+    client: Client, agent: str, pause: float, generator: random.Random, answers: list[float], ready: asyncio.Barrier
 ) -> None:
-    import websockets
-
-    created = await asyncio.to_thread(_create, url, agent)
-    socket = f"{url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
+    wanted = {"white": {"kind": "agent", "agent": agent}}
+    created = await asyncio.to_thread(client.ask, "POST", "/api/games", wanted)
+    socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
     async with websockets.connect(socket, compression=None, open_timeout=60, ping_interval=None) as connection:
         await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
         await ready.wait()
         await _play(connection, pause, generator, answers)
-
-
-def _create(url: str, agent: str) -> dict[str, Any]:
-    body = json.dumps({"white": {"kind": "agent", "agent": agent}}).encode()
-    try:
-        with urlopen(Request(f"{url}/api/games", body, method="POST"), timeout=60) as response:
-            created: dict[str, Any] = json.load(response)
-    except HTTPError as error:
-        error.close()
-        raise
-    return created
 
 
 async def _play(connection: Any, pause: float, generator: random.Random, answers: list[float]) -> None:

@@ -1,13 +1,17 @@
-"""How a rate is measured here: warm up once, run several times, keep the best; and how one is on a machine that is shared."""
+"""How a rate is measured here: warm up once, run several times, keep the best; in turns, apart, and on a machine that is shared."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 #: Wants a whole core for as long as its parent lives.
 _BUSY = """
@@ -58,3 +62,27 @@ def busy_process() -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+
+
+def seconds_of(command: list[str], given: str = "", **changes: str) -> float:
+    """Seconds from the launch of *command* to its end; *given* is its input, *changes* are made to its environment.
+
+    Python may keep its own compiled files, as it does by default.
+    """
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | changes
+    began = perf_counter()
+    subprocess.run(
+        [sys.executable, "-P", *command], input=given, text=True, env=environment, check=True, capture_output=True
+    )
+    return perf_counter() - began
+
+
+def measured_apart(module: str, *arguments: str, **changes: str) -> Any:
+    """The JSON that *module* prints last in a process of its own, with *changes* to the environment; a RuntimeError if it fails."""
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])  # what we find, it shall find
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    environment = os.environ | {"PYTHONPATH": path} | changes
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError((done.stderr.strip().splitlines() or [f"{module}: status {done.returncode}"])[-1])
+    return json.loads(done.stdout.splitlines()[-1])

@@ -43,7 +43,7 @@ def test_the_vector_environments_rates():
 
 
 def test_peers_that_are_not_installed_have_no_rate(monkeypatch):
-    monkeypatch.setattr(speed, "find_spec", lambda name: None)
+    monkeypatch.setattr(speed.peers, "find_spec", lambda name: None)
     assert speed.peer_rates() == {"pgx": None, "openspiel": None}
 
 

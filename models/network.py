@@ -12,33 +12,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from models.files import WeightsError
 from models.networks import Network, read_weights
 from models.networks.base import Compiled
-from reversi_env import Position, Rules
-from reversi_env.batch import checked_boards
+from reversi_env import Rules
 from search import evaluators
-from search.core.evaluate import static_values
+from search.evaluation import Evaluator, file_name
 
 #: The package's own weights.
 FOLDER = Path(__file__).parent / "weights"
 
 
-class NetworkEvaluator:
+class NetworkEvaluator(Evaluator):
     """A network by name: the package's weights for whatever game is asked for, or one file for one game.
 
     Weights are read when a game first needs them. Values are in discs for the side to move under the rules' objective.
     """
 
-    name: str
-    #: Worth its time in the exact solver too.
     orders_endgames = True
     description = "a pattern network trained on solved endgames, carried back to the opening by search"
 
     def __init__(self, path: str | None = None) -> None:
-        self.name = "network" if path is None else f"network:weights={path}"
+        self.name = "network" if path is None else file_name("network", path)
         self._path = path
         self._loaded: dict[tuple[int, str], tuple[Network, Compiled]] = {}
 
@@ -57,18 +53,9 @@ class NetworkEvaluator:
         """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
         return self.weights(rules).record.get("probcut")
 
-    def fingerprint(self, rules: Rules) -> str:
-        """What tells these weights from others."""
-        return self.file(rules).name
-
-    def static_value(self, position: Position) -> float:
-        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
-        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        return float(self.static_values(own, opp, position.rules)[0])
-
-    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
-        """Values of many positions, given as two arrays of boards."""
-        return static_values(self.record(rules), *checked_boards(own, opp, rules))
+    def content(self, rules: Rules) -> bytes:
+        """The file with the weights."""
+        return self.file(rules).read_bytes()
 
     def file(self, rules: Rules) -> Path:
         """The file with the weights for a game."""

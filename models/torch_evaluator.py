@@ -24,6 +24,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from search.agent import Agent
 from search.limits import MoveValue, SearchResult
 from search.solver import Solver
 from search.table import Table
@@ -92,7 +93,7 @@ class TorchEvaluator:
         return values.reshape(-1).to("cpu", torch.float64).numpy()
 
 
-class TorchAgent:
+class TorchAgent(Agent):
     """Alpha-beta to *depth* plies over a `TorchEvaluator`, and exact play from *exact* empty squares on; a player.
 
     A pass uses up no depth. With *seed* the moves are shuffled first, so that equally good ones are drawn by lot.

@@ -10,7 +10,7 @@ from play.client import Player
 from play.game import Game
 from play.terminal.screen import Screen
 from reversi_env.rendering.ansi import render_ansi
-from search.agents import Agent
+from search.agent import Agent
 
 HELP = "Type a square such as d3, or undo, resign, moves, help, quit (your ticket brings you back)."
 

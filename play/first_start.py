@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from reversi_env.core.compiling import NotCompiled, only_from_cache
 
 if TYPE_CHECKING:
-    from search.agents import Agent
+    from search.agent import Agent
 
 #: What the bar says, or the line where nobody watches one.
 TOLD = "compiling for this CPU, at the first start only"
@@ -67,13 +67,13 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
     """The parts that these agents need, as texts ``PART:EVALUATOR``."""
-    from search.agents import ExactAgent, SearchAgent
+    from search.players import ExactAgent, SearchAgent
 
     found: list[str] = []
     for agent in agents:
         if isinstance(agent, SearchAgent):
             name = agent.evaluator.name
-            order = name if getattr(agent.evaluator, "orders_endgames", False) else ""
+            order = name if agent.evaluator.orders_endgames else ""
             found += [f"search:{name}", f"solver:{order}"]
         elif isinstance(agent, ExactAgent):
             found.append("solver:")

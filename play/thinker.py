@@ -9,8 +9,9 @@ from typing import Any
 from play.first_start import compile_ahead, parts_of
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
-from search.agents import Agent, SearchAgent, is_external, make, parse_spec
+from search.agents import AgentSpec
 from search.limits import Limits, MoveValue, SearchResult
+from search.players import SearchAgent
 
 #: Options of a spec that bound its search.
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
@@ -44,14 +45,13 @@ class Thinker:
     """
 
     def __init__(self, spec: str, *, time: float = 1.0, **options: object) -> None:
-        given = {} if is_external(spec) else parse_spec(spec)[1]
+        self.spec = AgentSpec.parse(spec)
+        given = {} if self.spec.is_program else self.spec.options
         options = {key: value for key, value in options.items() if value is not None}
-        self.spec = spec
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
-        self.agent: Agent = make(spec, **(options if self.limited else {**options, "time": time}))
+        self.agent = self.spec.make(**(options if self.limited else {**options, "time": time}))
         #: The level that it plays at; None where the spec has limits of its own, or nothing is searched.
         self.level = options.get("level") if self.has_opinions and not _LIMITS & given.keys() else None
-        self._engine: Any = None
 
     @property
     def has_opinions(self) -> bool:
@@ -60,16 +60,11 @@ class Thinker:
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""
-        if isinstance(self.agent, SearchAgent):
-            self.agent.evaluator.record(rules)
-        elif hasattr(self.agent, "check"):
-            self.agent.check(rules)
+        self.agent.check(rules)
 
     def prepare(self, rules: Rules) -> None:
         """Load what the agent needs for that game, and compile what has not been compiled on this machine."""
-        if (prepare := getattr(self.agent, "prepare", None)) is not None:
-            compile_ahead(parts_of([self.agent]), lambda: prepare(rules))
-            self._engine = prepare(rules)
+        compile_ahead(parts_of([self.agent]), lambda: self.agent.prepare(rules))
 
     def think(
         self, position: Position, *, time: float | None = None, depth: int | None = None, moves: int = 1
@@ -89,8 +84,7 @@ class Thinker:
 
     def stop(self) -> None:
         """Cut the thinking short: the best move so far is the answer."""
-        if hasattr(self._engine, "stop"):
-            self._engine.stop()
+        self.agent.stop()
 
     def _limits(self, time: float | None, depth: int | None) -> Limits:
         assert isinstance(self.agent, SearchAgent)

@@ -11,7 +11,10 @@ Names:
   of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
 * ``rl`` and ``rl-search`` – a policy trained by reinforcement learning, and alpha-beta over its value (``train.rl``; ``rl:FILE``);
-* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program, see `search.external.specs`.
+* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program; everything behind the first colon is the command line, quoted
+  as in a shell. Its options stand in brackets, ``gtp[time=0.1,limit=5]:…``: ``time`` (seconds a move that the program is told,
+  where its protocol can say so), ``limit`` (seconds a move after which it has lost the game; 60 if not given), ``depth`` (plies;
+  ``nboard`` only, 8 if not given).
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
 ``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
@@ -20,160 +23,238 @@ Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
-import numpy as np
-
-from reversi_env import Position, ReversiError, Rules, plugins
+from reversi_env import ReversiError, plugins
 from reversi_env.errors import shown
 from search import evaluators
-from search.external.specs import KINDS, agent_class, is_external, parse_external
-from search.limits import Limits, SearchResult
+from search.agent import Agent
+from search.evaluation import file_name, hint
+from search.limits import Limits
+from search.players import INVINCIBLE_EMPTIES, ExactAgent, GreedyAgent, RandomAgent, SearchAgent
 
 DEFAULT_DEPTH = 4
-INVINCIBLE_EMPTIES = 12
+#: Entry points in this group have the name of the agent that they `register`, and are loaded when it is asked for.
+PLUGINS = "reversi_search.agents"
+_PROGRAM = re.compile(r"(?P<kind>[a-z]+)(?:\[(?P<options>[^\]]*)\])?:(?P<command>.*)", re.DOTALL)
 
 
 class AgentSpecError(ReversiError):
     """An agent spec that names no agent, or an option or value the agent does not take."""
 
 
-class Agent(Protocol):
-    """A player. It may keep state between moves (a random generator, a table), but none that a new game must reset."""
-
-    def choose(self, position: Position) -> int:
-        """The action to play in *position*, whose game is not over; the pass where nothing else is legal."""
-        ...
+# --- specs ----------------------------------------------------------------------------------------
 
 
-@runtime_checkable
-class FollowingAgent(Protocol):
-    """A player that wants the moves that led to a position as well: another program, which follows whole games."""
+@dataclass(frozen=True)
+class AgentSpec:
+    """A player as text, parsed once: ``name[:key=value,…]``, or ``KIND[key=value,…]:COMMAND LINE`` for another program.
 
-    def choose_after(self, start: Position, moves: Sequence[str]) -> int:
-        """The action to play after *moves*, by name with every pass, from *start*."""
-        ...
+    ``options`` are texts by name, in the order in which they were written; ``command`` is the command line of another program, and
+    empty for agents of this package. Only the grammar is checked here: `check` and `make` know the names, options and ranges.
+
+    >>> spec = AgentSpec.parse("six-factor:depth=4,seed=1")
+    >>> spec.name, spec.options
+    ('six-factor', {'depth': '4', 'seed': '1'})
+    >>> str(spec.with_(depth=6)), str(spec.with_defaults(depth=6, time=0.5))
+    ('six-factor:depth=6,seed=1', 'six-factor:depth=4,seed=1,time=0.5')
+    """
+
+    text: str
+    name: str = field(init=False, repr=False, compare=False)
+    options: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    command: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise AgentSpecError(f"agent {shown(self.text)}: expected a text such as 'six-factor:depth=4'")
+        program = re.match(rf"({'|'.join(PROGRAMS)})(\[|:|$)", self.text) is not None
+        name, options, command = _split_program(self.text) if program else (*_split(self.text), "")
+        for key, value in (("name", name), ("options", _option_texts(self.text, name, options)), ("command", command)):
+            object.__setattr__(self, key, value)
+
+    def __str__(self) -> str:
+        """The text, as it was written."""
+        return self.text
+
+    @classmethod
+    def parse(cls, text: AgentSpec | str) -> AgentSpec:
+        """The spec that *text* is; an `AgentSpecError` if it follows no grammar. A spec is given back as it is."""
+        return text if isinstance(text, AgentSpec) else cls(text)
+
+    def with_(self, **options: object) -> AgentSpec:
+        """The same agent with these options in place of its own, or beside them."""
+        texts = {**self.options, **{key: str(value) for key, value in options.items()}}
+        listed = ",".join(f"{key}={value}" for key, value in texts.items())
+        if self.command:
+            return AgentSpec(f"{self.name}[{listed}]:{self.command}")
+        return AgentSpec(f"{self.name}:{listed}" if listed else self.name)
+
+    def with_defaults(self, **options: object) -> AgentSpec:
+        """The same agent with those of these options that it leaves open; None stands for no option."""
+        missing = {key: value for key, value in options.items() if key not in self.options and value is not None}
+        return self.with_(**missing) if missing else self
+
+    def files(self) -> tuple[str, ...]:
+        """The weight files that it names."""
+        return (self.options["weights"],) if "weights" in self.options else ()
+
+    @property
+    def is_program(self) -> bool:
+        """Whether it is another program."""
+        return bool(self.command)
+
+    @property
+    def evaluator(self) -> str:
+        """The name of the evaluator that has the agent's name, with its weight file; see `check_own`."""
+        self.check_own()
+        return file_name(self.name, self.options["weights"]) if "weights" in self.options else self.name
+
+    def check_own(self) -> None:
+        """Raise an `AgentSpecError` if this is no agent of this package or a plug-in: another program, or an unknown name."""
+        if self.is_program:
+            raise AgentSpecError(f"agent {shown(self.text)} is another program: expected one of {', '.join(names())}")
+        _kind(self.name)
+
+    def check(self) -> None:
+        """Raise an `AgentSpecError` if it names no agent or has options that it does not take; nothing is made or loaded."""
+        self._values({})
+
+    def make(self, **defaults: object) -> Agent:
+        """The agent; *defaults* hold for the options that the spec leaves open and its agent knows."""
+        values = self._values(defaults)
+        kind = _kind(self.name)
+        return kind.make(self.command, **values) if self.is_program else kind.make(**values)
+
+    def _values(self, defaults: Mapping[str, object]) -> dict[str, Any]:
+        """The options that the agent is made of."""
+        known = _kind(self.name).options
+        values = {key: value for key, value in defaults.items() if key in known and value is not None}
+        if "level" in self.options:  # another name for the depth
+            values.pop("depth", None)
+        return values | {key: _value(self.text, key, text, known) for key, text in self.options.items()}
 
 
-def choose(agent: Agent, position: Position, start: Position, moves: Sequence[str]) -> int:
-    """What *agent* plays in *position*, which *moves* lead to from *start*."""
-    return agent.choose_after(start, moves) if isinstance(agent, FollowingAgent) else agent.choose(position)
+def _split(text: str) -> tuple[str, str]:
+    name, _, options = text.partition(":")
+    return name, options
 
 
-def close(agent: Agent) -> None:
-    """End what *agent* keeps running; only other programs need it."""
-    if hasattr(agent, "close"):
-        agent.close()
+def _split_program(text: str) -> tuple[str, str, str]:
+    """The kind, the options and the command line of a program's spec."""
+    found = _PROGRAM.fullmatch(text)
+    if found is None:
+        raise AgentSpecError(
+            f"agent {shown(text)}: expected KIND:COMMAND LINE or KIND[key=value,…]:COMMAND LINE, as in gtp:gtp-rhino -l 3 -b 0"
+        )
+    try:
+        words = shlex.split(found["command"])
+    except ValueError as error:
+        raise AgentSpecError(
+            f"agent {shown(text)}: its command line cannot be read ({error}): expected it quoted as in a shell"
+        ) from None
+    if not words:
+        raise AgentSpecError(
+            f"agent {shown(text)}: expected a command line behind the colon, as in gtp:gtp-rhino -l 3 -b 0"
+        )
+    return found["kind"], found["options"] or "", found["command"].strip()
 
 
-class RandomAgent:
-    """Plays a uniformly random legal move."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def choose(self, position: Position) -> int:
-        """A legal action, each equally likely."""
-        actions = position.legal_actions()
-        return actions[int(self._generator.integers(len(actions)))]
-
-
-class GreedyAgent:
-    """Takes the move that is best in discs right after it: most, or fewest in the reversed game. Ties are drawn by lot."""
-
-    def __init__(self, seed: int = 0) -> None:
-        self._generator = np.random.default_rng(seed)
-
-    def choose(self, position: Position) -> int:
-        """An action with the best disc difference after one ply."""
-        actions = position.legal_actions()
-        gains = np.array([-position.rules.sign * position.play(action).disc_difference() for action in actions])
-        best = np.flatnonzero(gains == gains.max())
-        return actions[int(best[self._generator.integers(best.size)])]
+def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    for number, item in enumerate(filter(None, option_text.split(","))):
+        key, equals, value = item.partition("=")
+        first = _kind(name).first if not equals and number == 0 else None
+        if first is not None:
+            key, value = first, item
+        elif not equals:
+            raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
+        if key in options:
+            raise AgentSpecError(f"option {shown(key)} of agent {shown(spec)} is given twice: expected it once")
+        options[key] = value
+    return options
 
 
-class ExactAgent:
-    """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
-
-    def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
-        self._before, self._exact = before, exact
-        self.threads, self._table = threads, table
-        self._solvers: dict[tuple[int, str], Any] = {}
-
-    def choose(self, position: Position) -> int:
-        """A best action, or the other agent's."""
-        if position.empties > self._exact or position.must_pass():
-            return self._before.choose(position)
-        move = self.prepare(position.rules).solve(position).move
-        return position.rules.action_from_name(move)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_solvers": {}}  # a copy makes its own when it first needs them
-
-    def prepare(self, rules: Rules) -> Any:
-        """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
-        from search.solver import Solver
-        from search.table import Table
-
-        key = (rules.size, rules.variant)
-        if key not in self._solvers:
-            self._solvers[key] = Solver(rules, threads=self.threads, table=Table(self._table))
-            self._solvers[key].load_kernels()
-        return self._solvers[key]
+def _value(spec: str, key: str, text: str, options: Mapping[str, Option]) -> Any:
+    if key not in options:
+        raise AgentSpecError(
+            f"option {shown(f'{key}={text}')} of agent {shown(spec)} is unknown{hint(key.lower(), options)}: "
+            f"expected one of {', '.join(sorted(options))}"
+        )
+    try:
+        return options[key].read(text)
+    except ValueError:
+        raise AgentSpecError(f"{key}={shown(text)} of agent {shown(spec)}: expected {options[key].expected}") from None
 
 
-class SearchAgent:
-    """Alpha-beta with an evaluator under fixed limits, on so many *threads*; each game it meets gets an engine with tables."""
+# --- kinds of agents ------------------------------------------------------------------------------
 
-    def __init__(
-        self,
-        evaluator: str,
-        limits: Limits,
-        threads: int = 1,
-        table: float = 64,
-        seed: int | None = None,
-        probcut: float | None = None,
-    ) -> None:
-        self.evaluator, self.limits = evaluators.get(evaluator), limits
-        self.threads, self._table, self._probcut = threads, table, probcut
-        self._ties = None if seed is None else np.random.default_rng(seed)
-        self._engines: dict[tuple[int, str], Any] = {}
 
-    def choose(self, position: Position) -> int:
-        """The engine's best action."""
-        move = self.search(position).move
-        return position.rules.action_from_name(move if move is not None else "pass")
+@dataclass(frozen=True)
+class Option:
+    """How an option's text is read (a ValueError refuses it), and what is expected, in words."""
 
-    def search(self, position: Position, limits: Limits | None = None, **options: int) -> SearchResult:
-        """All that the engine finds out, within *limits* in place of the agent's own if given."""
-        return self.prepare(position.rules).search(position, limits or self.limits, ties=self._ties, **options)
+    read: Callable[[str], Any]
+    expected: str
 
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_engines": {}, "evaluator": self.evaluator.name}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"evaluator": evaluators.get(state["evaluator"])})
+def whole_number(low: int, high: int | None = None) -> Option:
+    """An option that is a whole number."""
 
-    def prepare(self, rules: Rules) -> Any:
-        """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
-        from search.engine import Engine
+    def read(text: str) -> int:
+        number = int(text)
+        if number < low or (high is not None and number > high):
+            raise ValueError
+        return number
 
-        key = (rules.size, rules.variant)
-        if key not in self._engines:
-            engine = Engine(
-                self.evaluator,
-                rules,
-                threads=self.threads,
-                megabytes=self._table,
-                selective=self._probcut != 0,
-            )
-            if self._probcut is not None:
-                engine.set_probcut(self._probcut)
-            self._engines[key] = engine
-        return self._engines[key]
+    return Option(read, f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}")
+
+
+def number(low: float, high: float) -> Option:
+    """An option that is a number."""
+
+    def read(text: str) -> float:
+        found = float(text)
+        if not low <= found <= high:
+            raise ValueError
+        return found
+
+    return Option(read, f"a number from {low:.10g} to {high:.10g}")
+
+
+def _not_empty(text: str) -> str:
+    if not text:
+        raise ValueError
+    return text
+
+
+WEIGHT_FILE = Option(_not_empty, "the path of a weight file")
+SEED = whole_number(0)
+DEPTH = whole_number(1, 60)
+EXACT = whole_number(0, 64)
+_SOLVING = {"seed": SEED, "exact": EXACT, "threads": whole_number(1, 1024), "table": number(0.001, 2**20)}
+_SEARCHING = _SOLVING | {
+    "depth": DEPTH,
+    "time": number(0.001, 1e6),
+    "nodes": whole_number(1, 10**18),
+    "level": whole_number(1, 4),
+}
+_LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": number(0, 10)}
+_PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How agents of a name are made, of which options, and which of them may stand first without its name."""
+
+    make: Callable[..., Agent]
+    options: Mapping[str, Option]
+    first: str | None = None
 
 
 def _searching(
@@ -184,200 +265,88 @@ def _searching(
     nodes: int | None = None,
     exact: int | None = None,
     level: int | None = None,
-    threads: int = 1,
-    table: float = 64,
-    seed: int | None = None,
     weights: str | None = None,
-    probcut: float | None = None,
-) -> SearchAgent:
-    if weights is not None:
-        evaluator = f"{evaluator}:weights={weights}"
+    **options: Any,
+) -> Agent:
     if depth is None:
         depth = level
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
-    limits = Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
-    return SearchAgent(evaluator, limits, threads, table, seed, probcut)
+    name = evaluator if weights is None else file_name(evaluator, weights)
+    return SearchAgent(name, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), **options)
 
 
-def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
-    return ExactAgent(GreedyAgent(seed), exact, threads, table)
+def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, seed: int = 0, **options: Any) -> Agent:
+    return ExactAgent(GreedyAgent(seed), exact, **options)
 
 
-def _exact(*, exact: int = 16, threads: int = 1, table: float = 64, seed: int = 0) -> Agent:
-    return ExactAgent(RandomAgent(seed), exact, threads, table)
+def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
+    return ExactAgent(RandomAgent(seed), exact, **options)
 
 
-def reads_whole(low: int, high: int | None = None) -> Callable[[str], int]:
-    """What reads an option that is a whole number."""
+# Loaded when they are needed: most games are between agents of our own.
+def _gtp(command: str, **options: Any) -> Agent:
+    from search.external.gtp import GtpAgent
 
-    def read(text: str) -> int:
-        number = int(text)
-        if number < low or (high is not None and number > high):
-            raise ValueError
-        return number
-
-    read.__doc__ = f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}"
-    return read
+    return GtpAgent(command, **options)
 
 
-def reads_number(low: float, high: float) -> Callable[[str], float]:
-    """What reads an option that is a number."""
+def _nboard(command: str, **options: Any) -> Agent:
+    from search.external.nboard import NBoardAgent
 
-    def read(text: str) -> float:
-        number = float(text)
-        if not low <= number <= high:
-            raise ValueError
-        return number
-
-    read.__doc__ = f"a number from {low:.10g} to {high:.10g}"
-    return read
+    return NBoardAgent(command, **options)
 
 
-def reads_path(text: str) -> str:
-    """Replaced below: what a value must be."""
-    if not text:
-        raise ValueError
-    return text
-
-
-reads_path.__doc__ = "the path of a weight file"
-
-
-_SEED = {"seed": reads_whole(0)}
-_SOLVING = _SEED | {"exact": reads_whole(0, 64), "threads": reads_whole(1, 1024), "table": reads_number(0.001, 2**20)}
-_SEARCHING = _SOLVING | {
-    "depth": reads_whole(1, 60),
-    "time": reads_number(0.001, 1e6),
-    "nodes": reads_whole(1, 10**18),
-    "level": reads_whole(1, 4),
+_KINDS: dict[str, _Kind] = {
+    "random": _Kind(RandomAgent, {"seed": SEED}),
+    "greedy": _Kind(GreedyAgent, {"seed": SEED}),
+    "greedy-invincible": _Kind(_greedy_invincible, _SOLVING),
+    "exact": _Kind(_exact, _SOLVING),
+    "double-alpha": _Kind(partial(_searching, "sixteen-weight"), _SEARCHING),
 }
-
-_EXTERNAL = {"time": _SEARCHING["time"], "limit": reads_number(0.001, 1e6), "depth": _SEARCHING["depth"]}
-_LEARNED = _SEARCHING | {"weights": reads_path, "probcut": reads_number(0, 10)}
-
-_FIXED: dict[str, tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]] = {
-    "random": (RandomAgent, _SEED),
-    "greedy": (GreedyAgent, _SEED),
-    "greedy-invincible": (_greedy_invincible, _SOLVING),
-    "exact": (_exact, _SOLVING),
-    "double-alpha": (partial(_searching, "sixteen-weight"), _SEARCHING),
-}
-#: The option that may stand without its name, first, by agent: ``rl:FILE`` is ``rl:weights=FILE``.
-_FIRST: dict[str, str] = {}
-#: Entry points in this group have the name of the agent that they `register`, and are loaded when it is asked for.
-PLUGINS = "reversi_search.agents"
+#: Other programs, by the protocol that they speak.
+PROGRAMS: dict[str, _Kind] = {"gtp": _Kind(_gtp, _PLAYING), "nboard": _Kind(_nboard, _PLAYING | {"depth": DEPTH})}
 
 
-def register(
-    name: str, factory: Callable[..., Agent], readers: dict[str, Callable[[str], Any]], first: str | None = None
-) -> None:
-    """Make an agent available under *name*: how it is made of its options, and what reads each option's text.
+def register(name: str, make: Callable[..., Agent], options: Mapping[str, Option], first: str | None = None) -> None:
+    """Make an agent available under *name*: how it is made of its options, and how each option's text is read.
 
-    *first*: the option whose value may stand alone behind the colon. A reader raises ValueError, and its docstring says what it
-    expects.
+    *first*: the option whose value may stand alone behind the colon: ``rl:FILE`` is ``rl:weights=FILE``.
     """
-    _FIXED[name] = factory, readers
-    if first is not None:
-        _FIRST[name] = first
+    _KINDS[name] = _Kind(make, options, first)
+
+
+def _kind(name: str) -> _Kind:
+    if name in PROGRAMS:
+        return PROGRAMS[name]
+    if name not in _KINDS and not evaluators.exists(name):
+        plugins.load_named(PLUGINS, name)
+    if name in _KINDS:
+        return _KINDS[name]
+    if evaluators.exists(name):
+        return _Kind(partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING)
+    near = hint(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
+    raise AgentSpecError(f"agent {shown(name)} is unknown{near}: expected one of {', '.join(names())}")
+
+
+# --- agents by name -------------------------------------------------------------------------------
 
 
 def names() -> tuple[str, ...]:
     """All agents that `make` knows, evaluators included; plug-ins are not loaded for it."""
-    return tuple(sorted({*_FIXED, *plugins.names(PLUGINS), *evaluators.names()}))
+    return tuple(sorted({*_KINDS, *plugins.names(PLUGINS), *evaluators.names()}))
 
 
 def option_names(name: str) -> tuple[str, ...]:
     """The options that the agent of that name takes."""
-    return tuple(sorted(_factory(name)[1]))
+    return tuple(sorted(_kind(name).options))
 
 
-def make(spec: str, **defaults: object) -> Agent:
+def make(spec: AgentSpec | str, **defaults: object) -> Agent:
     """The agent that *spec* describes; *defaults* hold for the options that it leaves open and its agent knows.
 
+    >>> from reversi_env import Position
     >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
-    factory, options = _read(spec, defaults)
-    return factory(**options)
-
-
-def check(spec: str) -> None:
-    """Raise an `AgentSpecError` if *spec* names no agent or has options that it does not take; nothing is made or loaded."""
-    _read(spec, {})
-
-
-def _read(spec: str, defaults: dict[str, object]) -> tuple[Callable[..., Agent], dict[str, Any]]:
-    """How to make the agent of *spec*, and of which options."""
-    if is_external(spec):
-        factory, readers, options = _external(spec)
-    else:
-        name, options = parse_spec(spec)
-        factory, readers = _factory(name)
-    known = {key: value for key, value in defaults.items() if key in readers and value is not None}
-    if "level" in options:  # another name for the depth
-        known.pop("depth", None)
-    for key, text in options.items():
-        known[key] = _read_option(spec, key, text, readers)
-    return factory, known
-
-
-def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """The name and the option texts of a spec; the name is checked, the options are not yet."""
-    if not isinstance(spec, str):
-        raise AgentSpecError(f"agent {shown(spec)}: expected a text such as 'six-factor:depth=4'")
-    if is_external(spec):
-        raise AgentSpecError(f"agent {shown(spec)} is another program: expected one of {', '.join(names())}")
-    name, _, option_text = spec.partition(":")
-    _factory(name)
-    return name, _option_texts(spec, option_text, _FIRST.get(name))
-
-
-def _option_texts(spec: str, option_text: str, first: str | None = None) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for number, item in enumerate(filter(None, option_text.split(","))):
-        key, equals, value = item.partition("=")
-        if not equals and first is not None and number == 0:
-            key, equals, value = first, "=", item
-        if not equals:
-            raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
-        if key in options:
-            raise AgentSpecError(f"option {shown(key)} of agent {shown(spec)} is given twice: expected it once")
-        options[key] = value
-    return options
-
-
-def _external(spec: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]], dict[str, str]]:
-    """How to make the player that is another program, how its options are read, and those that *spec* gives."""
-    try:
-        kind, option_text, command = parse_external(spec)
-    except ValueError as error:
-        raise AgentSpecError(f"agent {shown(spec)}: {error}") from None
-    readers = {key: _EXTERNAL[key] for key in KINDS[kind]}
-    return partial(agent_class(kind), command), readers, _option_texts(spec, option_text)
-
-
-def _factory(name: str) -> tuple[Callable[..., Agent], dict[str, Callable[[str], Any]]]:
-    if name not in _FIXED and not evaluators.exists(name):
-        plugins.load_named(PLUGINS, name)
-    if name in _FIXED:
-        return _FIXED[name]
-    if evaluators.exists(name):
-        return partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING
-    close = get_close_matches(name.lower(), (*names(), *KINDS), n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    raise AgentSpecError(f"agent {shown(name)} is unknown{hint}: expected one of {', '.join(names())}")
-
-
-def _read_option(spec: str, key: str, text: str, readers: dict[str, Callable[[str], Any]]) -> Any:
-    if key not in readers:
-        close = get_close_matches(key.lower(), readers, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        raise AgentSpecError(
-            f"option {shown(f'{key}={text}')} of agent {shown(spec)} is unknown{hint}: "
-            f"expected one of {', '.join(sorted(readers))}"
-        )
-    try:
-        return readers[key](text)
-    except ValueError:
-        raise AgentSpecError(f"{key}={shown(text)} of agent {shown(spec)}: expected {readers[key].__doc__}") from None
+    return AgentSpec.parse(spec).make(**defaults)

@@ -15,7 +15,7 @@ from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search.core.batch_search import search_many
 from search.core.midgame import ENGINE, UNIT
-from search.evaluators import HasRecord, get
+from search.evaluators import Evaluator, get
 from search.solver import NO_NODE_LIMIT, checked_threads
 from search.table import Table
 
@@ -29,7 +29,7 @@ DEEPEST = 60
 def search_batch(
     own: ArrayLike,
     opp: ArrayLike,
-    evaluator: HasRecord | str,
+    evaluator: Evaluator | str,
     rules: Rules | None = None,
     depth: int = 4,
     *,
@@ -52,7 +52,7 @@ def search_batch(
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
         raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
     count = checked_threads(core_count() if threads is None else threads)
-    evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator  # kept: its record may point to its weights
+    evaluator = get(evaluator)  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator.record(rules), rules, int(depth))
     done = 0
     with ThreadPoolExecutor(count) as pool:

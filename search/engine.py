@@ -71,12 +71,12 @@ class Engine:
         loads: bool = True,
     ) -> None:
         self.rules = rules or Rules()
-        self.evaluator = get(evaluator) if isinstance(evaluator, str) else evaluator
+        self.evaluator = get(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self.table = Table(megabytes)
         self._use_table = use_table
         self._works = make_works(self.rules, checked_threads(threads))
-        order = self.evaluator if getattr(self.evaluator, "orders_endgames", False) else None
+        order = self.evaluator if self.evaluator.orders_endgames else None
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order)
         self._switch = StopSwitch(self._works)
         self._team = Team(self._works, self._switch)
@@ -152,7 +152,7 @@ class Engine:
 
     def _fitted_cuts(self) -> None:
         """Take the coefficients that came with the evaluator, if any did."""
-        table = getattr(self.evaluator, "probcut", lambda rules: None)(self.rules)
+        table = self.evaluator.probcut(self.rules)
         if table:
             try:
                 found = coefficients(from_table(table))

@@ -1,4 +1,4 @@
-"""`Evaluator`: a heuristic by name, with its weights and its game — the friendly face of the compiled evaluators.
+"""All evaluators by name, and the published heuristics among them.
 
 **Values** are in discs for the side to move, positive if it is better for it under the rules' objective: the published
 formula times its ``scale``, a number fitted for every board size, and kept inside the range of real scores (half a disc
@@ -17,7 +17,7 @@ Where a report is unclear, the decision taken is written at the compiled formula
 >>> from reversi_env import Position
 >>> get("discs").static_value(Position.initial().play("d3"))
 -3.0
->>> get("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
+>>> formula("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
 400.0
 """
 
@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,15 +34,17 @@ from reversi_env import ReversiError, Rules, plugins
 from reversi_env.errors import shown
 from search.core import heuristics
 from search.core.heuristics import in_discs, record_type
+from search.evaluation import FILE_MARK, Evaluator, EvaluatorError, hint
 from search.formula_files import read_formula
-from search.formulas import Evaluator, EvaluatorError, HasRecord, Weights, hint, square_classes
+from search.formulas import Formula, Weights, square_classes
 
 __all__ = [
     "POSITION_STABILITY_ORIGINAL",
     "Evaluator",
     "EvaluatorError",
-    "HasRecord",
+    "Formula",
     "exists",
+    "formula",
     "formulas",
     "get",
     "in_discs",
@@ -58,25 +60,24 @@ __all__ = [
 # --- the registry ---------------------------------------------------------------------------------
 
 
+AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
 _REGISTRY: dict[str, Evaluator] = {}
 #: Evaluators that can be made from a file: makers that take its path, or None for the default.
-_FAMILIES: dict[str, Callable[[str | None], Any]] = {}
+_FAMILIES: dict[str, Callable[[str | None], Evaluator]] = {}
 #: Entry points in this group have the name of the evaluator that they `register`, or of the family (`register_family`), and are
 #: loaded when it is asked for.
 PLUGINS = "reversi_search.evaluators"
 
 
-def register(evaluator: Evaluator) -> Evaluator:
+def register(evaluator: AnyEvaluator) -> AnyEvaluator:
     """Make *evaluator* available under its name; a name can be given once."""
     if evaluator.name in _REGISTRY or evaluator.name in _FAMILIES:
-        raise EvaluatorError(
-            f"an evaluator {evaluator.name!r} exists already: expected a new name, see Evaluator.named"
-        )
+        raise EvaluatorError(f"an evaluator {evaluator.name!r} exists already: expected a new name, see Formula.named")
     _REGISTRY[evaluator.name] = evaluator
     return evaluator
 
 
-def register_family(name: str, make: Callable[[str | None], Any]) -> None:
+def register_family(name: str, make: Callable[[str | None], Evaluator]) -> None:
     """Make evaluators available under *name* and, with weights of a file, under ``name:weights=PATH``."""
     _FAMILIES[name] = cache(make)
 
@@ -93,19 +94,27 @@ def names() -> tuple[str, ...]:
 
 
 def formulas() -> tuple[str, ...]:
-    """The names of the evaluators that are a formula with a few weights, an `Evaluator`, and so know every game.
+    """The names of the evaluators that are a `Formula` with a few weights, and so know every game.
 
     Only a loaded plug-in says whether it has one: those that cannot be loaded are left out.
     """
     for name in plugins.names(PLUGINS):
         with suppress(ReversiError):
             _load(name)
-    return tuple(sorted(_REGISTRY))
+    return tuple(sorted(name for name, found in _REGISTRY.items() if isinstance(found, Formula)))
+
+
+def formula(name: str) -> Formula:
+    """The formula of that name, or of ``name:weights=PATH``."""
+    found = get(name)
+    if not isinstance(found, Formula):
+        raise EvaluatorError(f"evaluator {shown(name)} is no formula: expected one of {', '.join(formulas())}")
+    return found
 
 
 def published() -> tuple[str, ...]:
     """The names of the heuristics that come from a report."""
-    return tuple(name for name in formulas() if _REGISTRY[name].source)
+    return tuple(name for name in formulas() if formula(name).source)
 
 
 def exists(name: str) -> bool:
@@ -116,18 +125,20 @@ def exists(name: str) -> bool:
 def takes_weights(name: str) -> bool:
     """Whether the evaluator of that name can be had with weights of a file: every formula, and every family."""
     _load(name)
-    return name in _REGISTRY or name in _FAMILIES
+    return name in _FAMILIES or isinstance(_REGISTRY.get(name), Formula)
 
 
-def get(name: str) -> Any:
-    """The evaluator of that name, or of ``name:weights=PATH`` with the weights of a file."""
+def get(name: Evaluator | str) -> Evaluator:
+    """The evaluator of that name, or of ``name:weights=PATH`` with a file's weights; an evaluator is given back as it is."""
+    if isinstance(name, Evaluator):
+        return name
     if isinstance(name, str):
-        family, given, path = name.partition(":weights=")
+        family, given, path = name.partition(FILE_MARK)
         _load(family)
         if name in _REGISTRY:
             return _REGISTRY[name]
-        if family in _REGISTRY and path:
-            return read_formula(_REGISTRY[family], path)
+        if path and isinstance(formula := _REGISTRY.get(family), Formula):
+            return read_formula(formula, path)
         if family in _FAMILIES and (path or not given):
             return _FAMILIES[family](path or None)
     raise EvaluatorError(
@@ -177,7 +188,7 @@ def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
 
 
 register(
-    Evaluator(
+    Formula(
         "position-stability",
         "gamma·table + (1 - gamma)·stability; stability = 13.5625·(opponent's safe discs - own)",
         heuristics.POSITION_STABILITY,
@@ -188,7 +199,7 @@ register(
     )
 )
 register(
-    Evaluator(
+    Formula(
         "six-factor",
         "table, pieces, frontier, corners, closeness to empty corners, mobility",
         heuristics.SIX_FACTOR,
@@ -206,7 +217,7 @@ register(
     )
 )
 register(
-    Evaluator(
+    Formula(
         "ten-weight",
         "a position table of ten weights, positive = bad to own",
         heuristics.TEN_WEIGHT,
@@ -223,7 +234,7 @@ register(
     )
 )
 register(
-    Evaluator(
+    Formula(
         "sixteen-weight",
         "position, table-weighted mobility and edge stability, weighted anew after round 24",
         heuristics.SIXTEEN_WEIGHT,
@@ -242,7 +253,7 @@ register(
     )
 )
 register(
-    Evaluator(
+    Formula(
         "four-attribute",
         "ply·parity + 2·mobility + 8·corners/ply + 8·stability",
         heuristics.FOUR_ATTRIBUTE,
@@ -260,7 +271,7 @@ register(
     )
 )
 register(
-    Evaluator(
+    Formula(
         "cell-utility",
         "table + relative disc difference + relative mobility",
         heuristics.CELL_UTILITY,
@@ -274,9 +285,9 @@ register(
         source="report 004",
     )
 )
-register(Evaluator("discs", "disc difference", heuristics.DISCS, {"disc_weight": 1}))
+register(Formula("discs", "disc difference", heuristics.DISCS, {"disc_weight": 1}))
 register(
-    Evaluator(
+    Formula(
         "mobility",
         "difference of the numbers of legal moves",
         heuristics.MOBILITY,

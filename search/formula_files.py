@@ -19,14 +19,15 @@ from typing import Any
 
 from reversi_env import Rules
 from reversi_env.errors import shown
-from search.formulas import Evaluator, EvaluatorError
+from search.evaluation import EvaluatorError, file_name
+from search.formulas import Formula
 
 FORMAT, VERSION = "reversi-lab formula", 1
 _SIZES = (4, 6, 8)
 _LARGEST = 1 << 20
 
 
-def formula_file(evaluator: Evaluator, formula: str, scale: Mapping[int, float], record: Mapping[str, Any]) -> bytes:
+def formula_file(evaluator: Formula, formula: str, scale: Mapping[int, float], record: Mapping[str, Any]) -> bytes:
     """The content of a file with *evaluator*'s weights for the formula of that name."""
     weights = {name: list(value) if isinstance(value, tuple) else value for name, value in evaluator.weights.items()}
     content = {
@@ -40,7 +41,7 @@ def formula_file(evaluator: Evaluator, formula: str, scale: Mapping[int, float],
     return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
 
 
-def read_formula(formula: Evaluator, path: str) -> Evaluator:
+def read_formula(formula: Formula, path: str) -> Formula:
     """*formula* with the weights of a file, under the name ``formula:weights=path``."""
     content = _content(path)
     if content.get("formula") != formula.name:
@@ -56,7 +57,7 @@ def read_formula(formula: Evaluator, path: str) -> Evaluator:
     except (EvaluatorError, TypeError) as error:
         raise EvaluatorError(f"weight file {path!r}: {error}") from None
     scale = {size: formula.scale_on(Rules(size)) for size in _SIZES} | _scales(content.get("scale", {}), path)
-    return replace(changed, name=f"{formula.name}:weights={path}", scale=scale, source="")
+    return replace(changed, name=file_name(formula.name, path), scale=scale, source="")
 
 
 def _content(path: str) -> dict[str, Any]:

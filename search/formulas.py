@@ -1,24 +1,22 @@
-"""`Evaluator`: a formula over bitboards with a few weights, for every game; see `search.evaluators` for what its values mean."""
+"""`Formula`: an evaluator that is a formula over bitboards with a few weights; see `search.evaluators` for what its values mean."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.batch import checked_boards
+from reversi_env import Rules
 from reversi_env.core.geometry import board_of
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.core import heuristics
-from search.core.evaluate import static_values
+from search.evaluation import Evaluator, EvaluatorError, hint
 
 Weight = float | tuple[float, ...]
 Weights = Mapping[str, Weight]
@@ -27,18 +25,6 @@ Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
 #: A name of its own, or a formula's with the file that its weights are from.
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(:weights=.+)?")
-
-
-class HasRecord(Protocol):
-    """Anything that gives a compiled evaluator's data for a game: an `Evaluator`, or a network."""
-
-    def record(self, rules: Rules) -> np.ndarray:
-        """An array of one record."""
-        ...
-
-
-class EvaluatorError(ReversiError):
-    """An evaluator that does not exist, or a weight that it does not take."""
 
 
 def square_classes(rules: Rules) -> list[int]:
@@ -85,14 +71,8 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
     return float(numbers) if numbers.ndim == 0 else tuple(float(number) for number in numbers)
 
 
-def hint(name: object, known: Mapping[str, object]) -> str:
-    """The nearest known name in words, for an error message; nothing if none is near."""
-    close = get_close_matches(str(name), known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
 @dataclass(frozen=True, eq=False)
-class Evaluator:
+class Formula(Evaluator):
     """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
 
     ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
@@ -116,7 +96,7 @@ class Evaluator:
 
     # --- weights ----------------------------------------------------------------------------------
 
-    def with_weights(self, **weights: ArrayLike) -> Evaluator:
+    def with_weights(self, **weights: ArrayLike) -> Formula:
         """The same evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
         for name in weights:
             if name not in self.weights:
@@ -131,7 +111,7 @@ class Evaluator:
         """All weights in a row, in the order in which they are declared: what a tuner varies."""
         return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
 
-    def with_weight_vector(self, vector: ArrayLike) -> Evaluator:
+    def with_weight_vector(self, vector: ArrayLike) -> Formula:
         """The same evaluator with all weights taken from a vector such as `weight_vector` gives."""
         numbers = np.asarray(vector, np.float64)
         sizes = [np.size(weight) for weight in self.weights.values()]
@@ -146,7 +126,7 @@ class Evaluator:
         }
         return self.with_weights(**weights)
 
-    def named(self, name: str) -> Evaluator:
+    def named(self, name: str) -> Formula:
         """The same evaluator under another name, to be registered beside this one."""
         return replace(self, name=name)
 
@@ -179,11 +159,6 @@ class Evaluator:
             net[name] = fields[name]
         return net
 
-    def static_value(self, position: Position) -> float:
-        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
-        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        return float(self.static_values(own, opp, position.rules)[0])
-
-    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
-        """Values of many positions, given as two arrays of boards."""
-        return static_values(self.record(rules), *checked_boards(own, opp, rules))
+    def content(self, rules: Rules) -> bytes:
+        """Its weights and what they are worth."""
+        return f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}".encode()

@@ -17,7 +17,7 @@ from reversi_env.errors import shown
 from search import evaluators
 from search.core import endgame
 from search.core.busy import BUSY_WORDS
-from search.evaluators import HasRecord
+from search.evaluators import Evaluator
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
@@ -70,12 +70,12 @@ class Solver:
         *,
         threads: int = 1,
         table: Table | None = None,
-        evaluator: HasRecord | str | None = None,
+        evaluator: Evaluator | str | None = None,
     ) -> None:
         self.rules = rules or Rules()
         self.table = table or Table()
         self._works = make_works(self.rules, checked_threads(threads))
-        self._evaluator = evaluators.get(evaluator) if isinstance(evaluator, str) else evaluator
+        self._evaluator = None if evaluator is None else evaluators.get(evaluator)
         if self._evaluator is None:
             self._nets = np.zeros(1, endgame.NO_EVALUATOR)
         else:
@@ -238,7 +238,7 @@ def solve(
     threads: int = 1,
     wld: bool = False,
     table: Table | None = None,
-    evaluator: HasRecord | str | None = None,
+    evaluator: Evaluator | str | None = None,
 ) -> Solution:
     """Solve one position."""
     return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)

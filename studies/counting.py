@@ -18,7 +18,7 @@ from search.core.refinements import ALPHA_BETA as PRUNES
 from search.core.refinements import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER
 from search.cuts import CUT_FIELDS
 from search.engine import ASPIRATION
-from search.evaluators import HasRecord, get
+from search.evaluators import Evaluator, get
 from search.table import Table
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
@@ -78,7 +78,7 @@ class Counts(NamedTuple):
 def count_nodes(
     own: NDArray[np.uint64],
     opp: NDArray[np.uint64],
-    evaluator: HasRecord | str,
+    evaluator: Evaluator | str,
     rules: Rules,
     depth: int,
     how: Refinement,
@@ -88,7 +88,7 @@ def count_nodes(
     threads: int | None = None,
 ) -> Counts:
     """Search every position for itself, with an empty table, to *depth* plies."""
-    judge = get(evaluator) if isinstance(evaluator, str) else evaluator  # kept: its record may point to its weights
+    judge = get(evaluator)  # kept: its record may point to its weights
     nets = judge.record(rules)
     found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reversi_env import Rules
-from search.formulas import Evaluator
+from search.formulas import Formula
 from train.charts import with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
@@ -24,7 +24,7 @@ def duel(
     return play_games(player_a, player_b, openings, rules, seed=seed).as_dict()
 
 
-def player(name: str | Evaluator, rules: Rules, depth: int = 1, exact: int = 0) -> BatchPlayer:
+def player(name: str | Formula, rules: Rules, depth: int = 1, exact: int = 0) -> BatchPlayer:
     """``random``, or an evaluator that searches; with *exact*, either plays the last squares perfectly."""
     if name == "random":
         return RandomPlayer(rules) if not exact else RandomEndgamePlayer(rules, exact)
@@ -38,7 +38,7 @@ class RandomEndgamePlayer(EvaluatorPlayer):
         # an evaluator to which all positions are alike: of equal moves one by lot
         from search import evaluators
 
-        super().__init__(evaluators.get("discs").with_weights(disc_weight=0.0), rules, 1, exact=exact)
+        super().__init__(evaluators.formula("discs").with_weights(disc_weight=0.0), rules, 1, exact=exact)
 
 
 def points(result: Mapping[str, Any]) -> str:

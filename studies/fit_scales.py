@@ -69,7 +69,7 @@ def solved_positions(count: int, rules: Rules, seed: int) -> ExactSet:
     return ExactSet.scored(own[can_move], opp[can_move], rules)
 
 
-def raw_values(evaluator: evaluators.Evaluator, own: np.ndarray, opp: np.ndarray, rules: Rules) -> np.ndarray:
+def raw_values(evaluator: evaluators.Formula, own: np.ndarray, opp: np.ndarray, rules: Rules) -> np.ndarray:
     """The published formula's value, neither scaled nor kept within limits, in the reversed form where that applies."""
     net = replace(evaluator, scale=1.0).record(rules)
     net["limit"] = np.inf
@@ -87,7 +87,7 @@ def main() -> None:
         truth = solved_positions(options.positions, rules, options.seed)
         scores = truth.scores
         print(f"{len(truth)} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
-        for evaluator in map(evaluators.get, evaluators.formulas()):
+        for evaluator in map(evaluators.formula, evaluators.formulas()):
             raw = raw_values(evaluator, truth.own, truth.opp, rules)
             found = truth.compared(raw, scaled=True)
             scale, correlation = found.scale, found.correlation

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from reversi_env import Rules
 from reversi_env.rules import Variant
 from search import evaluators
+from search.formulas import Formula
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.fitting.trees import Trees, back_up, grow
 from train.judging.exact import ExactSet
-from train.judging.rescaling import is_formula
 from train.labels import LabelOptions, label_positions, sample_positions
 from train.progress import Progress, silent
 
@@ -93,7 +93,7 @@ def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, An
     evaluator, going = evaluators.get(name), ~trees.finished
     truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going])
     static = evaluator.static_values(truth.own, truth.opp, truth.rules)
-    compared = truth.compared(static, scaled=options.scaled and is_formula(evaluator))
+    compared = truth.compared(static, scaled=options.scaled and isinstance(evaluator, Formula))
     values = trees.score.astype(float)
     values[going] = compared.values
     errors = np.abs(values - trees.score)

@@ -100,7 +100,7 @@ def test_the_command_is_not_disturbed_and_as_a_module_it_says_why(tmp_path):
 
 GOOD = """
 from search import agents
-agents.register("good", agents.RandomAgent, {"seed": agents.reads_whole(0)})
+agents.register("good", agents.RandomAgent, {"seed": agents.SEED})
 """
 
 
@@ -121,7 +121,7 @@ def plugged(tmp_path, monkeypatch):
         monkeypatch.setattr(importlib.metadata, "entry_points", beside)  # numba asks for its own
         plugins._registered.cache_clear()
 
-    monkeypatch.setattr(agents, "_FIXED", dict(agents._FIXED))
+    monkeypatch.setattr(agents, "_KINDS", dict(agents._KINDS))
     yield plug
     plugins._registered.cache_clear()
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 from reversi_env import Rules
 from search import evaluators
-from search.evaluators import Evaluator
 
 
 def weights_sha256(name: str, rules: Rules) -> str:
@@ -15,10 +13,4 @@ def weights_sha256(name: str, rules: Rules) -> str:
 
     Not of the record: a network's holds an address, which is another one in every process.
     """
-    evaluator = evaluators.get(name)
-    if isinstance(evaluator, Evaluator):
-        weights = sorted(evaluator.weights.items())
-        content = f"{evaluator.name} {evaluator.written_for} {evaluator.scale} {weights}".encode()
-    else:
-        content = Path(evaluator.file(rules)).read_bytes()
-    return hashlib.sha256(content).hexdigest()
+    return hashlib.sha256(evaluators.get(name).content(rules)).hexdigest()

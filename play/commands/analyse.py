@@ -14,8 +14,8 @@ from play.commands.usage import Command
 
 if TYPE_CHECKING:
     from reversi_env import Position
-    from search.agents import SearchAgent
     from search.limits import SearchResult
+    from search.players import SearchAgent
 
 BOARD_HELP = (
     "16, 36 or 64 characters X, O, -, row by row; [b]start[/b], or 4, 6, 8 for that board's start; "
@@ -89,12 +89,14 @@ def analyse(
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
     """The agent under the limits given: its own come first, and one second is what is left if there are none."""
     from reversi_env import ReversiError
-    from search.agents import SearchAgent, make, parse_spec
+    from search.agents import AgentSpec
+    from search.players import SearchAgent
 
-    _, options = parse_spec(agent)
-    if all(limit is None for limit in limits.values()) and not options.keys() & {*limits, "level"}:
+    spec = AgentSpec.parse(agent)
+    spec.check_own()
+    if all(limit is None for limit in limits.values()) and not spec.options.keys() & {*limits, "level"}:
         limits["time"] = 1.0
-    player = make(agent, **limits, threads=threads)
+    player = spec.make(**limits, threads=threads)
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
     return player
@@ -110,11 +112,10 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
     compile_ahead(
         parts_of([player]), lambda: player.prepare(position.rules)
     )  # here, where Ctrl-C can end a compilation
-    engine = player.prepare(position.rules)
     began = perf_counter()
     return interruptible(
         lambda: player.search(position, multi_pv=multi_pv),
-        engine.stop,
+        player.stop,
         lambda: f"searching, {perf_counter() - began:.0f} s (Ctrl-C shows the best so far)",
     )
 

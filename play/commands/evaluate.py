@@ -29,12 +29,13 @@ def evaluate(
     from play.commands.inputs import BadLines, problems
     from reversi_env.errors import ReversiError, shown
     from search import evaluators
-    from search.agents import SearchAgent, make, names
+    from search.agents import AgentSpec, names
+    from search.players import SearchAgent
 
-    name = agent.partition(":")[0]
-    if name not in names():
-        evaluators.get(name)  # says which ones there are, and leaves out agents without a value
-    player = make(agent)
+    spec = AgentSpec.parse(agent)
+    if spec.name not in names():
+        evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
+    player = spec.make()
     if not isinstance(player, SearchAgent):
         known = ", ".join(evaluators.names())
         raise ReversiError(f"agent {shown(agent)} has no evaluation: expected one of {known}")

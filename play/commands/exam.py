@@ -44,6 +44,7 @@ def exam(
     away. Heuristics are first scaled to fit best. Exact scores are kept, so
     that only the first exam takes minutes; Ctrl-C loses nothing solved.
     """
+    from models.network import NetworkEvaluator
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
     from search import evaluators
@@ -55,7 +56,7 @@ def exam(
         made_folder("--cache", cache)
     if annotate is not None:
         made_folder("--annotate", annotate)
-    rules, network = Rules(8, variant.value), "network" if weights is None else f"network:weights={weights}"
+    rules, network = Rules(8, variant.value), NetworkEvaluator(None if weights is None else str(weights))
     try:
         with _progress() as progress:
             papers = recorded_papers(
@@ -68,14 +69,14 @@ def exam(
                 threads=threads,
                 progress=progress,
             )
-            result = examine((network, *evaluators.published()), rules, papers)
+            result = examine((network.name, *evaluators.published()), rules, papers)
     except KeyboardInterrupt:
         print("reversi: interrupted; what was solved is kept for the next time", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     if plot is not None:
         _save_plot(result, plot)
     if annotate is not None:
-        _annotate(result, evaluators.get(network).file(rules), annotate)
+        _annotate(result, network.file(rules), annotate)
     if as_json:
         print_json(result.as_dict())
     else:

@@ -129,15 +129,16 @@ def _numbers(option: str, text: str, kind: type[Number]) -> tuple[Number, ...]:
 def _with_depth(labeller: str, depth: int | None) -> str:
     """The labeller's spec with the depth that it leaves open."""
     from reversi_env.errors import ReversiError, shown
+    from search.agents import AgentSpec
 
     if depth is None:
         return labeller
     if labeller == "exact":
         raise ReversiError(f"--depth {depth} with --labeller exact: expected an evaluator to search with")
-    name, _, options = labeller.partition(":")
-    if any(option.startswith("depth=") for option in options.split(",")):
+    spec = AgentSpec.parse(labeller)
+    if "depth" in spec.options:
         raise ReversiError(f"--depth {depth} with --labeller {shown(labeller)}: expected the depth in one place")
-    return f"{name}:{','.join(filter(None, (f'depth={depth}', options)))}"
+    return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
 
 
 @dataclass

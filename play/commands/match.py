@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reversi_env import Position, Rules
-    from search.agents import Agent
+    from search.agent import Agent
     from train.games.match import MatchResult
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
@@ -76,7 +76,7 @@ def match(
         result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, plies, seed)
     finally:
         for player in players:
-            agents.close(player)
+            player.close()
     if interrupted:
         print(f"reversi: interrupted after {result.games} of {games} games", file=sys.stderr)
     if result.games and as_json:
@@ -91,46 +91,32 @@ class _Ended(Exception):  # noqa: N818 - nothing is wrong
     """The match was interrupted between two moves."""
 
 
-class _Stoppable:
+def _stoppable(agent: Agent) -> Agent:
     """A player that thinks no more once it was told to stop, so that the match ends."""
+    from search.agent import Agent
+    from search.external import EngineFailure
 
-    def __init__(self, agent: Agent, rules: Rules) -> None:
-        self._agent, self._stopped = agent, False
-        prepare = getattr(agent, "prepare", None)
-        self._engine: Any = prepare(rules) if prepare else None  # compiles here, where Ctrl-C can end it
+    class Stoppable(Agent):
+        stopped = False
 
-    def choose(self, position: Position) -> int:
-        """The player's action."""
-        if self._stopped:
-            raise _Ended
-        return self._agent.choose(position)
+        def choose(self, position: Position) -> int:
+            return self.choose_after(position, ())
 
-    def stop(self) -> None:
-        """Cut the present move short, and make no other."""
-        self._stopped = True
-        if hasattr(self._engine, "stop"):
-            self._engine.stop()
+        def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
+            if self.stopped:
+                raise _Ended
+            try:
+                return agent.choose_after(start, moves, position)
+            except EngineFailure:
+                if self.stopped:  # it was we who ended it
+                    raise _Ended from None
+                raise
 
+        def stop(self) -> None:
+            self.stopped = True
+            agent.stop()
 
-class _StoppableProgram(_Stoppable):
-    """The same for another program, which follows the game."""
-
-    def choose_after(self, start: Position, moves: Sequence[str]) -> int:
-        """The player's action after *moves* from *start*."""
-        from search.external import EngineFailure
-
-        if self._stopped:
-            raise _Ended
-        try:
-            return self._agent.choose_after(start, moves)  # type: ignore[attr-defined]
-        except EngineFailure:
-            if self._stopped:  # it was we who ended it
-                raise _Ended from None
-            raise
-
-
-def _stoppable(agent: Agent, rules: Rules) -> _Stoppable:
-    return _StoppableProgram(agent, rules) if hasattr(agent, "choose_after") else _Stoppable(agent, rules)
+    return Stoppable()
 
 
 def _play(
@@ -140,7 +126,9 @@ def _play(
     from play.commands.interruptible import interruptible
     from train.games.match import MatchResult, play_match
 
-    players = player_a, player_b = [_stoppable(agent, rules) for agent in agents]
+    for agent in agents:
+        agent.prepare(rules)  # compiles here, where Ctrl-C can end it
+    players = player_a, player_b = [_stoppable(agent) for agent in agents]
     played = MatchResult.of([])
 
     def on_game(result: MatchResult) -> None:

@@ -155,6 +155,9 @@ def _print_table(formula: str, objective: Objective, results: list[dict[str, Any
     from rich.console import Console
     from rich.table import Table
 
+    from search import evaluators
+    from search.evaluation import file_name
+
     what = "points a game" if aim is Aim.wins else "mean absolute error, discs"
     rules = objective.rules
     table = Table(title=f"{formula}, {rules.size}x{rules.size} {rules.variant}: {what}", title_justify="left")
@@ -165,5 +168,6 @@ def _print_table(formula: str, objective: Objective, results: list[dict[str, Any
         figures = [f"{result[key]:.4f}" for key in ("figure", "figure_on_others", "published_on_others")]
         table.add_row(result["optimiser"], *figures, str(result["evaluations"]), f"{result['seconds']:.1f}")
     Console().print(table)
+    family = evaluators.get(formula).family
     for result in results:
-        Console().print(f"{formula.partition(':')[0]}:weights={result['file']}", soft_wrap=True, highlight=False)
+        Console().print(file_name(family, result["file"]), soft_wrap=True, highlight=False)

@@ -38,7 +38,7 @@ from play.thinker import Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
-from search.agents import SearchAgent
+from search.players import SearchAgent
 
 #: Seconds between two looks at whether the thinking is to be cut short.
 LOOK_SECONDS = 0.02
@@ -97,7 +97,7 @@ class NBoardEngine:
             self.game = game
 
     def _tell_name(self) -> None:
-        name = self.thinker.spec.partition(":")[0]
+        name = self.thinker.spec.name
         self._send(f"set myname {name}{self._depth or ''}")
 
     def _move(self, rest: str) -> None:

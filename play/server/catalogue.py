@@ -16,7 +16,7 @@ from play.server.worker import Order
 from reversi_env import ReversiError
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
-from search.agents import check, make, parse_spec
+from search.agents import AgentSpec
 from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
@@ -83,24 +83,26 @@ def order(spec: str, size: int, options: ServerOptions, *, lenient: bool = False
     *lenient*: what is beyond the limits is cut down to them, for games that were created when they were wider.
     """
     try:
-        name, texts = parse_spec(spec)
+        parsed = AgentSpec.parse(spec)
     except ReversiError:
-        name, texts = "", {}
-    known = _ALIASES.get(name, name)
+        parsed = AgentSpec("")
+    known = _ALIASES.get(parsed.name, parsed.name)
     if known not in _TEXTS:
         shown = spec.partition(":")[0][:30]
         raise Refused(400, "unknown_agent", f"agent {shown!r} is not on offer: expected one of {', '.join(_TEXTS)}")
-    for key in texts:
+    for key in parsed.options:
         if key not in _OPTIONS:
             raise Refused(
                 400, "bad_agent", f"option {key[:30]!r} is not on offer: expected {', '.join(sorted(_OPTIONS))}"
             )
     try:
-        (check if known == "rl" else make)(spec)  # which would load torch here, where nothing may wait
+        parsed.check()
+        if known != "rl":  # which would load torch here, where nothing may wait
+            parsed.make()
     except (ReversiError, ValueError) as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
     _check_size(known, size)
-    return _limited(spec, name, texts, options, lenient)
+    return _limited(parsed, options, lenient)
 
 
 def check_evaluator(name: str, size: int) -> None:
@@ -120,7 +122,9 @@ def _check_size(name: str, size: int) -> None:
         raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {sizes}, or another agent")
 
 
-def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions, lenient: bool) -> Order:
+def _limited(spec: AgentSpec, options: ServerOptions, lenient: bool) -> Order:
+    name, texts = spec.name, spec.options
+
     def number(key: str, most: float | None = None, convert: type = int) -> Any:
         if key not in texts:
             return None
@@ -141,4 +145,4 @@ def _limited(spec: str, name: str, texts: dict[str, str], options: ServerOptions
     seconds = (
         None if (quick and time is None) or not searches else min(time or options.longest_think, options.longest_think)
     )
-    return Order(spec, _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))
+    return Order(str(spec), _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))

@@ -9,6 +9,7 @@ from typing import Any
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import NotationError, shown
 from reversi_env.rules import PASS_NAME
+from search.agent import Agent
 from search.external.failure import EngineFailure, FailureKind
 from search.external.process import EngineProcess, Wait
 
@@ -16,7 +17,7 @@ from search.external.process import EngineProcess, Wait
 DEFAULT_LIMIT = 60.0
 
 
-class ExternalAgent:
+class ExternalAgent(Agent):
     """A player that is another program. It is started when it is first needed and again after every failure.
 
     *time*: seconds a move, which the program is told if its protocol can say so; *limit*: seconds after which it has lost the
@@ -29,7 +30,6 @@ class ExternalAgent:
     merge_errors = False
     #: Seconds for anything but a move: to start, to load what it needs, to set up a game.
     patience = 60.0
-    #: Whether a game may begin in any position; else only moves from the start of the game lead anywhere.
     sets_up_positions = False
 
     def __init__(self, command: str, *, time: float | None = None, limit: float = DEFAULT_LIMIT) -> None:
@@ -50,7 +50,7 @@ class ExternalAgent:
 
     # --- the agent --------------------------------------------------------------------------------
 
-    def prepare(self, rules: Rules) -> ExternalAgent:
+    def prepare(self, rules: Rules) -> None:
         """Have the program running and ready for that game; an `EngineFailure` if it will not play it."""
         if self._process is not None and (not self._process.alive or rules != self._rules):
             self.close()
@@ -59,16 +59,15 @@ class ExternalAgent:
             self._rules = rules
             with self._closed_on_failure():
                 self._greet(rules)
-        return self
 
     def choose(self, position: Position) -> int:
         """The program's action in *position*; an `EngineFailure` if it gives none, or one that is illegal."""
         start, moves = self._way_to(position)
         return self.choose_after(start, moves)
 
-    def choose_after(self, start: Position, moves: Sequence[str]) -> int:
+    def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
         """The program's action after *moves* (by name, passes among them) from *start*."""
-        position, moves = start.play_all(moves), tuple(moves)
+        position, moves = position or start.play_all(moves), tuple(moves)
         if position.must_pass():
             return position.rules.pass_action
         self.prepare(position.rules)

@@ -46,7 +46,7 @@ def test_balanced_openings_by_the_network():
     openings = list(islice(balanced_openings(Rules(6), 4, 1, 1.0), 3))
     judge = make("network:depth=8,table=1")
     for opening in openings:
-        judge.prepare(Rules(6)).clear()
+        judge.engine(Rules(6)).clear()
         assert abs(judge.search(opening.position).value) <= 1
 
 

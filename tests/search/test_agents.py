@@ -10,7 +10,7 @@ import pytest
 import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents, evaluators
-from search.agents import AgentSpecError, make
+from search.agents import AgentSpec, AgentSpecError, make
 from search.solver import solve_all_moves
 from tests.search.brute_force import GAMES, endgames, game_name, positions
 
@@ -105,7 +105,7 @@ def test_options_reach_the_search():
     agent = make("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
     limits = agent.limits
     assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
-    engine = agent.prepare(Rules(4))
+    engine = agent.engine(Rules(4))
     assert len(engine._works) == agent.threads == make("exact:threads=2").threads == 2
     assert 1.4 < engine.table.megabytes <= 3
 
@@ -234,3 +234,26 @@ def test_agents_can_be_copied_and_pickled_without_their_tables(spec):
     expected = [agent.choose(position) for _ in range(8)]
     for twin in copies:
         assert [twin.choose(position) for _ in range(8)] == expected
+
+
+# --- specs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["random", "six-factor:", "six-factor:depth=4,,seed=1", "rl:a.zip", "gtp[time=1]: x 'a b'"]
+)
+def test_a_spec_gives_its_text_back_and_travels(text):
+    spec = AgentSpec.parse(text)
+    assert str(spec) == text
+    assert pickle.loads(pickle.dumps(spec)) == spec == AgentSpec.parse(spec)
+    assert len({spec, AgentSpec(text)}) == 1
+
+
+def test_a_spec_is_changed_and_says_which_files_it_reads():
+    spec = AgentSpec.parse("rl:a.zip,seed=1")
+    assert (spec.files(), str(spec.with_(weights="b"))) == (("a.zip",), "rl:weights=b,seed=1")
+    assert AgentSpec.parse("six-factor:weights=w.json,depth=2").evaluator == "six-factor:weights=w.json"
+    program = AgentSpec.parse("nboard:engine -x w=1,2")
+    assert (program.name, program.options, program.command, program.files()) == ("nboard", {}, "engine -x w=1,2", ())
+    assert str(program.with_defaults(depth=3, time=None)) == "nboard[depth=3]:engine -x w=1,2"
+    assert spec.with_defaults(seed=5) is spec

@@ -12,7 +12,7 @@ import pytest
 
 from reversi_env import Position, PositionError, Rules, batch
 from search import evaluators
-from search.evaluators import Evaluator, EvaluatorError
+from search.evaluators import EvaluatorError, Formula
 from tests import reference as slow
 from tests.search import published
 
@@ -91,7 +91,7 @@ def test_what_one_side_wins_the_other_loses_except_in_report_003(name, size):
 @every_evaluator
 def test_values_stay_inside_the_range_of_scores(name, rules):
     weights = evaluators.get(name)
-    loud = Evaluator(name, "", weights.record_type, weights.weights, scale=1e9, derive=weights.derive)
+    loud = Formula(name, "", weights.record_type, weights.weights, scale=1e9, derive=weights.derive)
     values = loud.static_values(*positions(rules.size), rules)
     assert np.abs(values).max() == rules.square_count - 0.5
     assert np.isfinite(values).all()
@@ -231,7 +231,7 @@ def test_a_variant_is_registered_under_a_new_name(monkeypatch):
 
 
 def test_a_record_without_values_is_refused():
-    incomplete = Evaluator("incomplete", "", evaluators.get("discs").record_type, {}, scale={8: 1.0})
+    incomplete = Formula("incomplete", "", evaluators.get("discs").record_type, {}, scale={8: 1.0})
     with pytest.raises(EvaluatorError, match="field disc_weight of evaluator incomplete has no value"):
         incomplete.record(Rules())
     with pytest.raises(EvaluatorError, match="incomplete has no scale for size 6"):

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
-from search import agents
-from search.agents import AgentSpecError, RandomAgent, make
+from search.agent import Agent
+from search.agents import AgentSpec, AgentSpecError, make
 from search.external import EngineFailure
 from search.external import process as processes
 from search.external.gtp import GtpAgent, _time_settings
 from search.external.nboard import NBoardAgent
+from search.players import RandomAgent
 from tests.cli.jobs import wait_until
 from tests.conftest import REPOSITORY
 from train.games.openings import Opening, random_opening
@@ -44,10 +45,10 @@ def made():
 
     yield make_one
     for player in players:
-        agents.close(player)
+        player.close()
 
 
-class FirstMove:
+class FirstMove(Agent):
     """What the fake engine plays, in this process."""
 
     def choose(self, position):
@@ -242,7 +243,7 @@ def test_bad_specs(text, complaint):
 
 def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
     with pytest.raises(AgentSpecError, match="is another program: expected one of "):
-        agents.parse_spec("gtp:engine")
+        AgentSpec.parse("gtp:engine").check_own()
 
 
 def test_a_program_that_is_not_there():

@@ -86,7 +86,7 @@ def total(what, engine, limits):
 @pytest.mark.slow
 def test_agents_take_a_margin(fitted):
     spec = f"network:depth=9,exact=0,weights={fitted[0]}"
-    engines = [agents.make(f"{spec},probcut={margin}").prepare(RULES) for margin in (0, 1)]
+    engines = [agents.make(f"{spec},probcut={margin}").engine(RULES) for margin in (0, 1)]
     nodes = [total("nodes", engine, Limits(depth=9, empties_exact=0)) for engine in engines]
     assert nodes[1] < 0.8 * nodes[0]
 

@@ -261,8 +261,15 @@ def test_other_weights_under_the_same_name_are_refused(made, tmp_path):
 def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
     file = tmp_path / "net"
     file.write_bytes(b"weights")
-    network = SimpleNamespace(record=evaluators.get("six-factor").record, file=lambda rules: file)
-    monkeypatch.setitem(evaluators._REGISTRY, "some-network", network)
+
+    class Network(evaluators.Evaluator):
+        def record(self, rules):
+            return evaluators.get("six-factor").record(rules)
+
+        def content(self, rules):
+            return file.read_bytes()
+
+    monkeypatch.setitem(evaluators._REGISTRY, "some-network", Network())
     options = replace(SMALL, player="some-network")
     generate(options, tmp_path / "out")
     generate(options, tmp_path / "out")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -19,9 +18,7 @@ from models.network import FOLDER
 from reversi_env import ReversiError, __version__
 from reversi_env.core.compiling import source_fingerprint
 from reversi_env.writing import write_atomically
-
-#: What stands around a path in a spec.
-_BORDERS = re.compile(r"([:,=])")
+from search.agents import AgentSpec, AgentSpecError
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,10 @@ def build() -> str:
 def parcels(arguments: Iterable[Any]) -> tuple[Parcel, ...]:
     """The files that the text fields of options name. Names of agents have no dot, so that no file can be taken for one."""
     found = {}
-    for text in (text for argument in arguments for text in _texts(argument)):
-        for word in _BORDERS.split(text):
-            if Path(word).suffix and word not in found and Path(word).is_file():
-                content = Path(word).read_bytes()
-                found[word] = Parcel(word, hashlib.sha256(content).hexdigest(), content)
+    for name in (name for argument in arguments for text in _texts(argument) for name in _files(text)):
+        if Path(name).suffix and name not in found and Path(name).is_file():
+            content = Path(name).read_bytes()
+            found[name] = Parcel(name, hashlib.sha256(content).hexdigest(), content)
     return tuple(found.values())
 
 
@@ -79,8 +75,19 @@ def relocated(argument: Any, places: Mapping[str, str]) -> Any:
     return replace(argument, **{name: value for name, value in changed.items() if value != getattr(argument, name)})
 
 
+def _files(text: str) -> tuple[str, ...]:
+    """What may be a file: the weights of an agent, or the whole text."""
+    try:
+        return AgentSpec.parse(text).files() or (text,)
+    except AgentSpecError:
+        return (text,)
+
+
 def _moved(text: str, places: Mapping[str, str]) -> str:
-    return "".join(places.get(word, word) for word in _BORDERS.split(text))
+    if text in places:
+        return places[text]
+    [name] = _files(text)
+    return str(AgentSpec.parse(text).with_(weights=places[name])) if name in places else text
 
 
 def _has_texts(argument: Any) -> bool:

@@ -26,6 +26,7 @@ from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.writing import write_atomically
 from search import evaluators
+from search.evaluation import file_name
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fitting.fit import Epoch, FitReport, fit
@@ -199,7 +200,7 @@ class Bootstrap:
             shard_rows=stage.count,
             block_rows=stage.count,
             labeller=_labeller(stage, previous),
-            player=self.options.player or (f"network:weights={previous}" if number else FIRST_PLAYER),
+            player=self.options.player or (file_name("network", previous) if number else FIRST_PLAYER),
             **stage.games,
         )
 

@@ -12,6 +12,7 @@ from models.networks import read_weights
 from reversi_env import Position, Rules
 from search import probcut
 from search.cuts import Cuts
+from search.evaluation import file_name
 from train.errors import TrainError
 from train.fitting.stages import GAMES_DEEP
 from train.folders import only_writer
@@ -42,9 +43,9 @@ def add_probcut(
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
     with only_writer(out):
-        sampled = _midgame(f"network:weights={path}", rules, deepest, positions, seed, threads)
+        sampled = _midgame(file_name("network", path), rules, deepest, positions, seed, threads)
         cuts = probcut.fit(
-            f"network:weights={path}",
+            file_name("network", path),
             rules,
             deepest=deepest,
             positions=sampled,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from reversi_env import Rules
 from search import agents, evaluators
+from search.evaluation import file_name
 from train.charts import LineChart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.options import FitOptions
@@ -69,7 +70,7 @@ def run(
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
     with only_writer(folder):
         weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
-    network = f"network:weights={weights}"
+    network = file_name("network", weights)
     opponents = evaluators.published()
 
     def tell(doing: str, done: int, total: int) -> None:
@@ -103,7 +104,7 @@ def static_errors(names: list[str], threads: int | None = None) -> dict[str, dic
     found = {}
     for name in names:
         wrong = truth.errors(evaluators.get(name)).absolute
-        found[name.partition(":")[0]] = {e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)}
+        found[evaluators.get(name).family] = {e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)}
     return found
 
 

@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
-from search.agents import Agent
+from search.agent import Agent
+from search.agents import AgentSpec
 from search.batch import make_works
-from search.evaluators import HasRecord, exists, get
+from search.evaluators import Evaluator, exists, get
 from search.solver import checked_threads, solve_batch
 from train.core.choosing import advance, choose_at_random, choose_best
 from train.games.openings import Openings
@@ -74,7 +75,7 @@ class EvaluatorPlayer:
 
     def __init__(
         self,
-        evaluator: HasRecord | str | Sequence[HasRecord],
+        evaluator: Evaluator | str | Sequence[Evaluator],
         rules: Rules,
         depth: int = 1,
         *,
@@ -87,7 +88,7 @@ class EvaluatorPlayer:
         candidates = (
             list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
         )
-        self._evaluators = [get(one) if isinstance(one, str) else one for one in candidates]  # kept: see search.batch
+        self._evaluators = [get(one) for one in candidates]  # kept: see search.batch
         self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
         self.rules, self.depth, self.exact = rules, depth, exact
         self.threads = checked_threads(threads or os.cpu_count() or 1)
@@ -150,21 +151,19 @@ class AgentPlayer:
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
 
 
-def compiled_player(spec: str, rules: Rules) -> BatchPlayer | None:
-    """The agent of *spec* in compiled code; None where it has options that this has not."""
-    if spec == "random":
+def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
+    """The agent of a spec in compiled code; None where it has options that this has not."""
+    spec = AgentSpec.parse(agent)
+    if str(spec) == "random":
         return RandomPlayer(rules)
-    if spec == "greedy":
+    if str(spec) == "greedy":
         return EvaluatorPlayer("discs", rules, 1, threads=1)
-    name, options = agents.parse_spec(spec)
-    agents.make(spec)  # complains about what is wrong
-    if not exists(name) or set(options) - {"depth", "weights"}:
+    spec.check_own()
+    spec.make()  # complains about what is wrong
+    depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
+    if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > DEEPEST:
         return None
-    depth = int(options.get("depth", agents.DEFAULT_DEPTH))
-    if depth > DEEPEST:
-        return None
-    evaluator = f"{name}:weights={options['weights']}" if "weights" in options else name
-    return EvaluatorPlayer(evaluator, rules, depth, threads=1)
+    return EvaluatorPlayer(spec.evaluator, rules, depth, threads=1)
 
 
 def batch_player(agent: Agent | str, rules: Rules) -> BatchPlayer:

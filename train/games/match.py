@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
-from search.agents import Agent
+from search.agent import Agent
 from train.games.openings import random_opening
 from train.games.playing import PlayedGame, play_game
 from train.games.results import Results
@@ -66,8 +66,7 @@ def play_match(
         raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
     rules = rules or Rules()
     for agent in (agent_a, agent_b):
-        if hasattr(agent, "prepare"):
-            agent.prepare(rules)
+        agent.prepare(rules)
     generator = np.random.default_rng(seed)
     played: list[PlayedGame] = []
     for _ in range(games // 2):

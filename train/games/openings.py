@@ -160,11 +160,12 @@ def _judge(rules: Rules) -> Callable[[Position], float]:
         from search.solver import solve
 
         return lambda position: float(solve(position).score)
-    from search.agents import SearchAgent, make
+    from search.agents import make
+    from search.players import SearchAgent
 
     agent = make(JUDGE)
     assert isinstance(agent, SearchAgent)
-    engine = agent.prepare(rules)
+    engine = agent.engine(rules)
 
     def judge(position: Position) -> float:
         engine.clear()

@@ -15,7 +15,8 @@ import numpy as np
 from reversi_env import ReversiError, Rules
 from reversi_env.rules import Variant
 from search import agents
-from search.agents import Agent, SearchAgent
+from search.agent import Agent
+from search.players import SearchAgent
 from train.fingerprints import weights_sha256
 from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
@@ -93,8 +94,7 @@ class TournamentOptions(Options):
 
     def allowed_seconds(self, player: int) -> float | None:
         """Seconds a move that the player was given; None if its moves are not timed."""
-        agent = self.make_agent(player, 0)
-        return agent.limits.time if isinstance(agent, SearchAgent) else getattr(agent, "time", None)
+        return self.make_agent(player, 0).time
 
     # --- games ------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from reversi_env import Colour
 from reversi_env.rules import PASS_NAME
-from search.agents import Agent, choose
+from search.agent import Agent
 from search.external.failure import EngineFailure
 from train.games.openings import Opening
 
@@ -52,7 +52,7 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         try:
             move = PASS_NAME
             if not position.must_pass():
-                action = choose(players[position.turn], position, opening.start, moves)
+                action = players[position.turn].choose_after(opening.start, moves, position)
                 move = position.rules.name_of(action)
         except EngineFailure as failure:
             forfeit = Forfeit(position.turn, failure.kind, str(failure))

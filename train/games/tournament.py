@@ -16,8 +16,7 @@ import numpy as np
 
 from reversi_env import BLACK, WHITE, Position, ReversiError
 from reversi_env.errors import shown
-from search import agents
-from search.agents import Agent
+from search.agent import Agent
 from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
 from train.cluster import Crew, Executor, Processes
@@ -99,7 +98,7 @@ def _players(options: TournamentOptions, workers: int, executor: Executor | None
 def threads_of(options: TournamentOptions) -> int:
     """Threads of the agent that thinks with most."""
     made = [options.make_agent(player, 0) for player in range(len(options.agents))]
-    return max(getattr(agent, "threads", 1) for agent in made)
+    return max(agent.threads for agent in made)
 
 
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
@@ -114,14 +113,10 @@ def prepare(options: TournamentOptions) -> None:
     for player, spec in enumerate(options.agents):
         if spec in options.agents[:player]:
             continue
-        agent = options.make_agent(player, 0)
-        try:
-            if hasattr(agent, "prepare"):
-                agent.prepare(options.rules)
-            if not getattr(agent, "sets_up_positions", True):
+        with options.make_agent(player, 0) as agent:
+            agent.prepare(options.rules)
+            if not agent.sets_up_positions:
                 _check_starts(options, spec)
-        finally:
-            agents.close(agent)
 
 
 def _check_starts(options: TournamentOptions, spec: str) -> None:
@@ -163,15 +158,14 @@ class GamePlayer:
     def close(self) -> None:
         """End the programs."""
         for agent in self._programs.values():
-            agents.close(agent)
+            agent.close()
 
     def _agent(self, player: int, game: int) -> Agent:
         agent = self._programs.get(player) or self._options.make_agent(player, game)
         if isinstance(agent, ExternalAgent):
             self._programs[player] = agent
-        if hasattr(agent, "prepare"):
-            with suppress(EngineFailure):  # it will fail again when it is to move, and lose
-                agent.prepare(self._options.rules)  # not on its clock
+        with suppress(EngineFailure):  # it will fail again when it is to move, and lose
+            agent.prepare(self._options.rules)  # not on its clock
         return agent
 
 

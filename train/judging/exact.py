@@ -32,14 +32,15 @@ from reversi_env import Position, Rules, batch
 from reversi_env.caches import cache_folder
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.writing import write_atomically
-from search import agents
-from search.agents import Agent
+from search.agent import Agent
+from search.evaluation import Evaluator
+from search.formulas import Formula
 from search.solver import Solver, solve_batch
 from search.table import Table
 from train.errors import TrainError
 from train.games.batch import BatchPlayer
 from train.games.results import standard_error
-from train.judging.rescaling import is_formula, least_squares_scale
+from train.judging.rescaling import least_squares_scale
 
 FORMAT = 2
 #: Value of a square where no move is legal: below every score.
@@ -190,10 +191,10 @@ class ExactSet:
 
     # --- evaluators -------------------------------------------------------------------------------
 
-    def errors(self, evaluator: Any) -> Errors:
+    def errors(self, evaluator: Evaluator) -> Errors:
         """An evaluator's static values against the truth. A formula is first scaled to fit best; a network speaks of discs."""
         values = evaluator.static_values(self.own, self.opp, self.rules)
-        return self.compared(values, scaled=is_formula(evaluator))
+        return self.compared(values, scaled=isinstance(evaluator, Formula))
 
     def compared(self, values: NDArray[np.float64], *, scaled: bool) -> Errors:
         """Values of the positions against the truth; *scaled*: times the number that suits them best, by least squares."""
@@ -202,7 +203,7 @@ class ExactSet:
         correlation = float(np.corrcoef(values, self.scores)[0, 1]) if varies else 0.0
         return Errors(np.clip(scale * values, -most, most), self.scores, scale, correlation)
 
-    def one_ply_actions(self, evaluator: Any) -> NDArray[np.int64]:
+    def one_ply_actions(self, evaluator: Evaluator) -> NDArray[np.int64]:
         """The move with the best static value one ply ahead; a game that ends there counts its score. Ties: the first move."""
         children = batch.expand(self.own, self.opp, self.rules)
         values = evaluator.static_values(children.own, children.opp, self.rules)
@@ -219,7 +220,7 @@ class ExactSet:
         actions = np.empty(len(self), np.int64)
         for i, boards in enumerate(zip(self.own.tolist(), self.opp.tolist(), strict=True)):
             position = Position(self.rules, *boards)
-            actions[i] = agents.choose(agent, position, position, [])
+            actions[i] = agent.choose_after(position, (), position)
             progress(i + 1, len(self))
         return self.judge(actions)
 

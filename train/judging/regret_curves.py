@@ -145,7 +145,7 @@ class RegretMeasure:
             twice = next(spec for spec in self.agents if self.agents.count(spec) > 1)
             raise TrainError(f"agent {twice!r} is given twice: expected every agent once")
         for spec in self.agents:
-            agents.close(agents.make(spec))  # what is wrong is said now, not after the solving
+            agents.make(spec).close()  # what is wrong is said now, not after the solving
 
     @property
     def command(self) -> str:
@@ -169,7 +169,7 @@ def measure(
         try:
             judged = positions.regret(agent, lambda done, total, spec=spec: progress(spec, done, total))  # type: ignore[misc]
         finally:
-            agents.close(agent)
+            agent.close()
         step = step_of(spec, number) if options.curve else None
         found.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
     told: dict[str, Any] = {

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from search.formulas import Evaluator
-
-
-def is_formula(evaluator: object) -> bool:
-    """Whether an evaluator is a formula, in units of its own; a network's values are discs."""
-    return isinstance(evaluator, Evaluator)
-
 
 def least_squares_scale(values: np.ndarray, scores: np.ndarray) -> float:
     """The number that, times *values*, comes nearest to *scores*.

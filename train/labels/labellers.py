@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
-from search import agents, evaluators
-from search.batch import DEEPEST, HasRecord, search_batch
+from search import evaluators
+from search.agents import DEFAULT_DEPTH, AgentSpec
+from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
+from search.evaluation import Evaluator
 from search.solver import solve_batch
 from train.labels.errors import LabelError
 
@@ -83,7 +85,7 @@ class SearchLabeller:
     """
 
     rules: Rules
-    evaluator: HasRecord | str
+    evaluator: Evaluator | str
     depth: int | None
     threads: int | None = None
     mean: int = 1
@@ -91,7 +93,7 @@ class SearchLabeller:
 
     def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
         """Values after *depth* plies; exact where the game ends within them."""
-        evaluator = evaluators.get(self.evaluator) if isinstance(self.evaluator, str) else self.evaluator
+        evaluator = evaluators.get(self.evaluator)
         depth, total = self.depth or 0, np.zeros(len(own), np.float32)
         for number, plies in enumerate(range(depth - self.mean + 1, depth + 1)):
             counter = _share(progress, number * len(own), self.mean)
@@ -132,35 +134,41 @@ def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "")
         )
 
 
-def labeller_plan(spec: str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,weights=FILE]``; anything else raises and says what was expected."""
-    if spec == "exact":
-        return Plan(exact=64)
-    name, options = agents.parse_spec(spec)
-    if "weights" in options:
-        name = f"{name}:weights={options.pop('weights')}"
-    evaluators.get(name)
-    for key in options:
-        if key not in _RANGES:
-            raise LabelError(f"option {shown(key)} of labeller {shown(spec)}: expected depth, mean, exact or weights")
-    numbers = {key: _number(spec, key, text) for key, text in options.items()}
-    depth, mean = numbers.get("depth", agents.DEFAULT_DEPTH), numbers.get("mean", 1)
-    if mean > depth:
-        raise LabelError(f"mean={mean} of labeller {shown(spec)}: expected no more than its depth, {depth}")
-    return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), name, depth, mean)
-
-
 #: Least and most of an option of a labeller.
 _RANGES = {"depth": (1, DEEPEST), "mean": (1, 8), "exact": (0, 64)}
 
 
-def _number(spec: str, key: str, text: str) -> int:
-    least, most = _RANGES[key]
-    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-        raise LabelError(
-            f"{key}={shown(text)} of labeller {shown(spec)}: expected a whole number from {least} to {most}"
-        )
-    return int(text)
+def labeller_plan(labeller: AgentSpec | str) -> Plan:
+    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,weights=FILE]``; anything else raises and says what was expected."""
+    spec = AgentSpec.parse(labeller)
+    if str(spec) == "exact":
+        return Plan(exact=64)
+    evaluator = spec.evaluator
+    evaluators.get(evaluator)
+    numbers = option_numbers(spec, _RANGES, "depth, mean, exact or weights", ("weights",))
+    depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
+    if mean > depth:
+        raise LabelError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
+    return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), evaluator, depth, mean)
+
+
+def option_numbers(
+    spec: AgentSpec, ranges: Mapping[str, tuple[int, int]], expected: str, others: tuple[str, ...] = ()
+) -> dict[str, int]:
+    """The options of a labeller that are numbers in *ranges*; *others* are left alone, and *expected* names all that there are."""
+    numbers: dict[str, int] = {}
+    for key, text in spec.options.items():
+        if key in others:
+            continue
+        if key not in ranges:
+            raise LabelError(f"option {shown(key)} of labeller {shown(str(spec))}: expected {expected}")
+        least, most = ranges[key]
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise LabelError(
+                f"{key}={shown(text)} of labeller {shown(str(spec))}: expected a whole number from {least} to {most}"
+            )
+        numbers[key] = int(text)
+    return numbers
 
 
 def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, threads: int | None, progress: Counter) -> Scores:

@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
-from search.batch import HasRecord, make_works
+from search.batch import make_works
+from search.evaluation import Evaluator
 from search.solver import checked_threads
 from train.core.sampling import GAMES, keep_new, play_games
 from train.labels.errors import LabelError
@@ -44,7 +45,7 @@ PATIENCE = 3 << 10
 
 
 def sample_positions(
-    options: LabelOptions, shard: int, *, threads: int | None = None, player: HasRecord | None = None
+    options: LabelOptions, shard: int, *, threads: int | None = None, player: Evaluator | None = None
 ) -> tuple[Boards, Boards]:
     """The boards (own, opp) of one shard, seen by the side to move. The block that it belongs to is kept for the next call.
 
@@ -81,7 +82,7 @@ def block_shards(options: LabelOptions, block: int) -> range:
 
 
 @lru_cache(maxsize=1)
-def _block(options: LabelOptions, block: int, threads: int | None, player: HasRecord | None) -> tuple[Boards, Boards]:
+def _block(options: LabelOptions, block: int, threads: int | None, player: Evaluator | None) -> tuple[Boards, Boards]:
     return sample_block(options, block, threads=threads, player=player)
 
 
@@ -90,7 +91,7 @@ def sample_block(
     block: int,
     *,
     threads: int | None = None,
-    player: HasRecord | None = None,
+    player: Evaluator | None = None,
     fewer: bool = False,
     most: np.ndarray | None = None,
     play: Play | None = None,
@@ -132,7 +133,7 @@ def how_to_play(options: LabelOptions) -> np.ndarray:
 class Players:
     """Those who play the games of a data set."""
 
-    def __init__(self, options: LabelOptions, player: HasRecord | None = None) -> None:
+    def __init__(self, options: LabelOptions, player: Evaluator | None = None) -> None:
         self._options, rules = options, options.rules
         self._player = player or evaluators.get(options.player)  # whose record may hold the address of its weights
         self._nets = self._player.record(rules)

@@ -20,6 +20,7 @@ from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, Rules, batch
 from reversi_env.extras import extra_libraries
+from search.agent import Agent
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import (
@@ -86,7 +87,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class _OfPolicy:
+class _OfPolicy(Agent):
     """What both agents share: the policy of a file, or of the package for whatever game is asked for."""
 
     def __init__(self, weights: str | None) -> None:
@@ -107,6 +108,10 @@ class _OfPolicy:
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the policy cannot play that game."""
+        self.saved(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Read the policy for that game."""
         self.saved(rules)
 
 
@@ -132,11 +137,6 @@ class PolicyAgent(_OfPolicy):
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
         return actions[int(np.argmax(of_legal))]
 
-    def prepare(self, rules: Rules) -> PolicyAgent:
-        """Read the policy for that game."""
-        self.saved(rules)
-        return self
-
 
 class PolicySearchAgent(_OfPolicy):
     """Alpha-beta to *depth* plies over a policy's value function, and exact play from *exact* empty squares on."""
@@ -152,14 +152,14 @@ class PolicySearchAgent(_OfPolicy):
     def choose(self, position: Position) -> int:
         """The best action."""
         with one_thread():
-            return self.prepare(position.rules).choose(position)
+            return self.searcher(position.rules).choose(position)
 
     def search(self, position: Position) -> SearchResult:
         """All that the search finds out; values in discs, all squares of the board for a certain win."""
         with one_thread():
-            return self.prepare(position.rules).search(position)
+            return self.searcher(position.rules).search(position)
 
-    def prepare(self, rules: Rules) -> TorchAgent:
+    def searcher(self, rules: Rules) -> TorchAgent:
         """The searcher for that game."""
         key = (rules.size, rules.variant)
         if key not in self._searchers:

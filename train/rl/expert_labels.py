@@ -16,8 +16,9 @@ from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
 from search import evaluators
 from search.batch import search_batch
+from search.formulas import Formula
 from train.judging.exact import ILLEGAL, Boards, action_table, move_values
-from train.judging.rescaling import is_formula, least_squares_scale
+from train.judging.rescaling import least_squares_scale
 from train.labels.labellers import Plan
 from train.rl.expert_options import SELF
 from train.rl.network import PolicyValueNet
@@ -117,7 +118,7 @@ def _scale(own: Boards, opp: Boards, exact: Values, rules: Rules, plan: Plan, th
 
     1 for networks, which speak of discs themselves, and where nothing is solved.
     """
-    if plan.evaluator == SELF or not is_formula(evaluators.get(str(plan.evaluator))):
+    if plan.evaluator == SELF or not isinstance(evaluators.get(str(plan.evaluator)), Formula):
         return 1.0
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     rows = np.argsort(-empties, kind="stable")[:CALIBRATION]  # those nearest to the positions that are searched

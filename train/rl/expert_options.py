@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
+from search.agents import AgentSpec
 from search.batch import DEEPEST
-from train.errors import TrainError, check_whole
-from train.labels.labellers import Plan, labeller_plan
+from train.errors import check_whole
+from train.labels.labellers import Plan, labeller_plan, option_numbers
 from train.options import GameOptions, option
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ class ExpertOptions(GameOptions):
     @property
     def plan(self) -> Plan:
         """Who labels which positions; the evaluator is `SELF` where it is the network in training."""
-        name, _, _ = self.labeller.partition(":")
-        return _own_plan(self.labeller) if name == SELF else labeller_plan(self.labeller)
+        spec = AgentSpec.parse(self.labeller)
+        return _own_plan(spec) if spec.name == SELF else labeller_plan(spec)
 
 
 def faster_precision() -> str:
@@ -104,18 +104,8 @@ def preset(size: int = 6, variant: Variant = "normal", **changes: Any) -> Expert
     return ExpertOptions(**{"size": size, "variant": variant, **PRESETS.get(size, {}), **changes})
 
 
-def _own_plan(spec: str) -> Plan:
+def _own_plan(spec: AgentSpec) -> Plan:
     """``self[:depth=2,exact=12]``."""
-    numbers = {"depth": 2, "exact": SELF_EXACT}
     ranges = {"depth": (SELF_DEPTHS[0], SELF_DEPTHS[-1]), "exact": (0, DEEPEST)}
-    for item in filter(None, spec.partition(":")[2].split(",")):
-        key, _, text = item.partition("=")
-        if key not in numbers:
-            raise TrainError(f"option {shown(key)} of labeller {shown(spec)}: expected depth or exact")
-        low, high = ranges[key]
-        if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
-            raise TrainError(
-                f"{key}={shown(text)} of labeller {shown(spec)}: expected a whole number from {low} to {high}"
-            )
-        numbers[key] = int(text)
-    return Plan(numbers["exact"], SELF, numbers["depth"])
+    numbers = option_numbers(spec, ranges, "depth or exact")
+    return Plan(numbers.get("exact", SELF_EXACT), SELF, numbers.get("depth", 2))

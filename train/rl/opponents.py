@@ -9,6 +9,7 @@ import numpy as np
 from reversi_env import Position, Rules
 from reversi_env.envs import OpponentPool
 from search import agents
+from search.agent import Agent
 from train.games.batch import BatchPlayer, compiled_player
 from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
@@ -38,7 +39,7 @@ class BatchBaseline:
         return actions
 
 
-class AskedAgent:
+class AskedAgent(Agent):
     """An agent that is asked move by move. Made anew between updates, it has nothing in its memory that a checkpoint would need."""
 
     def __init__(self, spec: str, seed: int) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from reversi_env.rules import Variant
-from search import agents
+from search.agents import AgentSpec
 from train.errors import check_whole
 from train.options import GameOptions, option
 
@@ -53,7 +53,7 @@ class RlOptions(GameOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         for spec in self.opponents:
-            agents.check(spec)
+            AgentSpec.parse(spec).check()
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
 
     @property

@@ -7,23 +7,23 @@ from typing import Any
 from search import agents
 
 
-def _policy(**options: Any) -> Any:
+def _policy(**options: Any) -> agents.Agent:
     from train.rl.agent import PolicyAgent
 
     return PolicyAgent(**options)
 
 
-def _search(**options: Any) -> Any:
+def _search(**options: Any) -> agents.Agent:
     from train.rl.agent import PolicySearchAgent
 
     return PolicySearchAgent(**options)
 
 
-_COMMON = {"weights": agents.reads_path, "seed": agents.reads_whole(0)}
-agents.register("rl", _policy, _COMMON | {"temperature": agents.reads_number(0, 100)}, first="weights")
+_COMMON = {"weights": agents.WEIGHT_FILE, "seed": agents.SEED}
+agents.register("rl", _policy, _COMMON | {"temperature": agents.number(0, 100)}, first="weights")
 agents.register(
     "rl-search",
     _search,
-    _COMMON | {"depth": agents.reads_whole(1, 60), "exact": agents.reads_whole(0, 64)},
+    _COMMON | {"depth": agents.DEPTH, "exact": agents.EXACT},
     first="weights",
 )

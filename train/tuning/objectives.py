@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
-from search.formulas import Evaluator
+from search.formulas import Formula
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
@@ -44,7 +44,7 @@ class Objective(Protocol):
         """The game."""
         ...
 
-    def losses(self, candidates: Sequence[Evaluator], number: int = 0) -> NDArray[np.float64]:
+    def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """One loss a candidate, in the round of that number; they are of one formula."""
         ...
 
@@ -57,7 +57,7 @@ class Objective(Protocol):
         ...
 
 
-def spread_out(candidates: Sequence[Evaluator], rules: Rules) -> list[Evaluator]:
+def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
     """The candidates with scales that bring their values to a spread of `SPREAD` discs over positions of random play."""
     plies = np.arange(_SPREAD_POSITIONS) % (rules.square_count - 10) + 2
     own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
@@ -104,7 +104,7 @@ class WinRate:
         """The game."""
         return Rules(self.size, self.variant)
 
-    def losses(self, candidates: Sequence[Evaluator], number: int = 0) -> NDArray[np.float64]:
+    def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """Shares of the points that the candidates did not get."""
         rules = self.rules
         players = spread_out(candidates, rules)
@@ -163,11 +163,11 @@ class LabelError:
         """The game."""
         return Rules(self.size, self.variant)
 
-    def losses(self, candidates: Sequence[Evaluator], number: int = 0) -> NDArray[np.float64]:
+    def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """Errors in discs, the same in every round."""
         return np.array([self._errors(candidate).mean for candidate in candidates])
 
-    def scale(self, candidate: Evaluator) -> float:
+    def scale(self, candidate: Formula) -> float:
         """Discs for one unit of the candidate's formula, by least squares."""
         return self._errors(candidate).scale
 
@@ -195,7 +195,7 @@ class LabelError:
             self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
         )
 
-    def _errors(self, candidate: Evaluator) -> Errors:
+    def _errors(self, candidate: Formula) -> Errors:
         """Of the formula's values as they come, not cut off at the board's range."""
         truth, tiny = self.truth(), replace(candidate, scale=_TINY)
         return truth.compared(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from reversi_env import __version__
 from reversi_env.writing import append_whole, write_atomically
 from search.formula_files import formula_file
-from search.formulas import Evaluator
+from search.formulas import Formula
 from train.errors import TrainError
 from train.folders import only_writer
 from train.options import Options, option
@@ -74,7 +74,7 @@ class Tuned:
     ``published_check`` is the loss of the formula's own weights on the latter.
     """
 
-    evaluator: Evaluator
+    evaluator: Formula
     formula: str
     loss: float
     check: float
@@ -154,7 +154,7 @@ def _chosen(
     found = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
-    name = space.formula.name.partition(":")[0]
+    name = space.formula.family
     return Tuned(best, name, found, float(check), float(published), evaluations, seconds, tuple(generations))
 
 

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env.errors import shown
 from search import evaluators
-from search.formulas import Evaluator, hint
+from search.evaluation import FILE_MARK, hint
+from search.formulas import Formula
 from train.errors import TrainError
 
 #: What the reports chose by hand or by search, and the range of every such weight: the table of 002 is normalised, so that
@@ -46,7 +47,7 @@ class Space:
     Optimisers see the cube from -1 to 1: `evaluator` makes a formula of one of its points.
     """
 
-    formula: Evaluator
+    formula: Formula
     varied: tuple[str, ...]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -68,11 +69,11 @@ class Space:
             start += np.size(known)
         return found
 
-    def evaluator(self, point: ArrayLike) -> Evaluator:
+    def evaluator(self, point: ArrayLike) -> Formula:
         """The formula with the weights of a point."""
         return self.formula.with_weights(**self.weights(point))
 
-    def point(self, evaluator: Evaluator) -> NDArray[np.float64]:
+    def point(self, evaluator: Formula) -> NDArray[np.float64]:
         """The point of the cube that has an evaluator's weights, or is nearest to it."""
         numbers = np.concatenate([np.atleast_1d(evaluator.weights[name]) for name in self.varied])
         return np.clip(2 * (numbers - self.low) / (self.high - self.low) - 1, -1, 1)
@@ -80,12 +81,12 @@ class Space:
 
 def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     """The space of the weights named *varied*, by default those that the report chose."""
-    evaluator = evaluators.get(formula) if evaluators.exists(formula.partition(":")[0]) else None
-    if not isinstance(evaluator, Evaluator):
+    if formula.partition(FILE_MARK)[0] not in evaluators.formulas():
         raise TrainError(
             f"evaluator {shown(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
         )
-    published = PUBLISHED.get(formula.partition(":")[0], {})
+    evaluator = evaluators.formula(formula)
+    published = PUBLISHED.get(evaluator.family, {})
     chosen = tuple(varied) if varied is not None else tuple(published) or tuple(evaluator.weights)
     if not chosen:
         raise TrainError(f"no weights of {formula} to vary: expected some of {', '.join(evaluator.weights)}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules
 from search import evaluators
-from search.formulas import Evaluator
+from search.formulas import Formula
 from train.cluster import Crew, Executor, in_order
 from train.tuning.objectives import LabelError, Objective, WinRate
 
@@ -37,18 +37,16 @@ class Judge:
         return number, float(self._objective.losses([unpacked(candidate)], turn)[0])
 
 
-def packed(evaluator: Evaluator) -> Candidate:
+def packed(evaluator: Formula) -> Candidate:
     """A candidate as it travels; its name does not matter to a loss, its formula's does."""
     scale = evaluator.scale if isinstance(evaluator.scale, (int, float)) else dict(evaluator.scale)
-    return evaluator.name.partition(":")[0], dict(evaluator.weights), scale
+    return evaluator.family, dict(evaluator.weights), scale
 
 
-def unpacked(candidate: Candidate) -> Evaluator:
+def unpacked(candidate: Candidate) -> Formula:
     """A candidate that arrived."""
     name, weights, scale = candidate
-    formula = evaluators.get(name)
-    assert isinstance(formula, Evaluator)
-    return replace(formula.with_weights(**weights), scale=scale)
+    return replace(evaluators.formula(name).with_weights(**weights), scale=scale)
 
 
 class SpreadObjective:
@@ -64,7 +62,7 @@ class SpreadObjective:
         """The game."""
         return self.plain.rules
 
-    def losses(self, candidates: Sequence[Evaluator], number: int = 0) -> NDArray[np.float64]:
+    def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """One loss a candidate, in the round of that number."""
         jobs = ((place, number, packed(candidate)) for place, candidate in enumerate(candidates))
         return np.array(list(in_order(self._hired().results(jobs))), np.float64)

@@ -1,0 +1,77 @@
+"""`Evaluator`: what every evaluator is: a formula, a network, a function of one's own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.batch import checked_boards
+from search.core.evaluate import static_values
+
+#: What stands between the name of an evaluator and the file that its weights are from.
+FILE_MARK = ":weights="
+
+
+class EvaluatorError(ReversiError):
+    """An evaluator that does not exist, or a weight that it does not take."""
+
+
+def file_name(name: str, path: object) -> str:
+    """The name of the evaluator *name* with the weights of a file."""
+    return f"{name}{FILE_MARK}{path}"
+
+
+def hint(name: object, known: Mapping[str, object]) -> str:
+    """The nearest known name in words, for an error message; nothing if none is near."""
+    close = get_close_matches(str(name), known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+class Evaluator(ABC):
+    """Gives positions a value in discs for the side to move, positive if it is better for it under the rules' objective.
+
+    The search knows an evaluator by its `record`, whose type decides what is compiled into it. `search.evaluator` makes one of a
+    function.
+    """
+
+    name: str
+    description: str
+    #: Whether it is worth its time in the exact solver too, where it orders the moves.
+    orders_endgames: bool = False
+
+    @abstractmethod
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data for this game: an array of one record, valid while the evaluator lives."""
+
+    @property
+    def family(self) -> str:
+        """The name without the file that its weights are from."""
+        return self.name.partition(FILE_MARK)[0]
+
+    def static_value(self, position: Position) -> float:
+        """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
+        return float(self.static_values(own, opp, position.rules)[0])
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        return static_values(self.record(rules), *checked_boards(own, opp, rules))
+
+    def probcut(self, rules: Rules) -> dict[str, Any] | None:
+        """ProbCut's coefficients (`search.cuts.as_table`), if some were fitted for this evaluator."""
+        return None
+
+    def content(self, rules: Rules) -> bytes:
+        """What tells this evaluator from another of the same name: bytes to be hashed, the same in every process."""
+        raise EvaluatorError(f"evaluator {self.name}: expected one with weights that can be told from others")
+
+    def searching(self, stop: Callable[[], None]) -> AbstractContextManager[object]:
+        """Around a search, which *stop* ends; an evaluator that can fail raises here what went wrong."""
+        return nullcontext()

@@ -1,0 +1,150 @@
+"""The agents of this package: by lot, greedy, perfect near the end, and alpha-beta with any evaluator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reversi_env import Position, Rules
+from search import evaluators
+from search.agent import Agent
+from search.limits import Limits, SearchResult
+
+if TYPE_CHECKING:
+    from search.engine import Engine
+    from search.solver import Solver
+
+INVINCIBLE_EMPTIES = 12
+
+
+class RandomAgent(Agent):
+    """Plays a uniformly random legal move."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, position: Position) -> int:
+        """A legal action, each equally likely."""
+        actions = position.legal_actions()
+        return actions[int(self._generator.integers(len(actions)))]
+
+
+class GreedyAgent(Agent):
+    """Takes the move that is best in discs right after it: most, or fewest in the reversed game. Ties are drawn by lot."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, position: Position) -> int:
+        """An action with the best disc difference after one ply."""
+        actions = position.legal_actions()
+        gains = np.array([-position.rules.sign * position.play(action).disc_difference() for action in actions])
+        best = np.flatnonzero(gains == gains.max())
+        return actions[int(best[self._generator.integers(best.size)])]
+
+
+class ExactAgent(Agent):
+    """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
+
+    def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
+        self._before, self._exact = before, exact
+        self.threads, self._table = threads, table
+        self._solvers: dict[tuple[int, str], Solver] = {}
+
+    def choose(self, position: Position) -> int:
+        """A best action, or the other agent's."""
+        if position.empties > self._exact or position.must_pass():
+            return self._before.choose(position)
+        move = self.solver(position.rules).solve(position).move
+        return position.rules.action_from_name(move or "pass")
+
+    def solver(self, rules: Rules) -> Solver:
+        """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.solver import Solver
+        from search.table import Table
+
+        key = (rules.size, rules.variant)
+        if key not in self._solvers:
+            self._solvers[key] = Solver(rules, threads=self.threads, table=Table(self._table))
+            self._solvers[key].load_kernels()
+        return self._solvers[key]
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the solver for that game ready."""
+        self.solver(rules)
+
+    def stop(self) -> None:
+        """Stop the solvers."""
+        for solver in list(self._solvers.values()):
+            solver.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solvers": {}}  # a copy makes its own when it first needs them
+
+
+class SearchAgent(Agent):
+    """Alpha-beta with an evaluator, by name or as it is, under fixed *limits*; each game it meets gets an engine with tables.
+
+    *threads* search together; *table* in MiB; with *seed* one of equally good moves is drawn by lot; *probcut*: standard deviations
+    of safety of the selective search, 0 for none, None for the engine's own choice.
+    """
+
+    def __init__(
+        self,
+        evaluator: evaluators.Evaluator | str,
+        limits: Limits,
+        threads: int = 1,
+        table: float = 64,
+        seed: int | None = None,
+        probcut: float | None = None,
+    ) -> None:
+        self._given = evaluator
+        self.evaluator, self.limits = evaluators.get(evaluator), limits
+        self.threads, self.time = threads, limits.time
+        self._table, self._probcut = table, probcut
+        self._ties = None if seed is None else np.random.default_rng(seed)
+        self._engines: dict[tuple[int, str], Engine] = {}
+
+    def choose(self, position: Position) -> int:
+        """The engine's best action."""
+        move = self.search(position).move
+        return position.rules.action_from_name(move or "pass")
+
+    def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
+        """All that the engine finds out, within *limits* in place of the agent's own if given; see `Engine.search`."""
+        return self.engine(position.rules).search(position, limits or self.limits, ties=self._ties, multi_pv=multi_pv)
+
+    def engine(self, rules: Rules) -> Engine:
+        """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.engine import Engine
+
+        key = (rules.size, rules.variant)
+        if key not in self._engines:
+            engine = Engine(
+                self.evaluator, rules, threads=self.threads, megabytes=self._table, selective=self._probcut != 0
+            )
+            if self._probcut is not None:
+                engine.set_probcut(self._probcut)
+            self._engines[key] = engine
+        return self._engines[key]
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the evaluator does not know that game."""
+        self.evaluator.record(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the engine for that game ready."""
+        self.engine(rules)
+
+    def stop(self) -> None:
+        """Stop the engines: the best move so far is played."""
+        for engine in list(self._engines.values()):
+            engine.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An evaluator that has a name is looked up again: its weights stay where they are.
+        return self.__dict__ | {"_engines": {}, "evaluator": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"evaluator": evaluators.get(state["_given"])})

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from reversi_env import Position, ReversiError
-from reversi_env.rules import Variant
 from search import evaluators, probcut
 from search.engine import Engine
 from search.limits import Limits
 from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, count, game_name
-from train.errors import TrainError
+from train.options import option
 from train.progress import Progress, silent
 
 #: Minimax is searched less deep than the rest.
@@ -29,23 +28,18 @@ ENGINE_ROW = "the engine (root apart)"
 
 
 @dataclass(frozen=True)
-class BranchingOptions(Repeatable):
-    """Which game and evaluator; positions from random games; depth of the deepest search, in plies."""
+class BranchingOptions(StudyOptions):
+    """Which game and evaluator; positions from random games; depth of the deepest search."""
 
-    experiment: ClassVar[str] = "branching"
+    study: ClassVar[str] = "experiment branching"
 
-    size: int = 8
-    variant: Variant = "normal"
-    evaluator: str = "six-factor"
-    games: int = 12
-    depth: int = 8
-    seed: int = 0
+    evaluator: str = option("six-factor", "evaluator at the leaves")
+    games: int = option(12, "random games that positions are taken from", low=1)
+    depth: int = option(8, "deepest search, in plies", low=2, high=12)
+    seed: int = option(0, "same seed, same result", low=0)
 
     def __post_init__(self) -> None:
-        if not 2 <= self.depth <= 12 or self.games < 1:
-            raise TrainError(
-                f"depth={self.depth}, games={self.games}: expected a depth from 2 to 12, and 1 game or more"
-            )
+        super().__post_init__()
         evaluators.get(self.evaluator)
 
     @property
@@ -90,9 +84,8 @@ def measure(
         progress(ENGINE_ROW, len(refinements), steps)
         ways.append(_engine(options, own, opp))
     progress("searching", steps, steps)
-    found_all: dict[str, Any] = {"size": options.size, "variant": options.variant, "evaluator": options.evaluator}
-    found_all |= {"positions": int(own.size), "rounds": options.rounds, "depth": options.depth, "ways": ways}
-    return found_all | {"command": options.command, "options": asdict(options)}
+    asked = {"evaluator": options.evaluator, "rounds": options.rounds, "depth": options.depth}
+    return options.measured(**asked, positions=int(own.size), ways=ways)
 
 
 def _factors(by_depth: Sequence[dict[str, Any]]) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
-from reversi_env.rules import Variant
-from studies.repeating import Repeatable
 from studies.statistics import ROUNDS, count_breadths
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.errors import TrainError
+from train.options import option
 from train.progress import Progress, silent
 
 #: Groups that the games are counted in; the spread between them gives the errors.
@@ -35,17 +35,16 @@ PUBLISHED_GAMES = 40
 
 
 @dataclass(frozen=True)
-class BreadthOptions(Repeatable):
-    """Which game, how many random games (a multiple of 100), and which ones."""
+class BreadthOptions(StudyOptions):
+    """Which game, and how many random games."""
 
-    experiment: ClassVar[str] = "breadth"
+    study: ClassVar[str] = "experiment breadth"
 
-    size: int = 8
-    variant: Variant = "normal"
-    games: int = 20_000
-    seed: int = 0
+    games: int = option(20_000, "random games, a multiple of 100")
+    seed: int = option(0, "same seed, same result", low=0)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.games < GROUPS or self.games % GROUPS:
             raise TrainError(f"games={self.games}: expected a multiple of {GROUPS}, whose groups tell the error")
 
@@ -63,20 +62,11 @@ def measure(options: BreadthOptions, progress: Progress = silent) -> dict[str, A
     progress("random games, mistaken rules", 1, 2)
     mistaken = _count(options, one_line=True)
     progress("random games", 2, 2)
-    found: dict[str, Any] = {
-        "variant": options.variant,
-        "size": options.size,
-        "games": options.games,
-        "seed": options.seed,
-        **counted,
-    }
-    found["one_line"] = {
-        key: mistaken[key] for key in ("mean_all", "mean_all_error", "mean_middle", "mean_middle_error")
-    }
-    found["one_line"]["by_round"] = mistaken["by_round"]
+    shared = ("mean_all", "mean_all_error", "mean_middle", "mean_middle_error", "by_round")
+    found = counted | {"one_line": {key: mistaken[key] for key in shared}}
     if options.size == 8:
         found["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
-    return found | {"command": options.command, "options": asdict(options)}
+    return options.measured(games=options.games, seed=options.seed, **found)
 
 
 def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:

@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from reversi_env import Rules
-from reversi_env.rules import Variant
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name
-from train.errors import TrainError
+from train.options import option
 from train.progress import Progress, silent
 from train.tuning import OPTIMISERS, LabelError, TuneOptions, tune
 from train.tuning.space import PUBLISHED
 
 
 @dataclass(frozen=True)
-class LabelTuningOptions:
+class LabelTuningOptions(StudyOptions):
     """Which game; exact scores tuned against, and as many to measure on; empty squares; budget; runs with other seeds."""
 
-    size: int = 8
-    variant: Variant = "normal"
-    positions: int = 4000
-    empties: tuple[int, int] = (8, 12)
-    generations: int = 40
-    population: int = 16
-    seeds: int = 2
-    seed: int = 0
+    study: ClassVar[str] = "experiment tuning"
 
-    def __post_init__(self) -> None:
-        if self.seeds < 1:
-            raise TrainError(f"seeds={self.seeds}: expected 1 or more")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        low, high = self.empties
-        return (
-            f"reversi experiment tuning --size {self.size} --variant {self.variant} --positions {self.positions} "
-            f"--empties {low}-{high} --generations {self.generations} --population {self.population} --seeds "
-            f"{self.seeds} --seed {self.seed}"
-        )
+    positions: int = option(4000, "exact scores", low=10)
+    empties: tuple[int, int] = option((8, 12), "empty squares, as in 8-12")
+    generations: int = option(40, "rounds of a tuning", low=1)
+    population: int = option(16, "candidates a round", low=4)
+    seeds: int = option(2, "runs of each optimiser", low=1)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -71,13 +51,7 @@ def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[st
             entry[method] = runs
         formulas.append(entry)
     progress("tuning", 1, 1)
-    told: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "positions": options.positions,
-        "empties": list(options.empties),
-    }
-    return told | {"formulas": formulas, "command": options.command, "options": asdict(options)}
+    return options.measured(positions=options.positions, empties=list(options.empties), formulas=formulas)
 
 
 # --- what there is to say -------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +12,10 @@ from reversi_env import batch
 from reversi_env.rules import Variant
 from search import evaluators
 from studies.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, count, game_name
-from train.errors import TrainError
+from train.options import option
 from train.progress import Progress, silent
 
 DEPTHS = (2, 4, 6, 8)
@@ -63,20 +63,18 @@ PUBLISHED_SLOPE, PUBLISHED_SHIFT = 0.07629278861048339, 21.33424487500785
 
 
 @dataclass(frozen=True)
-class NodesOptions(Repeatable):
+class NodesOptions(StudyOptions):
     """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
 
-    experiment: ClassVar[str] = "nodes"
+    study: ClassVar[str] = "experiment nodes"
 
-    size: int = 8
-    variant: Variant = "reversed"
-    evaluator: str = "sixteen-weight"
-    games: int = 16
-    seed: int = 0
+    variant: Variant = option("reversed", "normal, or reversed, where fewer discs win")
+    evaluator: str = option("sixteen-weight", "evaluator at the leaves")
+    games: int = option(16, "random games that positions are taken from", low=2)
+    seed: int = option(0, "same seed, same result", low=0)
 
     def __post_init__(self) -> None:
-        if self.games < 2:
-            raise TrainError(f"games={self.games}: expected 2 or more, to tell the error")
+        super().__post_init__()
         evaluators.get(self.evaluator)
 
 
@@ -96,16 +94,10 @@ def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any
     for name, how in (("board order", ALPHA_BETA), ("sorted", SORTED)):
         fits.append({"order": name, "round": fit_round, **_regression(_at(positions[fit_round], options, how))})
     progress("nodes by round", len(rounds) + 1, len(rounds) + 1)
-    found: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "evaluator": options.evaluator,
-        "games": options.games,
-    }
     mean = float(np.mean([entry["depths"][-1]["nodes"] for entry in by_round]))
     inner = float(np.mean([entry["depths"][-1]["inner"] for entry in by_round]))
-    found |= {"mean_nodes": mean, "mean_inner": inner, "by_round": by_round, "fits": fits}
-    return found | {"command": options.command, "options": asdict(options)}
+    asked = {"evaluator": options.evaluator, "games": options.games}
+    return options.measured(**asked, mean_nodes=mean, mean_inner=inner, by_round=by_round, fits=fits)
 
 
 def _at(boards: tuple[np.ndarray, np.ndarray], options: NodesOptions, how: Refinement) -> dict[str, Any]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
 from studies.duels import duel, points, pooled, wins
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name
-from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
+from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
 
@@ -28,20 +28,15 @@ PUBLISHED_TABLES = {"original": (9, 11), "adjusted": (11, 9)}
 
 
 @dataclass(frozen=True)
-class GammaOptions(Repeatable):
+class GammaOptions(StudyOptions):
     """Which game; games against each opponent, for each γ; plies searched."""
 
-    experiment: ClassVar[str] = "000"
+    study: ClassVar[str] = "experiment 000"
 
-    size: int = 8
-    variant: Variant = "reversed"
-    games: int = 100
-    depth: int = 3
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.games < 4 or self.games % 2:
-            raise TrainError(f"games={self.games}: expected an even number, 4 or more")
+    variant: Variant = option("reversed", "normal, or reversed, where fewer discs win")
+    games: int = option(100, "games against each opponent", low=4, even=True)
+    depth: int = option(3, "plies searched", low=1, high=6)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -68,14 +63,8 @@ def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any
     ]
     face_to_face = duel(both[0], both[1], rules, 4 * options.games, options.seed)
     progress("tables", steps, steps)
-    found: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "depth": options.depth,
-        "games": options.games,
-    }
-    found |= {"panel": list(PANEL), "gammas": sweep, "tables": by_table, "adjusted_against_original": face_to_face}
-    return found | {"command": options.command, "options": asdict(options)}
+    found = {"panel": list(PANEL), "gammas": sweep, "tables": by_table, "adjusted_against_original": face_to_face}
+    return options.measured(depth=options.depth, games=options.games, **found)
 
 
 # --- what there is to say -------------------------------------------------------------------------

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from reversi_env.rules import Variant
 from studies.duels import discs, duel, player, points
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name
-from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
+from train.options import option
 from train.progress import Progress, silent
 
 NAME = "six-factor"
@@ -20,19 +19,13 @@ LEVELS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class LevelOptions(Repeatable):
+class LevelOptions(StudyOptions):
     """Which game, and games between each pair of levels."""
 
-    experiment: ClassVar[str] = "001"
+    study: ClassVar[str] = "experiment 001"
 
-    size: int = 8
-    variant: Variant = "normal"
-    games: int = 200
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.games < 4 or self.games % 2:
-            raise TrainError(f"games={self.games}: expected an even number, 4 or more")
+    games: int = option(200, "games of each pair of levels", low=4, even=True)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -50,8 +43,7 @@ def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any
         {"a": level, **duel(players[level], lots, rules, options.games, options.seed)} for level in LEVELS
     ]
     progress("levels", len(pairs) + 1, len(pairs) + 1)
-    found: dict[str, Any] = {"size": options.size, "variant": options.variant, "games": options.games}
-    return found | {"duels": duels, "random": against_random, "command": options.command, "options": asdict(options)}
+    return options.measured(games=options.games, duels=duels, random=against_random)
 
 
 # --- what there is to say -------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +12,10 @@ from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Formula
 from studies.duels import duel, player, points
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name
-from train.errors import TrainError
+from train.options import option
 from train.progress import Progress, silent
 from train.tuning import OPTIMISERS, Generation, TuneOptions, WinRate, tune
 from train.tuning.objectives import spread_out
@@ -35,22 +35,17 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class GreedyOptions(Repeatable):
+class GreedyOptions(StudyOptions):
     """Which game; games for every figure; and the budget of a tuning."""
 
-    experiment: ClassVar[str] = "002"
+    study: ClassVar[str] = "experiment 002"
 
-    size: int = 8
-    variant: Variant = "reversed"
-    games: int = 1000
-    generations: int = 30
-    population: int = 24
-    tuning_games: int = 500
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.games < 4 or self.games % 2:
-            raise TrainError(f"games={self.games}: expected an even number, 4 or more")
+    variant: Variant = option("reversed", "normal, or reversed, where fewer discs win")
+    games: int = option(1000, "games for each figure", low=4, even=True)
+    generations: int = option(30, "rounds of a tuning", low=1)
+    population: int = option(24, "candidates a round", low=4)
+    tuning_games: int = option(500, "games of a candidate", low=2)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -82,15 +77,7 @@ def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, An
             theirs = player(players[other], rules, exact=EXACT)
             duels.append({"a": name, "b": other, **duel(mine, theirs, rules, options.games // 4 * 2, options.seed)})
     progress("done", 1, 1)
-    found: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "games": options.games,
-        "tunings": tunings,
-        "rates": rates,
-    }
-    found |= {"cast": cast, "duels": duels}
-    return found | {"command": options.command, "options": asdict(options)}
+    return options.measured(games=options.games, tunings=tunings, rates=rates, cast=cast, duels=duels)
 
 
 def _tuning(options: GreedyOptions, formula: str, method: str, progress: Progress) -> dict[str, Any]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reversi_env import BLACK, batch
-from reversi_env.rules import Variant
 from search import evaluators
 from studies.duels import OPENING_PLIES
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
-from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, play_games
 from train.games.openings import Openings, passed
+from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
 
@@ -25,22 +24,14 @@ POSITIONAL = "cell-utility"
 
 
 @dataclass(frozen=True)
-class PlyOptions(Repeatable):
+class PlyOptions(StudyOptions):
     """Which game; games for each ply and colour; the deepest search."""
 
-    experiment: ClassVar[str] = "003"
+    study: ClassVar[str] = "experiment 003"
 
-    size: int = 8
-    variant: Variant = "normal"
-    games: int = 100
-    deepest: int = 6
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.games < 2 or not 1 <= self.deepest <= 8:
-            raise TrainError(
-                f"games={self.games}, deepest={self.deepest}: expected 2 games or more, and plies from 1 to 8"
-            )
+    games: int = option(100, "games for each ply and colour", low=2)
+    deepest: int = option(6, "most plies searched", low=1, high=8)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -59,14 +50,8 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
             entry[colour] = results.as_dict()
         by_ply.append(entry)
     progress("plies", options.deepest, options.deepest)
-    found: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "games": options.games,
-        "first_colour": str(BLACK),
-    }
-    found |= {"heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
-    return found | {"command": options.command, "options": asdict(options)}
+    found = {"first_colour": str(BLACK), "heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
+    return options.measured(games=options.games, **found)
 
 
 # --- what there is to say -------------------------------------------------------------------------

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from reversi_env.rules import Variant
 from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_round
-from studies.repeating import Repeatable
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, count, game_name, with_error
-from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
+from train.options import option
 from train.progress import Progress, silent
 
 NAME = "cell-utility"
@@ -25,22 +24,14 @@ PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
 
 
 @dataclass(frozen=True)
-class PruningOptions(Repeatable):
+class PruningOptions(StudyOptions):
     """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
 
-    experiment: ClassVar[str] = "004"
+    study: ClassVar[str] = "experiment 004"
 
-    size: int = 8
-    variant: Variant = "normal"
-    games: int = 4
-    depth: int = 7
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.games < 1 or not 3 <= self.depth <= 10:
-            raise TrainError(
-                f"games={self.games}, depth={self.depth}: expected 1 game or more, and a depth from 3 to 10"
-            )
+    games: int = option(4, "random games that positions are taken from", low=1)
+    depth: int = option(7, "deepest search, in plies", low=3, high=10)
+    seed: int = option(0, "same seed, same result", low=0)
 
 
 def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -69,13 +60,7 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
     players |= {f"{NAME}, depth {depth}": EvaluatorPlayer(NAME, rules, depth) for depth in (1, 3)}
     lengths = [{"player": name, **_games(player, rules, options.seed)} for name, player in players.items()]
     progress("games", 1, 1)
-    found_all: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "positions": int(own.size),
-        "searches": searches,
-    }
-    return found_all | {"games": lengths, "command": options.command, "options": asdict(options)}
+    return options.measured(positions=int(own.size), searches=searches, games=lengths)
 
 
 def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> dict[str, Any]:

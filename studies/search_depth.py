@@ -8,22 +8,22 @@ said how many plies deeper the old program had to search to play as well as the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
-from reversi_env import Position, Rules
-from reversi_env.rules import Variant
+from reversi_env import Position
 from search import evaluators
 from search.engine import Engine
 from search.limits import Limits
 from studies.counting import positions_by_round
 from studies.duels import duel, points
+from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, count, game_name, with_error
-from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
+from train.options import option
 from train.progress import Progress, silent
 
 #: Handicaps in plies that are tried on each side at most.
@@ -31,48 +31,26 @@ MOST_PLIES = 4
 
 
 @dataclass(frozen=True)
-class DepthOptions:
+class DepthOptions(EvaluatorStudyOptions):
     """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
 
     Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
     as good (or the other way round).
     """
 
-    names: tuple[str, ...] = ()
-    size: int = 8
-    variant: Variant = "normal"
-    positions: int = 12
-    seconds: float = 0.1
-    depth: int = 8
-    baseline: str = "cell-utility"
-    play_depth: int = 2
-    games: int = 80
-    seed: int = 0
+    study: ClassVar[str] = "measure depth"
+
+    positions: int = option(12, "positions searched", low=2)
+    seconds: float = option(0.1, "for each of them", low=0.01)
+    depth: int = option(8, "plies that nodes are counted to", low=1)
+    baseline: str = option("cell-utility", "evaluator played against")
+    play_depth: int = option(2, "plies searched in games", low=1, high=6)
+    games: int = option(80, "games for each handicap", low=4, even=True)
+    seed: int = option(0, "same seed, same result", low=0)
 
     def __post_init__(self) -> None:
-        if not self.names:
-            object.__setattr__(self, "names", evaluators.published())
-        for name in (*self.names, self.baseline):
-            evaluators.get(name).record(self.rules)
-        if self.positions < 2 or self.games < 4 or self.games % 2 or not 1 <= self.play_depth <= 6:
-            raise TrainError(
-                f"positions={self.positions}, games={self.games}, play_depth={self.play_depth}: "
-                f"expected 2 positions or more, an even number of games, 4 or more, and a depth from 1 to 6"
-            )
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        return (
-            f"reversi measure depth {' '.join(self.names)} --size {self.size} --variant {self.variant} "
-            f"--positions {self.positions} --seconds {self.seconds:g} --depth {self.depth} "
-            f"--baseline {self.baseline} --play-depth {self.play_depth} --games {self.games} --seed {self.seed}"
-        )
+        super().__post_init__()
+        evaluators.get(self.baseline).record(self.rules)
 
 
 def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -91,9 +69,8 @@ def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any
         progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
         found.append({"evaluator": name, **searched, **plies_gained(name, options)})
     progress("searching and playing", 1, 1)
-    names = ("size", "variant", "seconds", "depth", "baseline", "play_depth", "games")
-    told = {name: getattr(options, name) for name in names} | {"positions": len(positions)}
-    return told | {"evaluators": found, "command": options.command, "options": asdict(options)}
+    asked = {name: getattr(options, name) for name in ("seconds", "depth", "baseline", "play_depth", "games")}
+    return options.measured(**asked, positions=len(positions), evaluators=found)
 
 
 def _searched(name: str, positions: Sequence[Position], options: DepthOptions) -> dict[str, Any]:

@@ -7,62 +7,43 @@ solver. The evaluator's errors at all nodes are added up, and credited to the ro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env import Rules
-from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Formula
+from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.fitting.trees import Trees, back_up, grow
 from train.judging.exact import ExactSet
 from train.labels import LabelOptions, label_positions, sample_positions
+from train.options import option
 from train.progress import Progress, silent
 
 
 @dataclass(frozen=True)
-class StructuralOptions:
+class StructuralOptions(EvaluatorStudyOptions):
     """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
 
-    With ``scaled``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
+    But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
     A network is judged as it is.
     """
 
-    names: tuple[str, ...] = ()
-    size: int = 8
-    variant: Variant = "normal"
-    positions: int = 300
-    empties: tuple[int, int] = (8, 10)
-    plies: int = 2
-    scaled: bool = True
-    seed: int = 0
+    study: ClassVar[str] = "measure structural"
+
+    positions: int = option(300, "trees", low=2)
+    empties: tuple[int, int] = option((8, 10), "empty squares at the roots, as in 8-10")
+    plies: int = option(2, "plies below a root", low=1, high=3)
+    as_is: bool = option(False, "do not scale formulas to fit best")
+    seed: int = option(0, "same seed, same result", low=0)
 
     def __post_init__(self) -> None:
-        if not self.names:
-            object.__setattr__(self, "names", evaluators.published())
-        for name in self.names:
-            evaluators.get(name).record(self.rules)  # what is missing is missed now
+        super().__post_init__()
         self.labels()
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        low, high = self.empties
-        return (
-            f"reversi measure structural {' '.join(self.names)} --size {self.size} --variant {self.variant} "
-            f"--positions {self.positions} --empties {low}-{high} --plies "
-            f"{self.plies}{'' if self.scaled else ' --as-is'} --seed {self.seed}"
-        )
 
     def labels(self) -> LabelOptions:
         """What the roots are."""
@@ -80,20 +61,14 @@ def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str
     trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
     found = [_judged(name, trees, options) for name in options.names]
     truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
-    told: dict[str, Any] = {
-        "size": options.size,
-        "variant": options.variant,
-        "plies": options.plies,
-        "empties": list(options.empties),
-    }
-    return told | truth | {"evaluators": found, "command": options.command, "options": asdict(options)}
+    return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=found)
 
 
 def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, Any]:
     evaluator, going = evaluators.get(name), ~trees.finished
     truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going])
     static = evaluator.static_values(truth.own, truth.opp, truth.rules)
-    compared = truth.compared(static, scaled=options.scaled and isinstance(evaluator, Formula))
+    compared = truth.compared(static, scaled=not options.as_is and isinstance(evaluator, Formula))
     values = trees.score.astype(float)
     values[going] = compared.values
     errors = np.abs(values - trees.score)

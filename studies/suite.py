@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,6 @@ from studies import (
     structural,
     winner,
 )
-from train.charts import Section
 from train.cluster.files import build
 from train.folders import only_writer
 from train.progress import Progress, silent
@@ -42,11 +41,10 @@ FIGURES = "images/experiments"
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment: what measures it, what tells of it, and the options it is run with for the document."""
+    """A study, whose module measures and tells, and the options it is run with for the document."""
 
     name: str
-    measure: Callable[..., dict[str, Any]]
-    section: Callable[[Sequence[dict[str, Any]]], Section]
+    study: Any
     runs: tuple[Any, ...]
 
 
@@ -68,63 +66,28 @@ _PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixtee
 
 def experiments() -> tuple[Experiment, ...]:
     """All experiments, in the order of the document."""
-    heuristic: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
-    return (
-        Experiment("breadth", breadth.measure, breadth.section, tuple(breadth.BreadthOptions(*game) for game in GAMES)),
-        Experiment(
-            "nodes",
-            nodes.measure,
-            nodes.section,
-            tuple(
-                nodes.NodesOptions(*game, evaluator="sixteen-weight" if game[1] == "reversed" else "six-factor")
-                for game in sorted(GAMES, reverse=True)
-            ),
+    evaluator: dict[Variant, str] = {"normal": "six-factor", "reversed": "sixteen-weight"}
+    player: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
+    depths = {8: 8, 6: 8, 4: 6}
+    runs: dict[str, tuple[Any, list[Any]]] = {
+        "breadth": (breadth, [breadth.BreadthOptions(*game) for game in GAMES]),
+        "nodes": (nodes, [nodes.NodesOptions(*game, evaluator[game[1]]) for game in sorted(GAMES, reverse=True)]),
+        "winner": (
+            winner,
+            [winner.WinnerOptions(*game) for game in GAMES]
+            + [winner.WinnerOptions(8, v, player[v], depth=2, games=4000) for v in VARIANTS],
         ),
-        Experiment(
-            "winner",
-            winner.measure,
-            winner.section,
-            (
-                *(winner.WinnerOptions(*game) for game in GAMES),
-                *(winner.WinnerOptions(8, variant, player, 2, 4000) for variant, player in heuristic.items()),
-            ),
-        ),
-        Experiment(
-            "branching",
-            branching.measure,
-            branching.section,
-            tuple(branching.BranchingOptions(*game, depth={8: 8, 6: 8, 4: 6}[game[0]]) for game in GAMES),
-        ),
-        Experiment("000", report_000.measure, report_000.section, (report_000.GammaOptions(games=200),)),
-        Experiment(
-            "001", report_001.measure, report_001.section, tuple(report_001.LevelOptions(8, v, 400) for v in heuristic)
-        ),
-        Experiment("002", report_002.measure, report_002.section, (report_002.GreedyOptions(),)),
-        Experiment(
-            "003", report_003.measure, report_003.section, tuple(report_003.PlyOptions(8, v) for v in heuristic)
-        ),
-        Experiment(
-            "004", report_004.measure, report_004.section, tuple(report_004.PruningOptions(8, v) for v in heuristic)
-        ),
-        Experiment(
-            "tuning",
-            label_tuning.measure,
-            label_tuning.section,
-            tuple(label_tuning.LabelTuningOptions(8, v) for v in heuristic),
-        ),
-        Experiment(
-            "structural",
-            structural.measure,
-            structural.section,
-            tuple(structural.StructuralOptions(_JUDGED, 8, v) for v in heuristic),
-        ),
-        Experiment(
-            "depth",
-            search_depth.measure,
-            search_depth.section,
-            tuple(search_depth.DepthOptions(_PLAYING, 8, v) for v in heuristic),
-        ),
-    )
+        "branching": (branching, [branching.BranchingOptions(*game, depth=depths[game[0]]) for game in GAMES]),
+        "000": (report_000, [report_000.GammaOptions(games=200)]),
+        "001": (report_001, [report_001.LevelOptions(8, v, 400) for v in VARIANTS]),
+        "002": (report_002, [report_002.GreedyOptions()]),
+        "003": (report_003, [report_003.PlyOptions(8, v) for v in VARIANTS]),
+        "004": (report_004, [report_004.PruningOptions(8, v) for v in VARIANTS]),
+        "tuning": (label_tuning, [label_tuning.LabelTuningOptions(8, v) for v in VARIANTS]),
+        "structural": (structural, [structural.StructuralOptions(8, v, _JUDGED) for v in VARIANTS]),
+        "depth": (search_depth, [search_depth.DepthOptions(8, v, _PLAYING) for v in VARIANTS]),
+    }
+    return tuple(Experiment(name, study, tuple(options)) for name, (study, options) in runs.items())
 
 
 # --- the document ---------------------------------------------------------------------------------
@@ -178,7 +141,7 @@ def write_document(
             "else.\n"
         )
     for experiment in chosen:
-        section = experiment.section(found[experiment.name])
+        section = experiment.study.section(found[experiment.name])
         parts.append(section.markdown(FIGURES) + "\n")
         for figure in section.figures:
             figure.save(figures / f"{figure.name}.svg")
@@ -189,10 +152,10 @@ def write_document(
 
 def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, progress: Progress) -> dict[str, Any]:
     """One run, or what an interrupted call has kept of it."""
-    path = kept / f"{experiment.name}-{_digest(asdict(options))}.json"
+    path = kept / f"{experiment.name}-{_digest(options.as_dict())}.json"
     if path.exists():
         return json.loads(path.read_text())
-    found = experiment.measure(options, progress) | {"machine": machine}
+    found = experiment.study.measure(options, progress) | {"machine": machine}
     write_atomically(path, json.dumps(found).encode())
     return json.loads(json.dumps(found))  # as the next call would read it
 
@@ -206,7 +169,7 @@ def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
 
 def _fingerprint(chosen: Sequence[Experiment]) -> str:
     """What results may be put together: those of the same options, kernels and weights."""
-    return _digest({one.name: [asdict(options) for options in one.runs] for one in chosen} | {"build": build()})
+    return _digest({one.name: [options.as_dict() for options in one.runs] for one in chosen} | {"build": build()})
 
 
 def _digest(content: Any) -> str:

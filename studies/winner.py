@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from reversi_env.rules import Variant
 from search.formulas import square_classes
+from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
-from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
+from train.options import option
 from train.progress import Progress, silent
 
 #: What is counted, in this order.
@@ -25,38 +25,20 @@ ROUNDS = 65
 
 
 @dataclass(frozen=True)
-class WinnerOptions:
-    """Which game, who plays both sides (``random`` or an evaluator), and how deep it searches."""
+class WinnerOptions(StudyOptions):
+    """Which game, who plays both sides, and how deep it searches."""
 
-    size: int = 8
-    variant: Variant = "normal"
-    player: str = "random"
-    depth: int = 1
-    games: int = 20_000
-    seed: int = 0
+    study: ClassVar[str] = "experiment winner"
 
-    def __post_init__(self) -> None:
-        if self.games < 2 or self.games % 2:
-            raise TrainError(f"games={self.games}: expected an even number, 2 or more")
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
+    player: str = option("random", "random, or an evaluator")
+    depth: int = option(1, "plies that it searches", low=1, high=8)
+    games: int = option(20_000, "games", low=2, even=True)
+    seed: int = option(0, "same seed, same result", low=0)
 
     @property
     def openings(self) -> int:
         """Random plies at the beginning: an evaluator would else play few different games."""
         return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
-
-    @property
-    def command(self) -> str:
-        """What repeats it."""
-        depth = "" if self.player == "random" else f" --depth {self.depth}"
-        return (
-            f"reversi experiment winner --size {self.size} --variant {self.variant} --player {self.player}{depth} "
-            f"--games {self.games} --seed {self.seed}"
-        )
 
 
 def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -72,15 +54,13 @@ def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, An
     progress("games", 1, 1)
     won = np.where(results > 0, 0, 1)
     decided = results != 0
-    found = {name: getattr(options, name) for name in ("size", "variant", "player", "depth", "games")}
-    found |= {
-        "draws": int((~decided).sum()),
-        "first_player_score": _first_score(results, openings.a_moves),
-    }
-    found["by_round"] = [
-        entry for r in range(4, rules.square_count) if (entry := _round(watcher.kept, r, won, decided)) is not None
-    ]
-    return found | {"command": options.command, "options": asdict(options)}
+    rounds = [_round(watcher.kept, number, won, decided) for number in range(4, rules.square_count)]
+    return options.measured(
+        **{name: getattr(options, name) for name in ("player", "depth", "games")},
+        draws=int((~decided).sum()),
+        first_player_score=_first_score(results, openings.a_moves),
+        by_round=[entry for entry in rounds if entry is not None],
+    )
 
 
 class _Watcher:

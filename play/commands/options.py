@@ -15,6 +15,7 @@ Number = TypeVar("Number", int, float)
 #: Options that may be cut to a letter, the same in every command.
 LETTERS = {
     "--agent": "-a",
+    "--baseline": "-b",
     "--colour": "-c",
     "--depth": "-d",
     "--empties": "-e",

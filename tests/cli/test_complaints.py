@@ -10,10 +10,10 @@ import pytest
 from rich.console import Console
 
 from play.commands import demo
-from play.commands.experiment import print_section
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_table
 from play.commands.specs import spec_lines
+from play.commands.studies import print_section
 from play.commands.tournament import cross_table
 from reversi_env import Rules
 from search import agents

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from play.commands import studies
 from studies import (
     branching,
     breadth,
@@ -164,15 +165,15 @@ def test_label_tuning_lowers_every_error():
         (["breadth", "--games", 150], "games=150: expected a multiple of 100"),
         (["breadth", "--size", 5], "size"),
         (["nodes", "--evaluator", "nothing"], "evaluator 'nothing' is unknown"),
-        (["nodes", "--games", 1], "games=1: expected 2 or more"),
+        (["nodes", "--games", 1], "--games 1: expected 2 or more"),
         (["winner", "--games", 3], "games=3: expected an even number"),
         (["winner", "--player", "nothing", "--size", 4], "evaluator 'nothing' is unknown"),
-        (["branching", "--depth", 13], "depth=13"),
-        (["000", "--games", 3], "games=3"),
-        (["001", "--games", 1], "games=1"),
+        (["branching", "--depth", 13], "--depth 13: expected 12 or less"),
+        (["000", "--games", 3], "--games 3: expected 4 or more"),
+        (["001", "--games", 1], "--games 1"),
         (["002", "--games", 5], "games=5"),
-        (["003", "--deepest", 9], "deepest=9"),
-        (["004", "--depth", 1], "depth=1"),
+        (["003", "--deepest", 9], "--deepest 9"),
+        (["004", "--depth", 1], "--depth 1: expected 3 or more"),
         (["tuning", "--empties", "a-b"], "--empties 'a-b'"),
         (["breadth", "--plot", "x.gif"], "expected a name that ends in .svg, .png or .pdf"),
         (["all", "--only", "nothing"], "experiment 'nothing' is unknown: expected one of breadth"),
@@ -200,12 +201,8 @@ def test_a_plot_is_written_and_tables_are_printed(reversi, tmp_path):
 @pytest.mark.slow
 def test_all_settings_of_the_document_can_be_repeated_by_their_commands(reversi, monkeypatch):
     """Each command that the document prints gives an experiment the very options that the document was made with."""
-    from play.commands import experiment as command
-    from play.commands import measure as measure_command
-
     asked = []
-    for module in (command, measure_command):
-        monkeypatch.setattr(module, "show", lambda measure, section, options, as_json, plot: asked.append(options))
+    monkeypatch.setattr(studies, "show", lambda measure, section, options, as_json, plot: asked.append(options))
     for experiment in suite.experiments():
         for options in experiment.runs:
             status, _, err = reversi(*options.command.split()[1:])
@@ -236,9 +233,9 @@ def test_an_interrupted_suite_goes_on_and_writes_the_document(tmp_path, monkeypa
         ]
         return Section(found[0]["name"], found[0]["name"].title(), ["reversi x"], [str(found), *figures])
 
-    runs = {name: suite.Experiment(name, measure, section, (_options(name, 1),)) for name in ("a", "b")}
-    monkeypatch.setattr(suite, "experiments", lambda: tuple(runs.values()))
-    monkeypatch.setattr(suite, "asdict", lambda options: vars(options))
+    study = SimpleNamespace(measure=measure, section=section)
+    runs = [suite.Experiment(name, study, (_options(name, 1),)) for name in ("a", "b")]
+    monkeypatch.setattr(suite, "experiments", lambda: tuple(runs))
     kept = tmp_path / "kept"
     with pytest.raises(KeyboardInterrupt):
         suite.run_all(tmp_path / "docs", machine="a machine", kept_in=kept)
@@ -257,4 +254,4 @@ def test_an_interrupted_suite_goes_on_and_writes_the_document(tmp_path, monkeypa
 
 
 def _options(name, games):
-    return SimpleNamespace(name=name, games=games)
+    return SimpleNamespace(name=name, games=games, as_dict=lambda: {"name": name, "games": games})

@@ -1,5 +1,7 @@
 """Performance models 3 and 4."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def judges(monkeypatch):
 
 
 def test_the_true_function_has_no_loss_and_is_its_own_minimax(judges):
-    found = structural.measure(StructuralOptions(("perfect", "shifted", "six-factor"), 6, "reversed", 30, (5, 6)))
+    found = structural.measure(StructuralOptions(6, "reversed", ("perfect", "shifted", "six-factor"), 30, (5, 6)))
     perfect, shifted, formula = found["evaluators"]
     assert perfect["loss"] == perfect["node_error"] == perfect["inconsistency"] == 0
     assert perfect["by_ply"] == [0, 0, 0]
@@ -46,9 +48,8 @@ def test_the_true_function_has_no_loss_and_is_its_own_minimax(judges):
 
 
 def test_scaling_helps_a_formula_and_can_be_left_out():
-    options = {"size": 6, "positions": 40, "empties": (5, 6), "plies": 1}
-    scaled = structural.measure(StructuralOptions(("mobility",), **options))["evaluators"][0]
-    plain = structural.measure(StructuralOptions(("mobility",), **options, scaled=False))["evaluators"][0]
+    options = StructuralOptions(6, names=("mobility",), positions=40, empties=(5, 6), plies=1)
+    scaled, plain = (structural.measure(one)["evaluators"][0] for one in (options, replace(options, as_is=True)))
     assert plain["scale"] == 1.0
     assert scaled["scale"] != 1.0
     assert scaled["node_error"] != plain["node_error"]
@@ -71,14 +72,14 @@ def test_plies_gained_are_where_the_points_cross_one_half(monkeypatch, points, g
         return {"points": points[second.depth - first.depth]}
 
     monkeypatch.setattr(search_depth, "duel", duel)
-    found = search_depth.plies_gained("six-factor", DepthOptions(("six-factor",), 6, baseline="six-factor"))
+    found = search_depth.plies_gained("six-factor", DepthOptions(6, names=("six-factor",), baseline="six-factor"))
     assert found["plies_gained"] == (None if gained is None else pytest.approx(gained))
     assert found["at_least"] == at_least
     assert len(found["handicaps"]) == len(points)
 
 
 def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
-    options = DepthOptions(("six-factor",), 6, positions=2, seconds=0.02, depth=4, baseline="six-factor", games=20)
+    options = DepthOptions(6, "normal", ("six-factor",), 2, seconds=0.02, depth=4, baseline="six-factor", games=20)
     found = search_depth.measure(options)
     [entry] = found["evaluators"]
     assert entry["depth_at_equal_time"] >= 1
@@ -105,7 +106,7 @@ def test_the_commands_print_tables_and_json(reversi, json_lines):
         (["structural", "nothing"], "evaluator 'nothing' is unknown"),
         (["structural", "network", "--size", 4], "network for 4x4 normal: the package has no weights"),
         (["structural", "--empties", "70"], "empties=70-70"),
-        (["depth", "--games", 3], "games=3"),
+        (["depth", "--games", 5], "games=5: expected an even number, 4 or more"),
         (["depth", "--baseline", "nothing"], "evaluator 'nothing' is unknown"),
     ],
 )

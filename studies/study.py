@@ -1,0 +1,49 @@
+"""What the studies have in common: options that know the command which repeats them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from search import evaluators
+from train.options import GameOptions, option_fields
+
+
+@dataclass(frozen=True)
+class StudyOptions(GameOptions):
+    """Options of a study, in the order of the command's."""
+
+    #: The command after ``reversi``.
+    study: ClassVar[str]
+
+    @property
+    def command(self) -> str:
+        """What repeats the study."""
+        words = ["reversi", self.study]
+        for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
+            value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
+            if not one.help:  # evaluators: they stand by themselves
+                words[2:2] = value
+            elif one.type is bool:
+                words += [name] if value else []
+            else:
+                words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]
+        return " ".join(words)
+
+    def measured(self, **found: Any) -> dict[str, Any]:
+        """What was found, with the game it was found in and the command that finds it again."""
+        return {"size": self.size, "variant": self.variant, **found, "command": self.command, "options": self.as_dict()}
+
+
+@dataclass(frozen=True)
+class EvaluatorStudyOptions(StudyOptions):
+    """Options of a study of evaluators, by default the published ones."""
+
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            object.__setattr__(self, "names", evaluators.published())
+        super().__post_init__()
+        for name in self.names:
+            evaluators.get(name).record(self.rules)  # what is missing is missed now

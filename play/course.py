@@ -15,12 +15,18 @@ object is made, and a move is in the list at once.
 from __future__ import annotations
 
 import os
-import threading
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from play.background import in_background
+
+if TYPE_CHECKING:
+    from play.thinker import Thinker
+    from reversi_env import Rules
 
 COLOR_BLACK, COLOR_WHITE, COLOR_NONE = -1, 1, 0
 
@@ -64,9 +70,7 @@ class AI:
         moves = legal_moves(board, self.color)
         if not moves:
             return
-        moves.sort(
-            key=lambda square: _rim(square, self.chessboard_size), reverse=True
-        )  # the least bad by looks is last
+        moves.sort(key=lambda square: -_rim(square, self.chessboard_size))  # the least bad by looks is last
         self.candidate_list.extend(moves)
         if len(moves) == 1:
             return
@@ -76,44 +80,35 @@ class AI:
 
     def _thought(self, board: np.ndarray, deadline: float) -> Square | None:
         """The agent's move, or None if it was not ready in time."""
-        answer: Future[Square] = Future()
-        threading.Thread(target=self._think, args=(answer, board.copy(), deadline), daemon=True).start()
+        answer = in_background(partial(self._think, board.copy(), deadline))
         done = wait([answer], max(0.0, deadline - perf_counter())).done
         return answer.result() if done else None
 
-    def _think(self, answer: Future[Square], board: np.ndarray, deadline: float) -> None:
-        try:
-            if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
-                self._load_in_background()
-            thinker, rules = self._loaded.result()
-            time = ENGINE_PART * (deadline - perf_counter())
-            if time <= 0:
-                return
-            from reversi_env import Position
-            from reversi_env.rules import Colour
+    def _think(self, board: np.ndarray, deadline: float) -> Square | None:
+        if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
+            self._load_in_background()
+        thinker, rules = self._loaded.result()
+        time = ENGINE_PART * (deadline - perf_counter())
+        if time <= 0:
+            return None
+        from reversi_env import Position
+        from reversi_env.rules import Colour
 
-            position = Position.from_matrix(board, Colour(self.color), rules)
-            row, column = divmod(rules.action_from_name(thinker.think(position, time=time).move), rules.size)
-            answer.set_result((row, column))
-        except Exception as error:
-            answer.set_exception(error)
+        position = Position.from_matrix(board, Colour(self.color), rules)
+        row, column = divmod(rules.action_from_name(thinker.think(position, time=time).move), rules.size)
+        return row, column
 
     def _load_in_background(self) -> None:
-        self._loaded: Future[Any] = Future()
-        self._process = os.getpid()
-        threading.Thread(target=self._load, args=(self._loaded,), daemon=True).start()
+        self._process, self._loaded = os.getpid(), in_background(self._load)
 
-    def _load(self, loaded: Future[Any]) -> None:
-        try:
-            from play.thinker import Thinker, default_agent
-            from reversi_env import Rules
+    def _load(self) -> tuple[Thinker, Rules]:
+        from play.thinker import Thinker, default_agent
+        from reversi_env import Rules
 
-            rules = Rules(self.chessboard_size, self._variant)  # type: ignore[arg-type]
-            thinker = Thinker(self._agent or default_agent(rules))
-            thinker.prepare(rules)
-            loaded.set_result((thinker, rules))
-        except Exception as error:
-            loaded.set_exception(error)
+        rules = Rules(self.chessboard_size, self._variant)  # type: ignore[arg-type]
+        thinker = Thinker(self._agent or default_agent(rules))
+        thinker.prepare(rules)
+        return thinker, rules
 
 
 def legal_moves(board: np.ndarray, color: int) -> list[Square]:

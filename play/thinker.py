@@ -10,7 +10,7 @@ from play.first_start import compile_ahead, parts_of
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
 from search.agents import AgentSpec
-from search.limits import Limits, MoveValue, SearchResult
+from search.limits import Limits, MoveValue
 from search.players import SearchAgent
 
 #: Options of a spec that bound its search.
@@ -78,7 +78,8 @@ class Thinker:
         self.prepare(position.rules)
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
-            return _thought(self.agent.search(position, self._limits(time, depth), multi_pv=moves))
+            found = self.agent.search(position, self._limits(time, depth), multi_pv=moves)
+            return Thought(**(vars(found) | {"move": found.move or PASS_NAME}))
         action = self.agent.choose(position)
         return Thought(position.rules.name_of(action), seconds=perf_counter() - began)
 
@@ -112,8 +113,3 @@ def default_agent(rules: Rules) -> str:
 
 def _least(first: Any, second: Any) -> Any:
     return min((limit for limit in (first, second) if limit is not None), default=None)
-
-
-def _thought(found: SearchResult) -> Thought:
-    move = found.move or PASS_NAME
-    return Thought(move, found.value, found.exact, found.depth, found.pv, found.nodes, found.seconds, found.moves)

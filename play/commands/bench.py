@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from play.commands.options import Json, print_json
+from play.commands.frame import print_json, print_table
+from play.commands.options import Json
 from play.commands.usage import Application
 
 app = Application(help="Measure the speed of the parts on this machine.", no_args_is_help=True)
@@ -57,14 +58,8 @@ class Report:
             print_json(self.result)
             return
         from rich.console import Console
-        from rich.table import Table
 
-        table = Table(title=self.title, title_justify="left", show_header=False)
-        table.add_column()
-        table.add_column(justify="right")
-        for row in self._rows:
-            table.add_row(*row)
-        Console().print(table)
+        print_table(("", ""), self._rows, title=self.title, show_header=False)
         known = ", ".join(f"{name} {version}" for name, version in self.result["versions"].items() if version)
         Console().print(f"{self.result['cpu']}; {known}", highlight=False, soft_wrap=True)
 

@@ -12,9 +12,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
 from typing import TypeVar
+
+from play.background import in_background
 
 #: Exit status of a command that was interrupted before it had done all that was asked: 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
@@ -35,8 +37,7 @@ def interruptible(
     *look* is called about twice a second, and its text shown where standard error is a terminal. A second Ctrl-C raises
     KeyboardInterrupt.
     """
-    future: Future[Result] = Future()
-    threading.Thread(target=_run, args=(work, future), daemon=True).start()
+    future = in_background(work)
     with _noted_interrupt(stop) as interrupted, _status_line(look) as show:
         try:
             while not wait([future], ASK_SECONDS if interrupted() else LOOK_SECONDS).done:
@@ -53,8 +54,7 @@ def interruptible(
 
 def abandonable(work: Callable[[], Result]) -> Result:
     """Run *work* in a thread that Ctrl-C leaves behind: for kernels without a stop, which end with the process."""
-    future: Future[Result] = Future()
-    threading.Thread(target=_run, args=(work, future), daemon=True).start()
+    future = in_background(work)
     wait([future])
     return future.result()
 
@@ -84,13 +84,6 @@ def _interrupt_main_thread() -> None:
         signal.pthread_kill(main, signal.SIGINT)
     else:
         _thread.interrupt_main()
-
-
-def _run(work: Callable[[], Result], future: Future[Result]) -> None:
-    try:
-        future.set_result(work())
-    except BaseException as error:
-        future.set_exception(error)
 
 
 @contextmanager

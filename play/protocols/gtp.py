@@ -72,11 +72,11 @@ class GtpEngine:
         self._positions = [Position.initial(self.rules)]
         self._clocks: dict[Colour, Clock] = {}
         self._settings: Clock | None = None
-        self._commands: dict[str, Callable[..., str]] = {
+        self._commands: dict[str, Callable[..., str | None]] = {
             "protocol_version": lambda *_: PROTOCOL_VERSION,
             "name": lambda *_: NAME,
             "version": lambda *_: self._version,
-            "known_command": self._known_command,
+            "known_command": lambda name, *_: str(name in self._commands).lower(),
             "list_commands": lambda *_: "\n".join(sorted(self._commands)),
             "help": lambda *_: "\n".join(sorted(self._commands)),
             "quit": self._quit,
@@ -117,28 +117,21 @@ class GtpEngine:
         if command.name not in self._commands:
             raise GtpError("unknown command")
         try:
-            return self._commands[command.name](*command.arguments)
+            return self._commands[command.name](*command.arguments) or ""
         except TypeError as error:
             if error.__traceback__ and error.__traceback__.tb_next is None:  # the number of arguments, nothing deeper
                 raise GtpError("syntax error") from None
             raise
 
-    # --- about us ---------------------------------------------------------------------------------
-
-    def _known_command(self, name: str, *_: str) -> str:
-        return "true" if name in self._commands else "false"
-
-    def _quit(self, *_: str) -> str:
-        self.has_quit = True
-        return ""
-
     # --- the game ---------------------------------------------------------------------------------
 
-    def _boardsize(self, text: str, *_: str) -> str:
-        self._begin(_whole(text), self.rules.variant, "unacceptable size")
-        return ""
+    def _quit(self, *_: str) -> None:
+        self.has_quit = True
 
-    def _set_game(self, *words: str) -> str:
+    def _boardsize(self, text: str, *_: str) -> None:
+        self._begin(_whole(text), self.rules.variant, "unacceptable size")
+
+    def _set_game(self, *words: str) -> None:
         name = " ".join(words).lower()
         games = {title.lower(): variant for title, variant in _GAMES.items()} | _OTHER_NAMES
         if not name:
@@ -146,7 +139,6 @@ class GtpEngine:
         if name not in games:
             raise GtpError("unsupported game")
         self._begin(self.rules.size, games[name], "unsupported game")
-        return ""
 
     def _begin(self, size: int, variant: Variant, refusal: str) -> None:
         """Begin another game, if there is one such and the agent plays it."""
@@ -158,32 +150,31 @@ class GtpEngine:
         self.rules = rules
         self._restart()
 
-    def _clear_board(self, *_: str) -> str:
+    def _clear_board(self, *_: str) -> None:
         self._restart()
         self.thinker.prepare(self.rules)  # here, where no clock is running
-        return ""
 
     def _restart(self) -> None:
         self._positions = [Position.initial(self.rules)]
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
 
-    def _komi(self, text: str, *_: str) -> str:
+    def _komi(self, text: str, *_: str) -> None:
         _number(text)  # there is none in Othello
-        return ""
 
-    def _play(self, colour: str, vertex: str, *_: str) -> str:
+    def _play(self, colour: str, vertex: str, *_: str) -> None:
         position = self._seen_by(_colour(colour))
-        move = self._move(vertex)
+        move = vertex.lower()
         if move == PASS_NAME:
             if position.legal_board():
                 raise GtpError("illegal move")
             self._positions.append(_other_to_move(position))
-            return ""
+            return
+        if not _VERTEX.fullmatch(move):
+            raise GtpError("syntax error")
         try:
             self._positions.append(position.play(move))
         except ReversiError:
             raise GtpError("illegal move") from None
-        return ""
 
     def _genmove(self, colour: str, *_: str) -> str:
         side = _colour(colour)
@@ -206,41 +197,29 @@ class GtpEngine:
         clock = self._clocks.get(side)
         return self.thinker.think(position, time=None if clock is None else clock.share(position)).move
 
-    def _undo(self, *_: str) -> str:
+    def _undo(self, *_: str) -> None:
         if len(self._positions) == 1:
             raise GtpError("cannot undo")
         self._positions.pop()
-        return ""
 
     def _seen_by(self, colour: Colour) -> Position:
         """The present position with *colour* to move."""
         return self.position if self.position.turn == colour else _other_to_move(self.position)
 
-    def _move(self, vertex: str) -> str:
-        text = vertex.lower()
-        if text == PASS_NAME:
-            return text
-        parts = _VERTEX.fullmatch(text)
-        if parts is None:
-            raise GtpError("syntax error")
-        return text
-
     # --- the clock --------------------------------------------------------------------------------
 
-    def _time_settings(self, main: str, period: str, moves: str, *_: str) -> str:
+    def _time_settings(self, main: str, period: str, moves: str, *_: str) -> None:
         main_time, period_time, stones = _seconds(main), _seconds(period), _whole(moves)
         unlimited = period_time > 0 and stones == 0
         self._settings = None if unlimited else Clock(main_time, period_time if stones else 0.0, stones)
         if self._settings is not None and main_time == 0 and stones:
             self._settings = Clock(period_time, period_time, stones, stones)
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
-        return ""
 
-    def _time_left(self, colour: str, time: str, moves: str, *_: str) -> str:
+    def _time_left(self, colour: str, time: str, moves: str, *_: str) -> None:
         side, left, stones = _colour(colour), _seconds(time), _whole(moves)
         settings = self._settings or Clock(left)
         self._clocks[side] = Clock(left, settings.period, settings.moves, stones)
-        return ""
 
     # --- looking at it ----------------------------------------------------------------------------
 

@@ -29,10 +29,11 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, wait
+from functools import partial
 from time import perf_counter
 from typing import TextIO
 
+from play.background import stopped_when
 from play.game import Game
 from play.thinker import Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
@@ -40,8 +41,6 @@ from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
 from search.players import SearchAgent
 
-#: Seconds between two looks at whether the thinking is to be cut short.
-LOOK_SECONDS = 0.02
 #: A hint is searched to these depths, then to the one that was set: the first values come at once.
 FIRST_DEPTHS = (1, 4, 8, 12, 16, 20)
 _WRITTEN_PASS = "PA"
@@ -68,7 +67,7 @@ class NBoardEngine:
             "go": self._go,
             "analyze": self._analyze,
             "learn": lambda _: self._send(_LEARNED),
-            "ping": self._ping,
+            "ping": lambda rest: self._send(f"pong {rest}"),
             "quit": self._quit,
         }
 
@@ -102,9 +101,6 @@ class NBoardEngine:
 
     def _move(self, rest: str) -> None:
         self.game.play(rest.partition("/")[0].strip())
-
-    def _ping(self, rest: str) -> None:
-        self._send(f"pong {rest}")
 
     def _quit(self, _: str) -> None:
         self.has_quit = True
@@ -162,13 +158,8 @@ class NBoardEngine:
     def _think(self, position: Position, depth: int | None = None, moves: int = 1) -> Thought:
         """Think in a thread of its own, so that a ping can end it."""
         self.thinker.prepare(position.rules)
-        thinking: Future[Thought] = Future()
-        wanted = depth or self._depth
-        threading.Thread(target=_run, args=(thinking, self.thinker, position, wanted, moves), daemon=True).start()
-        while not wait([thinking], LOOK_SECONDS).done:
-            if self.hurry.is_set():
-                self.thinker.stop()
-        return thinking.result()
+        think = partial(self.thinker.think, position, depth=depth or self._depth, moves=moves)
+        return stopped_when(self.hurry.is_set, think, self.thinker.stop)
 
     def _tell(self, thought: Thought, count: int = 1) -> None:
         """The values of the best moves, each with its line as far as it is known."""
@@ -227,13 +218,6 @@ def write_line(output: TextIO) -> Callable[[str], None]:
         output.flush()
 
     return send
-
-
-def _run(thinking: Future[Thought], thinker: Thinker, position: Position, depth: int | None, moves: int) -> None:
-    try:
-        thinking.set_result(thinker.think(position, depth=depth, moves=moves))
-    except BaseException as error:
-        thinking.set_exception(error)
 
 
 def _ends_thinking(line: str) -> bool:

@@ -107,11 +107,13 @@ def compare(options: CompareOptions) -> list[Way]:
 
 
 def _ways(options: CompareOptions, trees: Trees, seed: int) -> dict[str, tuple[Trees, FitOptions]]:
-    nodes, plain = trees.alone(), FitOptions(rate=options.rate, batch=options.batch, seed=seed)
+    nodes, plain = trees.alone(), FitOptions(learning_rate=options.rate, batch_size=options.batch, seed=seed)
     a_tree = trees.nodes / len(trees)
     plain = replace(plain, epochs=options.epochs, patience=options.epochs)
     more = max(1, round(options.epochs * a_tree))
-    structural = replace(plain, loss="structural", plies=options.plies, batch=max(1, round(options.batch / a_tree)))
+    structural = replace(
+        plain, loss="structural", plies=options.plies, batch_size=max(1, round(options.batch / a_tree))
+    )
     others = single_nodes(options.labels(EXAM_SEED // 2 + seed, nodes.nodes))
     return {
         "plain: roots alone, seen more often": (trees.alone_roots(), replace(plain, epochs=more, patience=more)),

@@ -62,6 +62,6 @@ def test_the_weights_of_a_seeded_fit(network):
         pytest.skip(f"nothing is recorded for {platform.machine()}")
     labels = label_positions(*sample_positions(LABELLED, 0), LABELLED)
     net = Trainable(network, 6)
-    fit(net, labels, FitOptions(epochs=3, batch=64, held_out=0.1, seed=3))
+    fit(net, labels, FitOptions(epochs=3, batch_size=64, held_out=0.1, seed=3))
     weights = [parameter.detach().numpy().tobytes() for parameter in net.parameters()]
     assert sha256(*weights) == recorded

@@ -72,8 +72,8 @@ class DeepPatternNet(PatternNetwork):
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
         """Options of a fit that did well for a board."""
-        known = {"epochs": 8, "rate": 0.005, "decay": 0.3, "blur": 2.0, "bend": 12.0}
-        return known | ({"epochs": 40, "patience": 15, "decay": 0.1} if size == 4 else {})
+        known = {"epochs": 8, "learning_rate": 0.005, "weight_decay": 0.3, "blur": 2.0, "huber_delta": 12.0}
+        return known | ({"epochs": 40, "patience": 15, "weight_decay": 0.1} if size == 4 else {})
 
     def tensors(self) -> dict[str, np.ndarray]:
         """The arrays by name without the phases that repeat the one before, up to the last."""

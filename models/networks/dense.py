@@ -46,7 +46,7 @@ class DenseNet(Network):
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
         """Options of a fit that did well."""
-        return {"epochs": 30, "batch": 1 << 10, "decay": 0.001}
+        return {"epochs": 30, "batch_size": 1 << 10, "weight_decay": 0.001}
 
     def compiled(self) -> Compiled:
         """The network as the search wants it."""

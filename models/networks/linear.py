@@ -37,7 +37,7 @@ class PatternNet(PatternNetwork):
     per_phase: ClassVar[tuple[str, ...]] = ("weights",)
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {
         "searched": {"epochs": 12},
-        "joint": {"epochs": 10, "rate": 0.01, "blur": 1.0},
+        "joint": {"epochs": 10, "learning_rate": 0.01, "blur": 1.0},
     }
 
     weights: np.ndarray
@@ -54,7 +54,7 @@ class PatternNet(PatternNetwork):
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
         """Options of a fit that did well for a board."""
-        return {"epochs": 40, "rate": 0.05, "patience": 15} if size == 4 else {}
+        return {"epochs": 40, "learning_rate": 0.05, "patience": 15} if size == 4 else {}
 
     def compiled(self) -> Compiled:
         """The network as the search wants it: one weight for every state of every pattern, then the counts."""

@@ -24,7 +24,7 @@ def policy():
 def test_the_record_tells_how_it_was_made(policy):
     assert policy.rules == RULES
     assert policy.record["training"] == "expert iteration"
-    options = ExpertOptions(**policy.record["options"])
+    options = ExpertOptions.from_dict(policy.record["options"])
     assert len(policy.record["figures"]) == options.iterations
     assert options.architecture == policy.net.architecture
     assert policy.record["command"].startswith("reversi rl expert")

@@ -51,12 +51,12 @@ def value_after(position, action, evaluator, depth):
     return -negamax(after, evaluator, depth - 1) / UNIT
 
 
-def chosen_action(position, evaluator, depth, heat, words):
+def chosen_action(position, evaluator, depth, temperature, words):
     best, chosen, ties = None, None, 0
     for action in position.legal_actions():
         value = value_after(position, action, evaluator, depth)
-        if heat > 0:
-            value -= heat * math.log(-math.log(words.fraction() + 2.0**-54))
+        if temperature > 0:
+            value -= temperature * math.log(-math.log(words.fraction() + 2.0**-54))
         if best is None or value > best:
             best, chosen, ties = value, action, 1
         elif value == best:
@@ -72,10 +72,10 @@ def play_game(options, evaluator, game):
     position = Position.initial(options.rules)
     prefix = words.below(options.prefixes[words.below(len(options.prefixes))])
     sides = (position.turn, position.turn.other)
-    noise, heat = dict.fromkeys(sides, 1.0), dict.fromkeys(sides, 0.0)
+    noise, temperature = dict.fromkeys(sides, 1.0), dict.fromkeys(sides, 0.0)
     if words.fraction() >= options.random_share:
         noise = {side: options.noise[words.below(len(options.noise))] for side in sides}
-        heat = {side: options.heat[words.below(len(options.heat))] for side in sides}
+        temperature = {side: options.temperature[words.below(len(options.temperature))] for side in sides}
     found, moves = {}, 0
     while position.empties > options.empties[0] and not position.is_over():
         if position.must_pass():
@@ -86,7 +86,7 @@ def play_game(options, evaluator, game):
             actions = position.legal_actions()
             action = actions[words.below(len(actions))]
         else:
-            action = chosen_action(position, evaluator, options.play_depth, heat[position.turn], words)
+            action = chosen_action(position, evaluator, options.play_depth, temperature[position.turn], words)
         position = position.play(action)
         moves += 1
         if moves > prefix and position.empties <= options.empties[1] and not position.is_over():

@@ -20,12 +20,12 @@ from train.fitting.fit import FitOptions
 from train.fitting.stages import GAMES_OPENING, Stage, stages_of
 from train.fitting.training import train_from_nothing
 
-FEW = FitOptions(epochs=3, batch=64)
-FEW_DEEP = FitOptions(epochs=3, batch=64, held_out=0.2, rate=0.005, decay=0.5)
+FEW = FitOptions(epochs=3, batch_size=64)
+FEW_DEEP = FitOptions(epochs=3, batch_size=64, held_out=0.2, learning_rate=0.005, weight_decay=0.5)
 STAGES = (
     Stage(1, 5, 400, fit=FEW),
     Stage(6, 9, 300, 2, fit=FEW),
-    Stage(6, 13, 240, 3, joint=True, fit=replace(FEW, rate=0.01)),
+    Stage(6, 13, 240, 3, joint=True, fit=replace(FEW, learning_rate=0.01)),
 )
 SMALL_RULES = Rules(6, "reversed")
 SMALL = BootstrapOptions(size=6, variant="reversed", stages=STAGES)

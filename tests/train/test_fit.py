@@ -23,7 +23,7 @@ from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
 every_kind = pytest.mark.parametrize("kind", NETWORKS)
-FEW = FitOptions(epochs=3, batch=64, held_out=0.2)
+FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
 
 def exact_labels(size=6, count=600, empties=(2, 8), variant="normal"):
@@ -62,7 +62,9 @@ def test_planted_weights_are_found():
     assert np.abs(planted.score).mean() > 2
     net = Trainable("linear", 4)
     report = fit(
-        net, planted, FitOptions(epochs=40, batch=64, rate=0.1, decay=0.0, blur=0.0, held_out=0.1, patience=40)
+        net,
+        planted,
+        FitOptions(epochs=40, batch_size=64, learning_rate=0.1, weight_decay=0.0, blur=0.0, held_out=0.1, patience=40),
     )
     assert report.epochs[-1].training_error < 0.1
     assert report.validation_error < 0.35 * np.abs(planted.score).mean()
@@ -105,7 +107,7 @@ def test_what_is_held_out_is_never_learnt_from(labels):
 def test_every_network_learns_is_saved_and_found_again(kind, labels, tmp_path):
     """With the preset of its kind, and through a file; what is rounded there is small."""
     net = Trainable(kind, 6)
-    report = fit(net, labels, preset(6, network=kind, batch=64, epochs=10))
+    report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=10))
     assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
     again = Trainable.of(read_weights(net.to_network(Rules(6)).save_in(tmp_path)))
     assert again.kind is net.kind is NETWORKS[kind]
@@ -120,7 +122,9 @@ def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
     """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
     if loss == "structural" and begin is Trainable:
         pytest.skip("all children are equally good at first, and shared or chosen by lot")
-    options = replace(FEW, loss=loss, plies=2, bend=5.0, decay=0.5, rate=0.03 if kind == "linear" else 0.005)
+    options = replace(
+        FEW, loss=loss, plies=2, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005
+    )
     few = labels.select(np.arange(120 if loss == "structural" else 200))
     trees = single_nodes(few) if loss == "plain" else grow(few, 2)
     found = []
@@ -214,7 +218,7 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
 
 def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
     net = Trainable("linear", 6)
-    report = fit(net, labels, FitOptions(epochs=40, batch=64, rate=3.0, held_out=0.2, patience=2))
+    report = fit(net, labels, FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2))
     assert len(report.epochs) < 40
     assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
     hidden = labels.select(held_out_rows(labels.own, labels.opp, 0.2))
@@ -336,7 +340,7 @@ def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
     gaps = []
     for consistency in (0.0, 5.0):
         net = Trainable("linear", 6)
-        fit(net, trees, FitOptions(epochs=10, batch=32, loss="structural", consistency=consistency, held_out=0.0))
+        fit(net, trees, FitOptions(epochs=10, batch_size=32, loss="structural", consistency=consistency, held_out=0.0))
         values = np.where(trees.finished, trees.score, values_of(net, trees))
         best = np.full(len(trees.own), -np.inf, np.float32)
         children = trees.parent >= 0
@@ -349,8 +353,8 @@ def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
     ("changes", "message"),
     [
         ({"epochs": 0}, "epochs=0: expected a whole number from 1 to 10000"),
-        ({"batch": 1.5}, "batch=1.5: expected a whole number"),
-        ({"rate": float("nan")}, "rate=nan: expected a number from 1e-09 to 10"),
+        ({"batch_size": 1.5}, "batch_size=1.5: expected a whole number"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan: expected a number from 1e-09 to 10"),
         ({"held_out": 0.9}, "held_out=0.9: expected a number from 0 to 0.5"),
         ({"loss": "best"}, "loss='best': expected one of plain, structural"),
         ({"plies": 9}, "plies=9: expected a whole number from 1 to 3"),
@@ -364,7 +368,7 @@ def test_options_that_make_no_sense_are_refused(changes, message):
 
 def test_batches_follow_the_number_of_positions():
     assert [FitOptions().batch_of(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
-    assert FitOptions(batch=7).batch_of(10**9) == 7
+    assert FitOptions(batch_size=7).batch_of(10**9) == 7
     assert preset(4, epochs=3).epochs == 3
 
 

@@ -68,7 +68,7 @@ def solution(folder):
 SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
 JOBS = {
     "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
-    "fit": Job(REVERSI, "train ../labels --out out --epochs 8 --patience 8 --batch 64"),
+    "fit": Job(REVERSI, "train ../labels --out out --epochs 8 --patience 8 --batch-size 64"),
     "bootstrap": Job(BOOTSTRAP, ""),
     "tuning": Job(
         REVERSI,
@@ -79,7 +79,7 @@ JOBS = {
     ),
     "rl": Job(
         RL,
-        f"rl --out out {SMALL_RL} --steps 512 --envs 32 --rollout 4 --batch 64 --epochs 2 --snapshot 100 --evaluate 200 "
+        f"rl --out out {SMALL_RL} --steps 512 --envs 32 --rollout 4 --batch-size 64 --epochs 2 --snapshot 100 --evaluate 200 "
         "--opponent random --opponent greedy-invincible:exact=2 --threads 1",
     ),
     "expert": Job(

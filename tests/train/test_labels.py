@@ -115,7 +115,7 @@ def test_the_columns_are_those_promised(made):
 def test_the_manifest_says_what_is_there(made):
     content = json.loads((made / "manifest.json").read_text())
     assert content["format"] == "reversi-labels-1"
-    assert LabelOptions(**content["options"]) == SMALL
+    assert LabelOptions.from_dict(content["options"]) == SMALL
     assert [shard["rows"] for shard in content["shards"]] == [40, 40, 20]
     assert (content["rows"], content["complete"]) == (100, True)
     assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}

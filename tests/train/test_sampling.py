@@ -30,12 +30,12 @@ def whole(options, **how):
 @pytest.mark.parametrize(
     "how",
     [
-        {"play_depth": 1, "heat": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
-        {"play_depth": 1, "heat": (0.0, 1.0, 4.0), "prefixes": (24,)},
-        {"play_depth": 2, "heat": (0.5, 2.0), "prefixes": (1, 10)},
-        {"play_depth": 2, "heat": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
+        {"play_depth": 1, "temperature": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
+        {"play_depth": 1, "temperature": (0.0, 1.0, 4.0), "prefixes": (24,)},
+        {"play_depth": 2, "temperature": (0.5, 2.0), "prefixes": (1, 10)},
+        {"play_depth": 2, "temperature": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
     ],
-    ids=["noise", "heat", "depth 2", "best moves"],
+    ids=["noise", "temperature", "depth 2", "best moves"],
 )
 def test_games_follow_the_plain_twin(rules, how):
     """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
@@ -156,8 +156,8 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
         ({"noise": ()}, r"noise=\(\): expected one or more numbers from 0 to 1"),
         ({"noise": (0.1, 2)}, "expected one or more numbers from 0 to 1"),
         ({"play_depth": 0}, "play_depth=0: expected a whole number from 1 to 12"),
-        ({"heat": (-1,)}, r"heat=\(-1,\): expected one or more numbers from 0 to 1000"),
-        ({"heat": "hot"}, "heat='hot': expected one or more numbers"),
+        ({"temperature": (-1,)}, r"temperature=\(-1,\): expected one or more numbers from 0 to 1000"),
+        ({"temperature": "hot"}, "temperature='hot': expected one or more numbers"),
         ({"prefixes": (4, 61)}, r"prefixes=\(4, 61\): expected one or more whole numbers from 1 to 60"),
         ({"prefixes": (0.5,)}, "expected one or more whole numbers from 1 to 60"),
         ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),

@@ -66,7 +66,7 @@ def transposed(heads):
 
 @kernel
 def add_deep_gradient(
-    chosen, phases, features, scores, weights, row, bend, share, rows, heads, turned, row_slopes, head_slopes
+    chosen, phases, features, scores, weights, row, huber_delta, share, rows, heads, turned, row_slopes, head_slopes
 ):
     """Add the gradient of the positions *chosen*, each counted *share* times its weight; the sum of their absolute errors in discs.
 
@@ -80,7 +80,7 @@ def add_deep_gradient(
         head, slopes, back = heads[phase], head_slopes[phase], turned[phase]
         error = forward(features[position], phase * row, rows, head, sums, inputs, units) - scores[position]
         total += abs(error)
-        slope = clipped(error, bend) * share * weights[position]
+        slope = clipped(error, huber_delta) * share * weights[position]
         slopes[CONSTANT] += slope
         for u in range(HIDDEN):
             slopes[SECOND + u] += slope * units[u]

@@ -35,7 +35,7 @@ NET = np.dtype(
         ("highest", np.int64),
         ("row", np.int64),  # weights a phase
         ("most_nodes", np.int64),  # of a tree
-        ("bend", np.float32),
+        ("huber_delta", np.float32),
         ("consistency", np.float32),
     ],
     align=True,
@@ -43,9 +43,9 @@ NET = np.dtype(
 
 
 @kernel
-def clipped(error, bend):
-    """Slope of the Huber loss: the error itself, at most *bend* either way."""
-    return min(max(error, -bend), bend)
+def clipped(error, huber_delta):
+    """Slope of the Huber loss: the error itself, at most *huber_delta* either way."""
+    return min(max(error, -huber_delta), huber_delta)
 
 
 @kernel
@@ -75,7 +75,7 @@ def values_of(nets, nodes, features, weights, constants, values):
 
 
 @kernel
-def tree_slopes(nodes, start, values, bend, consistency, best, slopes):
+def tree_slopes(nodes, start, values, huber_delta, consistency, best, slopes):
     """Write the slope of the loss by the value of every node of one tree; *start* is the number of its root.
 
     Each node's error counts with its weight. Each inner node also counts by how far it is from its best child, times
@@ -87,7 +87,7 @@ def tree_slopes(nodes, start, values, bend, consistency, best, slopes):
         if node.finished:
             values[k], slopes[k] = node.score, np.float32(0.0)
         else:
-            slopes[k] = node.weight * clipped(values[k] - node.score, bend)
+            slopes[k] = node.weight * clipped(values[k] - node.score, huber_delta)
     if nodes.size == 1 or consistency == 0.0:
         return
     for k in range(1, nodes.size):
@@ -97,7 +97,7 @@ def tree_slopes(nodes, start, values, bend, consistency, best, slopes):
     for k in range(nodes.size):
         child = best[k]
         if child >= 0:
-            slope = consistency * clipped(values[k] + values[child], bend)
+            slope = consistency * clipped(values[k] + values[child], huber_delta)
             slopes[k] += slope
             if not nodes[child].finished:
                 slopes[child] += slope
@@ -120,7 +120,7 @@ def add_gradient(nets, chosen, shifts, first, nodes, features, weights, constant
             node = nodes[i]
             offset = phase_at(node.empties, shifts[k], net) * net.row
             values[i - start] = node_value(features[i], offset, weights, constants[node.empties])
-        tree_slopes(nodes[start:end], start, values, net.bend, net.consistency, best, slopes)
+        tree_slopes(nodes[start:end], start, values, net.huber_delta, net.consistency, best, slopes)
         total += abs(values[0] - nodes[start].score)
         for i in range(start, end):
             slope = slopes[i - start] * share

@@ -28,10 +28,10 @@ GAMES = np.dtype(
         ("depth", np.int64),
         ("random_share", np.float64),  # games that are random to the end
         ("noise_count", np.int64),
-        ("heat_count", np.int64),
+        ("temperature_count", np.int64),
         ("prefix_count", np.int64),
         ("noises", np.float64, (CHOICES,)),  # probabilities of a random move, one drawn by each side
-        ("heats", np.float64, (CHOICES,)),  # temperatures in discs, likewise
+        ("temperatures", np.float64, (CHOICES,)),  # temperatures in discs, likewise
         ("prefixes", np.int64, (CHOICES,)),  # a game begins with fewer random moves than one of these
     ],
     align=True,
@@ -111,16 +111,16 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
     left = popcount(work.playable & ~(mover | other))
     last_random = left - below(word, longest)
     word, state = next_random(state)
-    noise, other_noise, heat, other_heat = 1.0, 1.0, 0.0, 0.0
+    noise, other_noise, temperature, other_temperature = 1.0, 1.0, 0.0, 0.0
     if fraction(word) >= game.random_share:
         word, state = next_random(state)
         noise = game.noises[below(word, game.noise_count)]
         word, state = next_random(state)
         other_noise = game.noises[below(word, game.noise_count)]
         word, state = next_random(state)
-        heat = game.heats[below(word, game.heat_count)]
+        temperature = game.temperatures[below(word, game.temperature_count)]
         word, state = next_random(state)
-        other_heat = game.heats[below(word, game.heat_count)]
+        other_temperature = game.temperatures[below(word, game.temperature_count)]
     lowest = 0
     while lowest < wanted.size and not wanted[lowest]:
         lowest += 1
@@ -136,7 +136,7 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
                 word, state = next_random(state)
                 sq = random_square(moves, word)
             else:
-                sq, state = chosen_square(work, net, mover, other, moves, game.depth, heat, state)
+                sq, state = chosen_square(work, net, mover, other, moves, game.depth, temperature, state)
             mover, other = play(sq, mover, other)
             left -= 1
             column = left - game.low
@@ -145,7 +145,7 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
                 own[column], opp[column] = mover, other
                 canonical_own, canonical_opp, _ = canonical(mover, other)
                 key[column] = position_hash(canonical_own, canonical_opp)
-        noise, other_noise, heat, other_heat = other_noise, noise, other_heat, heat
+        noise, other_noise, temperature, other_temperature = other_noise, noise, other_temperature, temperature
 
 
 @kernel

@@ -191,17 +191,19 @@ class Bootstrap:
 
     def _label_options(self, number: int, stage: Stage) -> LabelOptions:
         previous = self._weights_path(number - 1)
-        return LabelOptions(
-            size=self.rules.size,
-            variant=self.rules.variant,
-            count=stage.count,
-            empties=(stage.low, stage.high),
-            seed=self.seed + 1000 * number,
-            shard_rows=stage.count,
-            block_rows=stage.count,
-            labeller=_labeller(stage, previous),
-            player=self.options.player or (file_name("network", previous) if number else FIRST_PLAYER),
-            **stage.games,
+        return LabelOptions.from_dict(
+            {
+                "size": self.rules.size,
+                "variant": self.rules.variant,
+                "count": stage.count,
+                "empties": (stage.low, stage.high),
+                "seed": self.seed + 1000 * number,
+                "shard_rows": stage.count,
+                "block_rows": stage.count,
+                "labeller": _labeller(stage, previous),
+                "player": self.options.player or (file_name("network", previous) if number else FIRST_PLAYER),
+                **stage.games,
+            }
         )
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:

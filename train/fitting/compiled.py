@@ -124,7 +124,7 @@ class CompiledEngine(Engine):
             for other in others:
                 first += other
                 other[:] = 0
-            numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.decay
+            numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.weight_decay
             moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
             fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.undecayed else decay, step + 1)
             if parameter in kind.largest:
@@ -148,7 +148,7 @@ class LinearEngine(CompiledEngine):
         self.record["span"], self.record["row"] = net.span, len(self.kept)
         self.record["lowest"], self.record["highest"] = self.phases.start, self.phases.stop - 1
         self.record["most_nodes"] = int(np.diff(training.first).max())
-        self.record["bend"], self.record["consistency"] = options.bend, consistency_of(options)
+        self.record["huber_delta"], self.record["consistency"] = options.huber_delta, consistency_of(options)
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a step; the sum of the absolute errors at the roots."""
@@ -195,7 +195,7 @@ class DeepEngine(CompiledEngine):
             gradients = self.gradients[part]
             return deep_fitting.add_deep_gradient(
                 *(trees[piece], phases[piece], self.training.features, nodes["score"], nodes["weight"]),
-                *(len(self.kept), np.float32(self.options.bend), share, rows, heads, turned),
+                *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, turned),
                 *(gradients["rows"].reshape(-1), gradients["heads"]),
             )
 

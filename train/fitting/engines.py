@@ -137,7 +137,9 @@ class TorchEngine(Engine):
         self.alone = len(training.nodes) == self.count
         self.training, self.validation = self._moved(training), self._moved(validation)
         fused = self.device.type == "cuda"
-        self.optimiser = torch.optim.AdamW(self._groups(), lr=options.rate, weight_decay=options.decay, fused=fused)
+        self.optimiser = torch.optim.AdamW(
+            self._groups(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=fused
+        )
 
     def step(self, draw: Draw, number: int) -> Tensor:
         """Take a step; the sum of the absolute errors at the roots before it."""
@@ -197,11 +199,11 @@ class TorchEngine(Engine):
 
     def _loss(self, draw: Draw) -> tuple[Tensor, Tensor]:
         """The mean loss of some trees, and the absolute errors at their roots."""
-        data, bend = self.training, self.options.bend
+        data, huber_delta = self.training, self.options.huber_delta
         if self.alone:  # what follows would come to the same, but wait for the device at every step
             values, scores = self._values(*draw)
             errors = values - scores
-            return (data["weight"][draw.trees] * _huber(errors, bend)).mean(), errors.detach().abs()
+            return (data["weight"][draw.trees] * _huber(errors, huber_delta)).mean(), errors.detach().abs()
         first, after = data["first"][draw.trees], data["first"][draw.trees + 1]
         sizes = after - first
         begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
@@ -209,7 +211,7 @@ class TorchEngine(Engine):
         nodes = torch.arange(len(moved), device=self.device) + moved
         values, scores = self._values(nodes, *(torch.repeat_interleave(part, sizes) for part in draw[1:]))
         errors = values - scores
-        loss = (data["weight"][nodes] * _huber(errors, bend)).sum()
+        loss = (data["weight"][nodes] * _huber(errors, huber_delta)).sum()
         parent = data["parent"][nodes]
         if consistency_of(self.options) and bool((parent >= 0).any()):
             loss = loss + consistency_of(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
@@ -229,7 +231,7 @@ class TorchEngine(Engine):
         above = parent[is_child]
         best = torch.full_like(values, -torch.inf).scatter_reduce(0, above, -values[is_child], "amax")
         inner = torch.isfinite(best)
-        return _huber(values[inner] - best[inner], self.options.bend).sum()
+        return _huber(values[inner] - best[inner], self.options.huber_delta).sum()
 
     def _moved(self, data: Data) -> dict[str, Tensor]:
         fields: dict[str, Any] = {name: data.nodes[name] for name in ("parent", "score", "weight", "finished")}
@@ -241,6 +243,6 @@ def _tensor(values: np.ndarray | Tensor) -> Tensor:
     return values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
 
 
-def _huber(errors: Tensor, bend: float) -> Tensor:
+def _huber(errors: Tensor, huber_delta: float) -> Tensor:
     size = errors.abs()
-    return torch.where(size <= bend, size * size / 2, bend * (size - bend / 2))
+    return torch.where(size <= huber_delta, size * size / 2, huber_delta * (size - huber_delta / 2))

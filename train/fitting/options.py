@@ -25,12 +25,18 @@ class FitOptions(Options):
     """
 
     epochs: int = option(20, "Times every position is seen.", low=1, high=10_000)
-    batch: int | None = option(None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24)
-    rate: float = option(0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0)
-    decay: float = option(0.01, "Decoupled weight decay a step, as a multiple of the rate.", low=0.0, high=100.0)
+    batch_size: int | None = option(
+        None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24, was="batch"
+    )
+    learning_rate: float = option(
+        0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0, was="rate"
+    )
+    weight_decay: float = option(
+        0.01, "Decoupled, a step, as a multiple of the learning rate.", low=0.0, high=100.0, was="decay"
+    )
     blur: float = option(2.0, "Empties by which phases are blurred.", low=0.0, high=30.0)
     blurred: float = option(0.7, "Share of the epochs, the first ones, with blur.", low=0.0, high=1.0)
-    bend: float = option(8.0, "Discs beyond which errors count linearly (Huber).", low=1e-3, high=1e3)
+    huber_delta: float = option(8.0, "Discs beyond which errors count linearly.", low=1e-3, high=1e3, was="bend")
     held_out: float = option(0.05, "Share for validation.", low=0.0, high=0.5)
     patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
     seed: int = option(0, "Of the order of positions, the blur and the symmetries.", low=0, high=2**53)
@@ -42,14 +48,14 @@ class FitOptions(Options):
 
     def batch_of(self, positions: int) -> int:
         """Positions a step, for so many of them."""
-        if self.batch is not None:
-            return self.batch
+        if self.batch_size is not None:
+            return self.batch_size
         wanted = 2 ** round(math.log2(max(1, positions / STEPS)))
         return min(max(wanted, SMALLEST), LARGEST)
 
     def rate_at(self, step: int, steps: int) -> float:
         """Adam's step at *step* of *steps*, counted from 0."""
-        return self.rate * (1 + math.cos(math.pi * step / steps)) / 2
+        return self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
 
     def blur_of(self, epoch: int) -> float:
         """The blur in empties of an epoch, counted from 1."""

@@ -10,7 +10,7 @@ from models.networks import NETWORKS
 from train.fitting.options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
-#: will be asked about; the others are what a search meets on the way.
+#: will be asked about; the others are what a search meets on the way. Named as files have them (`LabelOptions.as_dict`).
 GAMES: dict[str, Any] = {"heat": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
 #: With a network that is good already to play them, games with smaller errors and shorter random beginnings: on tournament
 #: positions with 10 12 14 empties, 1.2 million labels of such games taught to errors of 6.31 6.38 6.62 discs, of GAMES to

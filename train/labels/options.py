@@ -13,7 +13,7 @@ from train.options import GameOptions, option
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2
 MOST_ROWS = 1 << 40
-#: Most values that noise, heat or prefixes may have.
+#: Most values that noise, temperature or prefixes may have.
 MOST_CHOICES = 64
 
 
@@ -24,8 +24,8 @@ class LabelOptions(GameOptions):
     Every number of empties gets equally many positions (one more for some if it does not divide). The ``labeller`` is
     ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves exactly what has at most
     ``exact=`` empties (by default six more than the depth) and searches the rest. Up to `MOST_SOLVED` empties can be solved,
-    which only those who label are held to. Each side of each game draws one of ``noise`` and one of ``heat``: a move that is
-    worse by one temperature is e times as rare. A game draws one of ``prefixes`` and begins with fewer random moves than
+    which only those who label are held to. Each side of each game draws one of ``noise`` and one of ``temperature``: a move that
+    is worse by the temperature is e times as rare. A game draws one of ``prefixes`` and begins with fewer random moves than
     that, every number of them being as likely; no position of this beginning is taken. Two plies look much more like the play
     of people than one: the same number of labels taught a network tournament positions to 7.5 discs instead of 7.8. A data
     set of *k* blocks plays *k* times as many games, see `train.labels.sampling`.
@@ -34,14 +34,16 @@ class LabelOptions(GameOptions):
     error = LabelError
 
     count: int = option(1_000_000, "Positions in all.", low=1, high=MOST_ROWS)
-    empties: tuple[int, int] = option((10, 14), "Lowest and highest number of empty squares, both included.")
-    seed: int = option(0, "Which games are played.", low=0, high=(1 << 64) - 1)
-    shard_rows: int = option(100_000, "Positions a file: what an interruption can lose.", low=1, high=1 << 30)
+    empties: tuple[int, int] = option((10, 14), "Empty squares, as in 12 or 10-14.")
+    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 64) - 1)
+    shard_rows: int = option(100_000, "Positions a file.", low=1, high=1 << 30)
     labeller: str = option("exact", "exact, or an evaluator to search with.")
     player: str = option("six-factor", "Evaluator that plays the games.")
     play_depth: int = option(2, "Plies that it searches for a move, the move included.", low=1, high=12)
     noise: tuple[float, ...] = option((0.0, 0.02, 0.05), "Probabilities of a random move.", low=0, high=1)
-    heat: tuple[float, ...] = option((0.5, 1.0, 2.0), "Temperatures of its choice, in discs.", low=0, high=1000)
+    temperature: tuple[float, ...] = option(
+        (0.5, 1.0, 2.0), "Of its choice, in discs; 0 for the best move.", low=0, high=1000, was="heat"
+    )
     prefixes: tuple[int, ...] = option((4, 10, 20), "Random moves at the start are fewer than these.", low=1, high=60)
     random_share: float = option(0.03, "Share of games that are random to the end.", low=0, high=MOST_RANDOM)
     block_rows: int = option(
@@ -56,7 +58,7 @@ class LabelOptions(GameOptions):
             raise LabelError(
                 f"empties={low}-{high}: expected a range from 1 to {most} on the {self.size}x{self.size} board"
             )
-        for name in ("noise", "heat", "prefixes"):
+        for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise LabelError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
         evaluators.get(self.player)

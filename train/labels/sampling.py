@@ -124,7 +124,7 @@ def how_to_play(options: LabelOptions) -> np.ndarray:
     record = np.zeros(1, GAMES)
     record["low"], record["depth"] = options.empties[0], options.play_depth
     record["random_share"] = options.random_share
-    for name, values in (("noise", options.noise), ("heat", options.heat), ("prefix", options.prefixes)):
+    for name, values in (("noise", options.noise), ("temperature", options.temperature), ("prefix", options.prefixes)):
         record[f"{name}_count"] = len(values)
         record["prefixes" if name == "prefix" else f"{name}s"][0, : len(values)] = values
     return record

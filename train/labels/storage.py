@@ -84,7 +84,7 @@ def read_manifest(folder: Path) -> Manifest:
             raise LabelError(f"format {shown(content['format'])}")
         shards = tuple(Shard(str(s["file"]), int(s["rows"]), str(s["sha256"])) for s in content["shards"])
         evaluators = tuple((str(name), str(sha256)) for name, sha256 in content["evaluators"].items())
-        return Manifest(LabelOptions(**content["options"]), shards, evaluators)
+        return Manifest(LabelOptions.from_dict(content["options"]), shards, evaluators)
     except FileNotFoundError:
         raise LabelError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made") from None
     except (ReversiError, LookupError, TypeError, ValueError, AttributeError) as error:

@@ -20,8 +20,14 @@ def board_tensor(boards: np.ndarray) -> Tensor:
 
 
 def planes(boards: Tensor) -> Tensor:
-    """``(n, 64)`` of 0 and 1, int64: which squares are set."""
+    """``(…, 64)`` of 0 and 1, int64: which squares of the 8x8 frame are set."""
     return boards.unsqueeze(-1) >> _SQUARES.to(boards.device) & 1
+
+
+def board_planes(boards: Tensor, size: int) -> Tensor:
+    """``(…, size, size)`` of 0 and 1, int64: the squares of the real board, for boards of any shape."""
+    rim = (8 - size) // 2
+    return planes(boards).unflatten(-1, (8, 8))[..., rim : rim + size, rim : rim + size]
 
 
 def bit_counts(boards: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.boards import board_tensor, planes
+from models.boards import board_planes, board_tensor
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
@@ -31,24 +31,17 @@ from search.table import Table
 
 with extra_libraries():
     import torch
-    from torch import Tensor, nn
+    from torch import nn
 
 #: Positions that go through the module at once, at most.
 BATCH = 4096
 Boards = NDArray[np.uint64]
 
 
-def board_planes(own: Tensor, opp: Tensor, size: int) -> Tensor:
-    """``(n, 2, size, size)`` of 0 and 1, float32: own discs, opponent's discs; int64 tensors of boards go in."""
-    frame = torch.stack([planes(own), planes(opp)], dim=1).view(-1, 2, 8, 8)
-    rim = (8 - size) // 2
-    return frame[:, :, rim : rim + size, rim : rim + size].to(torch.float32)
-
-
 class TorchEvaluator:
     """Values of positions of one game, in discs for the side to move, by a module.
 
-    With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs (`board_planes`) to n
+    With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n
     values, with ``"boards"`` two int64 tensors of boards (as `Trainable` does). Its outputs times *scale* are discs: give
     the number of squares for a value head between -1 and 1. The module is used as it is, in evaluation mode.
     """
@@ -87,7 +80,8 @@ class TorchEvaluator:
             if self._inputs == "boards":
                 values = self.module(mine, theirs)
             else:
-                values = self.module(board_planes(mine, theirs, self.rules.size))
+                discs = board_planes(torch.stack([mine, theirs], dim=1), self.rules.size)
+                values = self.module(discs.to(torch.float32))
         if values.numel() != own.size:
             raise ReversiError(f"a module's output of shape {tuple(values.shape)}: expected {own.size} values")
         return values.reshape(-1).to("cpu", torch.float64).numpy()

@@ -121,6 +121,13 @@ def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, p
     return out
 
 
+def planes(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8) -> NDArray[np.uint8]:
+    """What the environments show of each position: uint8 (n, 2, size, size), own discs and the opponent's, 0 and 1."""
+    boards = np.stack([np.asarray(own, np.uint64), np.asarray(opp, np.uint64)], axis=1)[:, :, None]
+    squares = np.array(list(rules.squares()), np.uint64)
+    return (boards >> squares & np.uint64(1)).astype(np.uint8).reshape(-1, 2, rules.size, rules.size)
+
+
 def canonical(
     own: ArrayLike, opp: ArrayLike, *, parallel: bool | None = None
 ) -> tuple[Boards, Boards, NDArray[np.int8]]:

@@ -16,8 +16,7 @@ import numpy as np
 
 from reversi_env import Rules
 from reversi_env.core.symmetry import INVERSE_SYMMETRY
-
-SYMMETRIES = 8
+from reversi_env.symmetries import SYMMETRIES, square_image
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Pattern:
     def image(self, symmetry: int) -> tuple[int, ...]:
         """The squares of the real board that stand on this pattern's squares after the board has undergone *symmetry*."""
         undone = int(INVERSE_SYMMETRY[symmetry])
-        return tuple(_moved(sq, undone) for sq in self.squares)
+        return tuple(square_image(sq, undone) for sq in self.squares)
 
     def digit_orders(self) -> Iterator[tuple[int, ...]]:
         """The orders of digits that the symmetries of the pattern itself produce, the given one among them."""
@@ -43,16 +42,6 @@ class Pattern:
             image = self.image(symmetry)
             if set(image) == set(self.squares):
                 yield tuple(self.squares.index(sq) for sq in image)
-
-
-def _moved(sq: int, symmetry: int) -> int:
-    """Where *symmetry* takes a square: `reversi_env.core.symmetry.transform` for one square, with nothing to compile."""
-    row, column = divmod(sq, 8)
-    if symmetry & 1:
-        row = 7 - row
-    if symmetry & 2:
-        column = 7 - column
-    return 8 * column + row if symmetry & 4 else 8 * row + column
 
 
 def _shapes(size: int) -> dict[str, list[tuple[int, int]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -206,3 +206,23 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _check_whole(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise SettingsError(f"{name}={shown(value)}: expected a whole number from {low} to {high}")
+
+
+def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A seed for every game as 64 bits, and which of the games have one."""
+    every = np.ones(count, np.bool_)
+    if seed is None:
+        return np.zeros(count, np.uint64), ~every
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        if seed < 0:
+            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
+        with np.errstate(over="ignore"):
+            return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
+    seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * count
+    if len(seeds) != count:
+        raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
+    for word in seeds:
+        if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
+            raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
+    words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
+    return words, np.array([word is not None for word in seeds])

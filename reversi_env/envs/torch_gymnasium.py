@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from reversi_env import batch
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
@@ -82,10 +83,7 @@ class TorchGymnasiumEnv(VectorEnv):
     def _observation_of(self, boards: np.ndarray) -> np.ndarray:
         if self.envs.layout == "packed":
             return boards.view(np.int64).copy()
-        squares = np.array(list(self.envs.rules.squares()), np.uint64)
-        planes = (boards[:, None] >> squares) & np.uint64(1)
-        size = self.envs.rules.size
-        return planes.reshape(2, size, size).astype(_DTYPES[self.envs.layout][1])
+        return batch.planes(boards[:1], boards[1:], self.envs.rules)[0].astype(_DTYPES[self.envs.layout][1])
 
 
 def _observation_space(envs: TorchVectorEnv) -> spaces.Box:

@@ -17,6 +17,7 @@ from reversi_env.envs.settings import (
     checked_states,
     no_start_found,
     refuse_shaping_without_opponent,
+    seed_words,
 )
 from reversi_env.envs.torch_host import HostBatch
 from reversi_env.errors import shown
@@ -263,26 +264,6 @@ class TorchVectorEnv:
 def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymnasiumEnv:
     """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`."""
     return TorchVectorEnv(num_envs, **options).as_gymnasium(numpy=numpy)
-
-
-def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A seed for every game as 64 bits, and which of the games have one."""
-    every = np.ones(count, np.bool_)
-    if seed is None:
-        return np.zeros(count, np.uint64), ~every
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        if seed < 0:
-            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
-        with np.errstate(over="ignore"):
-            return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
-    seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed]
-    if len(seeds) != count:
-        raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
-    for word in seeds:
-        if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
-            raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
-    words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
-    return words, np.array([word is not None for word in seeds])
 
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:

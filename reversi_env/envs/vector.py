@@ -24,6 +24,7 @@ from reversi_env.envs.settings import (
     no_start_found,
     position_of,
     refuse_shaping_without_opponent,
+    seed_words,
 )
 from reversi_env.errors import shown
 from reversi_env.position import Position
@@ -122,7 +123,7 @@ class ReversiVectorEnv(VectorEnv):
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks; other options as in `ReversiEnv`."""
         settings = self.settings.with_options(options)
         which = self._reset_mask(options)
-        words, seeded = self._seed_words(seed)
+        words, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=seed if isinstance(seed, int) else None)
         with self._undone_on_error():
             episodes.seed_all(self._states, words, seeded & which)
@@ -232,22 +233,6 @@ class ReversiVectorEnv(VectorEnv):
             self._states, self._illegal = before, before["illegal"] != 0
             self._observe_all()
             raise
-
-    def _seed_words(self, seed: int | Sequence[int | None] | None) -> tuple[np.ndarray, np.ndarray]:
-        """A seed for every game, and which of the games have one."""
-        if seed is None:
-            seeds: list[int | None] = [None] * self.num_envs
-        elif isinstance(seed, (int, np.integer)):
-            seeds = [int(seed) + i for i in range(self.num_envs)]
-        else:
-            seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * self.num_envs
-        if len(seeds) != self.num_envs:
-            raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {self.num_envs} environments")
-        for word in seeds:
-            if word is not None and (not isinstance(word, (int, np.integer)) or word < 0):
-                raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
-        words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
-        return words, np.array([word is not None for word in seeds])
 
     def _reset_mask(self, options: dict[str, Any] | None) -> np.ndarray:
         mask = (options or {}).get("reset_mask")

@@ -5,30 +5,16 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
 
-from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical, transform
+from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical
 from reversi_env.envs.settings import SettingsError, last_action_of
 from reversi_env.envs.single import ReversiEnv
-from reversi_env.rules import Rules
-
-
-@cache
-def action_images(size: int) -> np.ndarray:
-    """``images[k, action]``: where symmetry *k* takes each action's square; the pass stays."""
-    rules = Rules(size)
-    images = np.empty((8, rules.square_count + 1), np.int64)
-    for symmetry in range(8):
-        for action, sq in enumerate(rules.squares()):
-            image = int(transform(np.uint64(1 << sq), symmetry))
-            images[symmetry, action] = rules.action_of(image.bit_length() - 1)
-        images[symmetry, -1] = rules.pass_action
-    return images
+from reversi_env.symmetries import action_images
 
 
 def _reversi_inside(env: gym.Env) -> ReversiEnv:

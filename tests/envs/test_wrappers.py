@@ -8,7 +8,8 @@ from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
 from reversi_env.envs import ReversiEnv, SettingsError
-from reversi_env.envs.wrappers import CanonicalPositions, LastMovePlane, SymmetryAugmentation, action_images
+from reversi_env.envs.wrappers import CanonicalPositions, LastMovePlane, SymmetryAugmentation
+from reversi_env.symmetries import action_images
 from tests.envs.helpers import GAMES, RULES, board_of, draw_legal, mask_of, only_these_warnings
 
 SYMMETRIC = [SymmetryAugmentation, CanonicalPositions]

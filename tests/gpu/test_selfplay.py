@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from models.boards import board_planes
 from reversi_env import Position, ReversiError, Rules
 from train.games.match import play_match
-from train.games.on_gpu import PolicyPlayer, ValuePlayer, planes_of, play_games, sample
+from train.games.on_gpu import PolicyPlayer, ValuePlayer, play_games, sample
 
 
 def corners_first(planes):
@@ -72,7 +73,7 @@ def test_a_value_player_plays_to_the_least_discs_of_the_opponent():
     assert result.score > 0.55
     rules = Rules(6)
     position = position_of(result.positions[0], rules)
-    planes = planes_of(result.positions[:1], rules)
+    planes = board_planes(result.positions[:1], rules.size)
     assert int(planes[0, 0].sum()) == position.own.bit_count()
 
 

@@ -5,9 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models.core.patterns import SYMMETRIES, patterns_of
+from models.core.patterns import patterns_of
 from reversi_env import Rules
 from reversi_env.core.symmetry import transform
+from reversi_env.symmetries import SYMMETRIES
 from tests.models.twins import SIZES, digits_of
 
 every_size = pytest.mark.parametrize("size", SIZES)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from models.boards import board_tensor
-from models.torch_evaluator import TorchAgent, TorchEvaluator, board_planes
+from models.boards import board_planes, board_tensor
+from models.torch_evaluator import TorchAgent, TorchEvaluator
 from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
@@ -52,7 +52,7 @@ def positions_of(rules, seed=0):
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_planes_show_the_board(size):
     own, opp = some_boards(size, 20)
-    shown = board_planes(board_tensor(own), board_tensor(opp), size).numpy()
+    shown = board_planes(torch.stack([board_tensor(own), board_tensor(opp)], dim=1), size).numpy()
     assert shown.shape == (own.size, 2, size, size)
     rules = Rules(size)
     for action in range(size * size):

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from models.boards import board_planes
 from reversi_env import ReversiError, Rules
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import shown
@@ -80,7 +81,7 @@ class ValuePlayer:
         """The actions."""
         boards, _ = turn.children()
         legal = turn.masks[:, :-1]
-        planes = planes_of(boards.movedim(0, -1)[legal], turn.rules)
+        planes = board_planes(boards.movedim(0, -1)[legal], turn.rules.size)
         values = torch.zeros(turn.masks.shape, device=legal.device)
         if len(planes):
             values[:, :-1][legal] = -self.network(_network_input(self.network, planes)).float().reshape(-1)
@@ -196,13 +197,6 @@ class _Match:
         boards, rows, a_moves = (torch.cat(parts) for parts in zip(*self.kept, strict=True))
         scores = torch.where(a_moves, self.discs[rows], -self.discs[rows])
         return SelfPlayResults(discs, positions=boards, games_of=rows, scores=scores)
-
-
-def planes_of(boards: torch.Tensor, rules: Rules) -> torch.Tensor:
-    """Packed boards, int64 (N, 2), as uint8 planes (N, 2, S, S)."""
-    squares = torch.tensor(list(rules.squares()), device=boards.device)
-    planes = (boards[:, :, None] >> squares) & 1
-    return planes.to(torch.uint8).view(len(boards), 2, rules.size, rules.size)
 
 
 def _network_input(network: Any, planes: torch.Tensor) -> torch.Tensor:

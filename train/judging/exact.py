@@ -175,7 +175,7 @@ class ExactSet:
     @cached_property
     def observations(self) -> NDArray[np.uint8]:
         """What the environments show of each position: (N, 2, size, size), own discs and the opponent's."""
-        return board_planes(self.own, self.opp, self.rules)
+        return batch.planes(self.own, self.opp, self.rules)
 
     @cached_property
     def digest(self) -> str:
@@ -281,13 +281,6 @@ class ExactSet:
             regret_error, optimal_error = (standard_error(part) if count > 1 else 0.0 for part in rows[:2])
             found.append(Figures(int(empties), count, regret, regret_error, optimal, optimal_error, spoilt))
         return Judgement(tuple(found))
-
-
-def board_planes(own: Boards, opp: Boards, rules: Rules) -> NDArray[np.uint8]:
-    """Boards as the environments show them: uint8 (N, 2, size, size), own discs and the opponent's."""
-    squares = np.array(list(rules.squares()), np.uint64)
-    both = np.stack([own, opp], axis=1)[:, :, None]
-    return ((both >> squares) & np.uint64(1)).astype(np.uint8).reshape(-1, 2, rules.size, rules.size)
 
 
 def action_table(rules: Rules) -> NDArray[np.int64]:

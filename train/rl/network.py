@@ -17,11 +17,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from models.boards import board_tensor, legal_moves, planes
+from models.boards import board_planes, board_tensor, legal_moves
 from reversi_env import Rules, batch
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import SIZES
+from reversi_env.symmetries import action_images
 from train.errors import TrainError
 
 with extra_libraries():
@@ -32,6 +33,8 @@ with extra_libraries():
 ILLEGAL = -1e9
 #: Own discs, the opponent's, legal squares, and ones, which tell the board from the padding around it.
 INPUT_PLANES = 4
+#: The order of the symmetries here: four quarter turns, and the same of the transposed board.
+VIEWS = [0, 5, 3, 6, 4, 1, 7, 2]
 #: Channels between the trunk and a head.
 HEAD_CHANNELS = 8
 VALUE_WIDTH = 64
@@ -185,22 +188,15 @@ def symmetric_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor) -> Tenso
 
 def views(rules: Rules) -> np.ndarray:
     """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
-    board = np.arange(rules.square_count).reshape(rules.size, rules.size)
-    turned = [np.rot90(side, quarter) for side in (board, board.T) for quarter in range(4)]
-    return np.array([[*one.reshape(-1), rules.pass_action] for one in turned])
+    return action_images(rules.size)[VIEWS]
 
 
 def boards_to_discs(own: Tensor, opp: Tensor, size: int) -> Tensor:
     """``(n, 2, size, size)`` of 0 and 1, int8, from int64 tensors of boards."""
-    return torch.stack([_inner(own, size), _inner(opp, size)], dim=1)
+    return board_planes(torch.stack([own, opp], dim=1), size).to(torch.int8)
 
 
 def legal_mask(legal: Tensor, size: int) -> Tensor:
     """``(n, size² + 1)`` of 0 and 1, int8: the legal actions, from boards of legal squares; the pass where there are none."""
-    squares = _inner(legal, size).flatten(1)
+    squares = board_planes(legal, size).flatten(1).to(torch.int8)
     return torch.cat([squares, (legal == 0).to(torch.int8).unsqueeze(1)], dim=1)
-
-
-def _inner(boards: Tensor, size: int) -> Tensor:
-    rim = (8 - size) // 2
-    return planes(boards).view(-1, 8, 8)[:, rim : rim + size, rim : rim + size].to(torch.int8)

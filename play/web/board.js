@@ -19,11 +19,7 @@ export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−
 
 export class BoardView {
   constructor(host, { onPlay, onHover }) {
-    this.host = host;
-    this.onPlay = onPlay;
-    this.onHover = onHover;
-    this.size = 0;
-    this.focused = 0;
+    Object.assign(this, { host, onPlay, onHover, size: 0, focused: 0 });
   }
 
   // What to show: {size, board, turn, legal, last, playable, values: {name: text}, best, hint}
@@ -36,10 +32,6 @@ export class BoardView {
     for (let index = 0; index < view.board.length; index++) this.#update(index, before[index], moving);
     this.svg.dataset.turn = view.turn;
     this.svg.classList.toggle("playable", Boolean(view.playable));
-  }
-
-  focus() {
-    this.squares[this.focused].cell.focus();
   }
 
   #build(size) {
@@ -75,17 +67,15 @@ export class BoardView {
     });
     const area = element("rect", { class: "area", width: UNIT, height: UNIT });
     const shadow = element("circle", { class: "shadow", cx: 52, cy: 56, r: 41 });
-    const disc = element("g", { class: "piece" },
-      element("circle", { class: "body", cx: 50, cy: 50, r: 41 }), element("circle", { class: "face", cx: 50, cy: 50, r: 34 }));
-    const mark = element("circle", { class: "mark", cx: 50, cy: 50, r: 11 });
-    const ring = element("circle", { class: "ring", cx: 50, cy: 50, r: 9 });
+    const circle = (kind, r) => element("circle", { class: kind, cx: 50, cy: 50, r });
+    const disc = element("g", { class: "piece" }, circle("body", 41), circle("face", 34));
     const value = element("text", { class: "worth", x: 50, y: 59 });
     const outline = element("rect", { class: "outline", x: 4, y: 4, width: UNIT - 8, height: UNIT - 8, rx: 8 });
-    cell.append(area, shadow, disc, mark, ring, value, outline);
+    cell.append(area, shadow, disc, circle("mark", 11), circle("ring", 9), value, outline);
     cell.addEventListener("click", () => this.#choose(index));
-    cell.addEventListener("pointerenter", () => this.onHover?.(name));
-    cell.addEventListener("pointerleave", () => this.onHover?.(null));
-    cell.addEventListener("focus", () => { this.#setFocused(index, false); this.onHover?.(name); });
+    cell.addEventListener("pointerenter", () => this.onHover(name));
+    cell.addEventListener("pointerleave", () => this.onHover(null));
+    cell.addEventListener("focus", () => { this.#setFocused(index, false); this.onHover(name); });
     this.squares[index] = { cell, disc, value, name };
     return cell;
   }
@@ -173,13 +163,11 @@ async function flip(disc, before, now, delay) {
 }
 
 function definitions() {
-  const gradient = (id, inner, outer) => element("radialGradient", { id, cx: 0.36, cy: 0.3, r: 0.85 },
-    element("stop", { class: inner, offset: 0 }), element("stop", { class: outer, offset: 1 }));
-  return element("defs", {}, gradient("disc-black", "black-inner", "black-outer"), gradient("disc-white", "white-inner", "white-outer"),
-    element("radialGradient", { id: "felt", cx: 0.4, cy: 0.3, r: 1 },
-      element("stop", { class: "felt-inner", offset: 0 }), element("stop", { class: "felt-outer", offset: 1 })),
-    element("radialGradient", { id: "shade" },
-      element("stop", { class: "shade-inner", offset: 0.75 }), element("stop", { class: "shade-outer", offset: 1 })));
+  const gradient = (id, colour, place, inner = 0) => element("radialGradient", { id, ...place },
+    element("stop", { class: `${colour}-inner`, offset: inner }), element("stop", { class: `${colour}-outer`, offset: 1 }));
+  const lit = { cx: 0.36, cy: 0.3, r: 0.85 };
+  return element("defs", {}, gradient("disc-black", "black", lit), gradient("disc-white", "white", lit),
+    gradient("felt", "felt", { cx: 0.4, cy: 0.3, r: 1 }), gradient("shade", "shade", {}, 0.75));
 }
 
 function stars(size) {
@@ -192,13 +180,8 @@ function labels(size) {
   const texts = [];
   for (let i = 0; i < size; i++) {
     const at = i * UNIT + UNIT / 2;
-    const column = element("text", { class: "label", x: at, y: -13 });
-    const row = element("text", { class: "label", x: -22, y: at + 8 });
-    column.textContent = COLUMNS[i];
-    row.textContent = i + 1;
-    column.setAttribute("aria-hidden", "true");
-    row.setAttribute("aria-hidden", "true");
-    texts.push(column, row);
+    const hidden = { class: "label", "aria-hidden": "true" };
+    texts.push(element("text", { ...hidden, x: at, y: -13 }, COLUMNS[i]), element("text", { ...hidden, x: -22, y: at + 8 }, i + 1));
   }
   return texts;
 }

@@ -4,7 +4,7 @@ import { GameSocket, Problem, call } from "./api.js";
 import { like, rememberGame, rememberTheme, rememberedGame } from "./memory.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
-import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, other, study } from "./state.js";
+import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, node, other, study } from "./state.js";
 import { render, renderClocks, renderLine } from "./view.js";
 import { resultText } from "./words.js";
 
@@ -17,9 +17,7 @@ Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, h
 function setView(view) {
   app.view = view;
   document.body.dataset.view = view;
-  $("setup").hidden = view !== "setup";
-  $("loader").hidden = view !== "loader";
-  $("game").hidden = view !== "game";
+  for (const name of ["setup", "loader", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
   if (view === "game" && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
   render();
@@ -43,16 +41,14 @@ function complain(error) {
 // --- the line of positions -----------------------------------------------------------------------
 
 async function idleLine(size, variant) {
-  const line = await readLine("", size, variant);
-  app.line = { ...line, idle: true };
+  app.line = { ...await readLine("", size, variant), idle: true };
   app.cursor = 0;
 }
 
 async function readLine(text, size, variant, start = "standard") {
   const found = await call("POST", "/api/transcripts", { body: { text, size, variant, start } });
-  return { size: found.size, variant: found.variant, start, positions: found.positions, names: { black: found.black, white: found.white }, result: found.result };
+  return { size: found.size, variant: found.variant, start, positions: found.positions, names: { black: found.black, white: found.white } };
 }
-
 
 function goTo(cursor) {
   if (!app.line) return;
@@ -169,10 +165,12 @@ async function playMove(name) {
   if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`, 400, "illegal_move"));
   game.sent = true;
   const move = { move: name, ply: state.moves.length };
-  if (game.mode === "here") {
-    await act(() => call("POST", `/api/games/${game.id}/moves`, { body: move, token: game.tokens[state.turn] }));
-  } else if (!game.socket.send({ type: "move", ...move })) game.sent = false;
+  if (game.mode === "here") await act(() => post("moves", state.turn, move));
+  else if (!game.socket.send({ type: "move", ...move })) game.sent = false;
 }
+
+// Where both sides play here, each has a token of its own.
+const post = (what, colour, body) => call("POST", `/api/games/${app.game.id}/${what}`, { body, token: app.game.tokens[colour] });
 
 async function act(work) {
   try {
@@ -189,8 +187,7 @@ function takeBack() {
     // both sides sit here: who chose last asks, the other agrees
     const mover = app.line.positions.findLast(({ move }) => move && move !== "pass")?.turn ?? "black";
     act(async () => {
-      await call("POST", `/api/games/${game.id}/undo`, { token: game.tokens[mover] });
-      await call("POST", `/api/games/${game.id}/undo`, { token: game.tokens[other(mover)] });
+      for (const colour of [mover, other(mover)]) await post("undo", colour);
     });
   } else game.socket.send({ type: "undo" });
   if (state.black.kind === "human" && state.white.kind === "human" && game.mode === "friend") complain(new Problem("Your opponent is asked."));
@@ -199,7 +196,7 @@ function takeBack() {
 function resign() {
   const { game } = app;
   if (!confirm("Resign this game?")) return;
-  if (game.mode === "here") act(() => call("POST", `/api/games/${game.id}/resign`, { token: game.tokens[game.state.turn] }));
+  if (game.mode === "here") act(() => post("resign", game.state.turn));
   else game.socket.send({ type: "resign" });
 }
 
@@ -225,7 +222,6 @@ async function loadReview(event) {
 }
 
 // --- the engine's opinion ------------------------------------------------------------------------
-
 
 function askStudy() {
   if (!app.analysis || !app.line || app.line.idle || app.view !== "game") return study.forget();
@@ -267,11 +263,9 @@ function save() {
     const text = game && !app.line.review
       ? await call("GET", `/api/games/${game.id}/record`, { token: Object.values(game.tokens)[0] })
       : movesOf(app.line).join(" ") + "\n";
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-    link.download = game ? `reversi-${game.id}.ggf` : "reversi.txt";
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+    node("a", { href, download: game ? `reversi-${game.id}.ggf` : "reversi.txt" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
   });
 }
 
@@ -296,44 +290,53 @@ async function route() {
   else if (kind !== "game" && kind !== "review") setView("setup");
 }
 
+function showAnalysis({ target }) {
+  app.analysis = target.checked;
+  like({ analysis: app.analysis });
+  askStudy();
+  render();
+}
+
+async function readFile({ target }) {
+  const [file] = target.files;
+  if (file) $("transcript").value = await file.text();
+  target.value = "";
+}
+
+function changeTheme() {
+  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = theme;
+  rememberTheme(theme);
+}
+
 function wire() {
+  const clicks = {
+    "nav-new": () => setView("setup"),
+    "nav-review": () => setView("loader"),
+    home: (event) => { event.preventDefault(); setView(app.line?.idle ? "setup" : "game"); },
+    "setup-cancel": () => setView("game"),
+    "loader-cancel": () => setView("game"),
+    undo: takeBack,
+    grant: () => app.game.socket.send({ type: "undo" }),
+    refuse: () => app.game.socket.send({ type: "decline" }),
+    resign,
+    study: () => act(() => review(movesOf(app.line).join(" "), app.line.size, app.line.variant, app.line.start)),
+    copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
+    save,
+    "invite-copy": () => copyText($("invite-link").value),
+    first: () => goTo(0),
+    previous: () => goTo(app.cursor - 1),
+    next: () => goTo(app.cursor + 1),
+    last: () => goTo(Infinity),
+    theme: changeTheme,
+  };
+  for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
   $("setup").addEventListener("submit", startGame);
   $("loader").addEventListener("submit", loadReview);
-  $("nav-new").addEventListener("click", () => setView("setup"));
-  $("nav-review").addEventListener("click", () => setView("loader"));
-  $("home").addEventListener("click", (event) => { event.preventDefault(); setView(app.line?.idle ? "setup" : "game"); });
-  for (const id of ["setup-cancel", "loader-cancel"]) $(id).addEventListener("click", () => setView("game"));
-  $("undo").addEventListener("click", takeBack);
-  $("grant").addEventListener("click", () => app.game.socket.send({ type: "undo" }));
-  $("refuse").addEventListener("click", () => app.game.socket.send({ type: "decline" }));
-  $("resign").addEventListener("click", resign);
-  $("analysis").addEventListener("change", (event) => {
-    app.analysis = event.target.checked;
-    like({ analysis: app.analysis });
-    askStudy();
-    render();
-  });
-  $("study").addEventListener("click", () => act(() => review(movesOf(app.line).join(" "), app.line.size, app.line.variant, app.line.start)));
-  $("copy").addEventListener("click", () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")));
-  $("save").addEventListener("click", save);
-  $("invite-copy").addEventListener("click", () => copyText($("invite-link").value));
-  $("first").addEventListener("click", () => goTo(0));
-  $("previous").addEventListener("click", () => goTo(app.cursor - 1));
-  $("next").addEventListener("click", () => goTo(app.cursor + 1));
-  $("last").addEventListener("click", () => goTo(Infinity));
-  $("file").addEventListener("change", async (event) => {
-    const [file] = event.target.files;
-    if (file) $("transcript").value = await file.text();
-    event.target.value = "";
-  });
-  $("theme").addEventListener("click", () => {
-    const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-    document.documentElement.dataset.theme = theme;
-    rememberTheme(theme);
-  });
+  $("analysis").addEventListener("change", showAnalysis);
+  $("file").addEventListener("change", readFile);
   document.addEventListener("keydown", steps);
-  addEventListener("hashchange", () => route().catch(complain));
-  addEventListener("popstate", () => route().catch(complain));
+  for (const change of ["hashchange", "popstate"]) addEventListener(change, () => route().catch(complain));
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
 

@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { like, likes } from "./memory.js";
+import { other } from "./state.js";
 
 const STRENGTHS = [
   ["level=1", "Level 1"], ["level=2", "Level 2"], ["level=3", "Level 3"], ["level=4", "Level 4"], ["depth=6", "6 plies"],
@@ -23,11 +24,7 @@ export function describe(spec) {
 export async function prepare(form) {
   ({ agents } = await call("GET", "/api/agents"));
   for (const select of [form.agent, form.agent2]) {
-    select.replaceChildren(...agents.map((agent) => {
-      const option = new Option(agent.title, agent.name);
-      option.title = agent.about;
-      return option;
-    }));
+    select.replaceChildren(...agents.map(({ title, name, about }) => Object.assign(new Option(title, name), { title: about })));
   }
   form.agent2.value = "six-factor";
   for (const [name, value] of Object.entries(likes().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
@@ -42,10 +39,10 @@ export function refresh(form) {
   for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
     for (const option of form[select].options) option.disabled = !named(option.value)?.sizes.includes(Number(size));
     if (form[select].selectedOptions[0]?.disabled) form[select].value = "six-factor";
-    const searches = named(form[select].value)?.searches ?? false;
-    form[slider].disabled = !searches;
-    form.querySelector(`#${text}`).textContent = searches ? STRENGTHS[form[slider].value][1] : "–";
-    form[slider].setAttribute("aria-valuetext", searches ? STRENGTHS[form[slider].value][1] : "none");
+    const strength = named(form[select].value)?.searches ? STRENGTHS[form[slider].value][1] : null;
+    form[slider].disabled = !strength;
+    form.querySelector(`#${text}`).textContent = strength ?? "–";
+    form[slider].setAttribute("aria-valuetext", strength ?? "none");
   }
 }
 
@@ -62,9 +59,8 @@ export function order(form) {
     request.clock = { seconds, increment };
   }
   const colour = fields.colour === "either" ? (Math.random() < 0.5 ? "black" : "white") : fields.colour;
-  const other = colour === "black" ? "white" : "black";
   const agent = (which, strength) => ({ kind: "agent", agent: spec(form, which, strength) });
-  if (fields.mode === "computer") request[other] = agent("agent", "strength");
+  if (fields.mode === "computer") request[other(colour)] = agent("agent", "strength");
   if (fields.mode === "watch") {
     request.black = agent("agent", "strength");
     request.white = agent("agent2", "strength2");

@@ -4,6 +4,11 @@ import { likes } from "./memory.js";
 import { Study, verdict } from "./study.js";
 
 export const $ = (id) => document.getElementById(id);
+export const node = (name, properties, ...children) => {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children);
+  return made;
+};
 export const other = (colour) => (colour === "black" ? "white" : "black");
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
@@ -24,6 +29,7 @@ export const app = {
 
 export const study = new Study(() => hooks.found());
 
+export const discs = ({ board }, colour) => board.split(colour === "black" ? "X" : "O").length - 1;
 export const movesOf = (line) => line.positions.slice(0, -1).map((position) => position.move);
 export const atEnd = () => app.cursor === app.line.positions.length - 1;
 export const isOver = (position) => position.legal.length === 0;
@@ -43,10 +49,10 @@ export function valueOf(position) {
   return found ? { value: position.turn === "black" ? found.value : -found.value, exact: found.exact } : { value: null, exact: false };
 }
 
-export function finalScore({ board: squares }) {
-  const black = squares.split("X").length - 1, white = squares.split("O").length - 1;
-  const margin = Math.abs(black - white) + (black === white ? 0 : squares.length - black - white);
-  return Math.sign(black - white) * margin * (app.line.variant === "normal" ? 1 : -1);
+export function finalScore(position) {
+  const black = discs(position, "black"), white = discs(position, "white"), lead = Math.sign(black - white);
+  const margin = black - white + lead * (position.board.length - black - white); // the empty squares to the winner
+  return margin * (app.line.variant === "normal" ? 1 : -1);
 }
 
 export function verdictAt(index) {

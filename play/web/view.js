@@ -3,7 +3,7 @@
 import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { after } from "./rules.js";
-import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, other, study, valueOf, verdictAt } from "./state.js";
+import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, movesOf, node, other, study, valueOf, verdictAt } from "./state.js";
 import { MARKS, gradeOf } from "./study.js";
 import { describeSeat, leadText, pastVerdict, statusText, summary } from "./words.js";
 
@@ -43,10 +43,8 @@ function renderPlayers() {
   const { line, game } = app, position = line.positions[app.cursor];
   for (const colour of ["black", "white"]) {
     const card = $(`player-${colour}`), seat = isLive() ? game.state[colour] : null;
-    card.querySelector(".count").textContent = position.board.split(colour === "black" ? "X" : "O").length - 1;
-    const { name, note } = describeSeat(seat, colour);
-    card.querySelector(".name").textContent = name;
-    card.querySelector(".note").textContent = note;
+    const texts = { count: discs(position, colour), ...describeSeat(seat, colour) };
+    for (const [name, text] of Object.entries(texts)) card.querySelector(`.${name}`).textContent = text;
     card.classList.toggle("turn", app.view === "game" && !isOver(position) && position.turn === colour);
   }
   renderClocks();
@@ -55,13 +53,13 @@ function renderPlayers() {
 export function renderClocks() {
   const clock = isLive() ? app.game.state.clock : null;
   for (const colour of ["black", "white"]) {
-    const node = $(`player-${colour}`).querySelector(".clock");
-    node.hidden = !clock;
+    const shown = $(`player-${colour}`).querySelector(".clock");
+    shown.hidden = !clock;
     if (!clock) continue;
     const used = clock.running === colour ? (performance.now() - app.game.received) / 1000 : 0;
     const left = Math.max(0, clock[colour] - used);
-    node.textContent = left >= 10 ? `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}` : left.toFixed(1);
-    node.classList.toggle("low", left < 20);
+    shown.textContent = left >= 10 ? `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}` : left.toFixed(1);
+    shown.classList.toggle("low", left < 20);
   }
 }
 
@@ -144,11 +142,8 @@ function renderMoves() {
   list.dataset.signature = signature;
   const items = [];
   for (let i = 0; i < positions.length - 1; i += 2) {
-    const item = document.createElement("li"), number = document.createElement("span");
-    number.className = "number";
-    number.textContent = `${i / 2 + 1}`;
-    item.append(number, ...[i, i + 1].filter((n) => n < positions.length - 1).map(moveButton));
-    items.push(item);
+    const number = node("span", { className: "number" }, `${i / 2 + 1}`);
+    items.push(node("li", {}, number, ...[i, i + 1].filter((n) => n < positions.length - 1).map(moveButton)));
   }
   list.replaceChildren(...items);
   const current = list.querySelector("[aria-current=true]");
@@ -157,24 +152,17 @@ function renderMoves() {
 
 function moveButton(index) {
   const { move, turn } = app.line.positions[index], seen = app.analysis ? verdictAt(index) : null;
-  const button = document.createElement("button"), name = document.createElement("span");
-  button.type = "button";
-  name.textContent = move;
-  name.className = move === "pass" ? "pass" : "";
-  button.append(name);
+  const name = node("span", { className: move === "pass" ? "pass" : "" }, move);
+  const button = node("button", { type: "button", onclick: () => hooks.goTo(index + 1) }, name);
   button.setAttribute("aria-current", app.cursor === index + 1);
   let label = `${capital(turn)} ${move}`;
   if (seen && MARKS[seen.grade]) {
-    const mark = document.createElement("span");
-    mark.className = "grade";
-    mark.textContent = MARKS[seen.grade];
-    button.append(mark);
+    button.append(node("span", { className: "grade" }, MARKS[seen.grade]));
     button.dataset.grade = seen.grade;
     label += `, ${seen.grade}, loses ${seen.loss.toFixed(seen.exact ? 0 : 1)} discs, best ${seen.best}`;
     button.title = label;
   }
   button.setAttribute("aria-label", label);
-  button.addEventListener("click", () => hooks.goTo(index + 1));
   return button;
 }
 

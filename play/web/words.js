@@ -2,7 +2,7 @@
 
 import * as setup from "./setup.js";
 import { MARKS } from "./study.js";
-import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, other, plural, valueOf, verdictAt } from "./state.js";
+import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictAt } from "./state.js";
 
 export function describeSeat(seat, colour) {
   if (!seat) {
@@ -69,14 +69,7 @@ export function summary() {
     const own = app.line.positions.map((position, i) => ({ position, seen: verdictAt(i) })).filter(({ position, seen }) => seen && position.turn === colour);
     const count = (grade) => own.filter(({ seen }) => seen.grade === grade).length;
     const lost = own.reduce((sum, { seen }) => sum + seen.loss, 0);
-    const line = document.createElement("span");
-    line.textContent = `${capital(colour)}: ${plural(count("blunder"), "blunder")}, ${plural(count("mistake"), "mistake")}, ${plural(count("slip"), "slip")}; ${lost.toFixed(1)} discs given away. `;
-    return line;
-  }).concat(legend());
-}
-
-function legend() {
-  const text = document.createElement("span");
-  text.textContent = app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : "";
-  return text;
+    const counts = ["blunder", "mistake", "slip"].map((grade) => plural(count(grade), grade)).join(", ");
+    return node("span", {}, `${capital(colour)}: ${counts}; ${lost.toFixed(1)} discs given away. `);
+  }).concat(app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : []);
 }

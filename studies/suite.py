@@ -33,8 +33,8 @@ from studies import (
     winner,
 )
 from train.cluster.files import build
-from train.folders import only_writer
 from train.progress import Progress, silent
+from train.run import Run
 
 FIGURES = "images/experiments"
 
@@ -116,7 +116,7 @@ def run_all(
     """Measure everything and write the document and its figures into *out*; its path."""
     chosen = [one for one in experiments() if only is None or one.name in only]
     kept = (kept_in or cache_folder("experiments")) / _fingerprint(chosen)
-    with only_writer(kept):
+    with Run(kept):
         found: dict[str, list[dict[str, Any]]] = {}
         for number, experiment in enumerate(chosen):
             found[experiment.name] = [

@@ -156,6 +156,12 @@ class Options:
         return _plain(self)
 
     @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """All options that have a default, as `as_dict` has them."""
+        known = option_fields(cls)  # type: ignore[arg-type]
+        return {one.was or one.name: _plain(one.default) for one in known if one.default is not MISSING}
+
+    @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The options of `as_dict`, or some of them, by old names or new; a name that is none of theirs is refused."""
         names = {one.was: one.name for one in option_fields(cls) if one.was}  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -95,10 +96,11 @@ def rl(
 def _rl_options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
     """Those that the folder remembers, or a preset, with *changes*."""
     from train.rl.options import RlOptions, fastest_precision, preset
-    from train.rl.training import RUN, remembered
+    from train.run import remembered
 
-    if (folder / RUN).exists():
-        return RlOptions.from_dict(remembered(folder).as_dict() | changes)
+    begun = remembered(folder, RlOptions)
+    if begun is not None:
+        return replace(begun, **changes)
     return preset(**{"precision": fastest_precision(device), **changes})
 
 
@@ -181,11 +183,12 @@ def _iterate(
     out: Path, changes: dict[str, Any], threads: int | None, cache: Path | None, exam: int
 ) -> tuple[Expert, dict[str, Any] | None]:
     """All rounds and, if it is asked for, the policy with and without search."""
-    from train.rl.expert import ExpertIteration, examine, remembered
+    from train.rl.expert import ExpertIteration, examine
     from train.rl.expert_options import ExpertOptions, preset
+    from train.run import remembered
 
-    begun = remembered(out)
-    options = preset(**changes) if begun is None else ExpertOptions.from_dict(begun.as_dict() | changes)
+    begun = remembered(out, ExpertOptions)
+    options = preset(**changes) if begun is None else replace(begun, **changes)
     count = _torch_threads(threads)
     with progress_bar() as show:
 

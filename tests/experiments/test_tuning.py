@@ -176,20 +176,18 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
     assert min(map(min, losses)) == pytest.approx(resumed.generations[-1].best)
 
 
-def test_a_log_of_another_tuning_or_of_other_candidates_is_refused(tmp_path):
+def test_a_log_of_other_candidates_is_refused(tmp_path):
     tune(SHORT, LABELS, tmp_path)
-    with pytest.raises(TrainError, match="is of another tuning"):
-        tune(replace(SHORT, seed=5), LABELS, tmp_path)
     log = tmp_path / "six-factor-cma.jsonl"
     lines = log.read_text().splitlines()
     lines[2] = json.dumps(json.loads(lines[2]) | {"points_sha256": "0"})
     log.write_text("\n".join(lines) + "\n")
-    with pytest.raises(TrainError, match="generation 2 had other candidates"):
+    with pytest.raises(TrainError, match="line 3 of .* cannot be read .other candidates"):
         tune(SHORT, LABELS, tmp_path)
     first = json.loads(lines[1])
     lines[1] = json.dumps(first | {"losses": [first["losses"][0] + 1, *first["losses"][1:]]})
     log.write_text("\n".join(lines) + "\n")
-    with pytest.raises(TrainError, match="generation 1 is damaged, its losses have another SHA-256; expected it as it"):
+    with pytest.raises(TrainError, match="line 2 of .*its losses have another SHA-256.: expected it as it was written"):
         tune(SHORT, LABELS, tmp_path)
 
 

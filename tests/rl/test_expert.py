@@ -15,7 +15,6 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.batch import search_batch
 from search.solver import solve_all_moves
-from train.errors import TrainError
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -413,13 +412,6 @@ def test_a_finished_run_is_not_done_again(finished, cache):
     found = ExpertIteration(folder, TINY, threads=1, cache=cache).run()
     assert found.figures == whole.figures
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")} == before
-
-
-@pytest.mark.slow
-def test_a_folder_of_another_run_is_refused(finished, cache):
-    folder, _ = finished
-    with pytest.raises(TrainError, match="begun with another seed"):
-        ExpertIteration(folder, dataclasses.replace(TINY, seed=1), cache=cache)
 
 
 @pytest.mark.parametrize("name", ["run.json", "state-003.safetensors", "labels-001.npz", "policy-003.safetensors"])

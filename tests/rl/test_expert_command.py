@@ -7,8 +7,9 @@ import torch
 
 from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.train.kills import start
-from train.rl.expert import remembered
+from train.rl.expert_options import ExpertOptions
 from train.rl.files import read_policy
+from train.run import remembered
 
 #: A run of seconds.
 TINY = (
@@ -44,7 +45,7 @@ def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
     assert found["policy"] == str(out / "policy.safetensors")
     assert len(found["figures"]) == 2
     assert "policy alone" in found["exam"]["players"]
-    assert remembered(out).positions == 60
+    assert remembered(out, ExpertOptions).positions == 60
     assert read_policy(out / "policy.safetensors").rules.size == 4
     status, told, _ = reversi("rl", "expert", "--out", out, *HOW, "--cache", cache)  # --out alone is enough
     assert status == 0

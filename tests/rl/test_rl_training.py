@@ -12,7 +12,6 @@ from reversi_env import Rules
 from search.agents import AgentSpecError
 from tests.train.kills import results
 from train.errors import TrainError
-from train.folders import only_writer
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
@@ -21,7 +20,8 @@ from train.rl.files import read_policy
 from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
 from train.rl.options import preset
-from train.rl.training import Training, remembered
+from train.rl.training import Training
+from train.run import remembered
 
 
 def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
@@ -227,7 +227,7 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     more = Training(tmp_path, small_training(steps=4096, **seldom), regret=False)
     more.run()
     assert more.steps == 4096
-    assert remembered(tmp_path).steps == 4096
+    assert remembered(tmp_path, type(more.options)).steps == 4096
     rows = list(csv.DictReader((tmp_path / "evaluations.csv").read_text().splitlines()))
     assert [int(row["steps"]) for row in rows] == sorted({int(row["steps"]) for row in rows})
     assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
@@ -235,17 +235,6 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     record = read_policy(tmp_path / "policy.zip").record
     assert record["steps"] == 4096
     assert record["options"]["size"] == 4
-
-
-def test_a_folder_belongs_to_one_training(tmp_path, small_training):
-    Training(tmp_path, small_training())
-    with pytest.raises(TrainError, match="was begun with channels=4"):
-        Training(tmp_path, small_training(channels=8))
-    with only_writer(tmp_path), pytest.raises(TrainError, match="is being written by another process"):
-        Training(tmp_path, small_training()).run()
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(TrainError, match="cannot be read"):
-        Training(tmp_path, small_training())
 
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):

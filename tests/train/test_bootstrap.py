@@ -212,12 +212,3 @@ def test_a_flipped_byte_in_the_labels_of_a_stage_is_noticed(tmp_path):
     path.write_bytes(data)
     with pytest.raises(ReversiError, match=f"{path.name}' cannot be read .*CRC-32.*: expected it as it was written"):
         Bootstrap(tmp_path, BootstrapOptions(size=4)).run()
-
-
-def test_a_folder_of_another_run(tmp_path):
-    Bootstrap(tmp_path, BootstrapOptions(size=4))
-    with pytest.raises(ReversiError, match="was begun with another seed: expected the same, or another folder"):
-        Bootstrap(tmp_path, BootstrapOptions(size=4, seed=1))
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(ReversiError, match="run.json' cannot be read .*: expected what a bootstrap wrote"):
-        Bootstrap(tmp_path, BootstrapOptions(size=4))

@@ -186,12 +186,12 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
 def test_a_checkpoint_of_something_else(labels, tmp_path):
     path = tmp_path / "fit"
     fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
-    with pytest.raises(ReversiError, match="is of a fit with other options, data or device: expected the same"):
+    with pytest.raises(ReversiError, match="was begun with other options, data or device: expected the same"):
         fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
     with pytest.raises(ReversiError, match="other options, data"):
         fit(Trainable("linear", 6), labels.select(np.arange(300)), FEW, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ReversiError, match="checkpoint .* cannot be read .*: expected it as it was written; delete it"):
+    with pytest.raises(ReversiError, match="fit' cannot be read .*: expected it as it was written; delete it"):
         fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
 
 
@@ -204,9 +204,7 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
     for place in (data.index(b"epochs"), tensors, (tensors + len(data)) // 2):
         path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
         why = r"damaged, its SHA-256 is \w{12} and not \w{12}" if place >= tensors else ""
-        with pytest.raises(
-            ReversiError, match=f"checkpoint .* cannot be read .*{why}.*: expected .*; delete it to begin"
-        ):
+        with pytest.raises(ReversiError, match=f"fit' cannot be read .*{why}.*: expected .*; delete it to make"):
             fit(Trainable("linear", 6), few, options, checkpoint=path)
     header, arrays = unsealed(data)
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"network": json.dumps(header)}))

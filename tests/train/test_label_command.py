@@ -126,11 +126,3 @@ def test_bad_input_is_one_clear_line(reversi, tmp_path, arguments, message):
     assert message in err
     assert err.count("\n") == 1
     assert not (tmp_path / "out").exists()
-
-
-def test_other_options_in_the_same_folder(reversi, tmp_path):
-    assert reversi("label", tmp_path, "--count", 10, "--size", 4, "-e", 5)[0] == 0
-    code, out, err = reversi("label", tmp_path, "--count", 10, "--size", 4, "-e", 5, "--seed", 9)
-    assert (code, out) == (2, "")
-    assert "was begun with seed=0: expected the same, not 9, or another folder" in err
-    assert err.count("\n") == 1

@@ -130,10 +130,3 @@ def test_bad_input_is_one_clear_line(reversi, here, arguments, message):
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
-
-
-def test_other_options_in_the_same_folder(reversi, here):
-    assert reversi("train", "../labels", "-o", "out", "--epochs", 1)[0] == 0
-    code, _, err = reversi("train", "../labels", "-o", "out", "--epochs", 1, "--learning-rate", 0.5)
-    assert code == 2
-    assert "is of a fit with other options, data or device: expected the same, or another folder" in err

@@ -9,7 +9,7 @@ import pytest
 from reversi_env import ReversiError, writing
 from reversi_env.writing import append_whole, only_user, remove_parts, write_atomically, written_whole
 from tests.cli.jobs import wait_until
-from train.folders import only_writer
+from train.run import Run
 
 
 def names(folder):
@@ -54,7 +54,7 @@ def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
     (tmp_path / ".folder.part").mkdir()
     with written_whole(tmp_path / "slow") as stream:
         stream.write(b"first, ")
-        with only_writer(tmp_path):
+        with Run(tmp_path):
             assert names(tmp_path) == sorted((*others, ".folder.part", ".slow.part"))
         stream.write(b"second")
     assert (tmp_path / "slow").read_bytes() == b"first, second"

@@ -9,8 +9,6 @@ with the same weights.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
 from collections.abc import Callable
@@ -31,11 +29,11 @@ from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fitting.fit import Epoch, FitReport, fit
 from train.fitting.stages import Stage, stages_of
-from train.folders import read_arrays
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
+from train.run import Run, load_arrays, read_csv, save_arrays, write_csv
 
 #: Who plays the games of the first stage, when there is no network yet.
 FIRST_PLAYER = "six-factor"
@@ -43,8 +41,6 @@ FIRST_PLAYER = "six-factor"
 OVERLAP = 4
 #: Positions of the player's games.
 GAMES_FILE = "games.npz"
-#: Where a folder keeps the options of its run.
-RUN = "run.json"
 LOG = "log.csv"
 #: Wall times of a stage. They are in the log alone: weights, and with them the names of their files, do not depend on them.
 TIMES = ("label_seconds", "fit_seconds")
@@ -117,23 +113,6 @@ class Bootstrap:
         self.stages, self.seed = options.all_stages, options.seed
         self.device, self.threads, self.progress = device, threads, progress
         self.net = Trainable(options.network, options.size)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._check_folder()
-
-    def _check_folder(self) -> None:
-        path, here = self.folder / RUN, {**self.options.as_dict(), "device": self.device, **self._player()}
-        if path.exists():
-            try:
-                there = json.loads(path.read_text("utf-8"))
-                other = next((name for name in here if there[name] != here[name]), None)
-            except (ValueError, LookupError, TypeError) as error:
-                raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what a bootstrap wrote") from None
-            if other is not None:
-                raise TrainError(
-                    f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
-                )
-        else:
-            write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
 
     def _player(self) -> dict[str, str]:
         """Which weights play: a name such as network may mean others one day."""
@@ -142,14 +121,15 @@ class Bootstrap:
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
-        times = self._logged_times()
-        for number, stage in enumerate(self.stages):
-            path = self._weights_path(number)
-            if not path.exists():
-                times[stage.name] = self._stage(number, stage)
-            self._load(path)  # with rounded weights, as a run that was stopped here would go on
-            self._write_log(times)
-            self._checkpoint_path(number).unlink(missing_ok=True)
+        with Run(self.folder, self.options, {"device": self.device, **self._player()}):
+            times = {row["stage"]: {name: row.get(name) for name in TIMES} for row in read_csv(self.folder / LOG)}
+            for number, stage in enumerate(self.stages):
+                path = self._weights_path(number)
+                if not path.exists():
+                    times[stage.name] = self._stage(number, stage)
+                self.net = Trainable.of(read_weights(path))  # rounded, as a run that was stopped here would go on
+                self._write_log(times)
+                self._checkpoint_path(number).unlink(missing_ok=True)
         return self._weights_path(len(self.stages) - 1)
 
     def _stage(self, number: int, stage: Stage) -> dict[str, Any]:
@@ -184,9 +164,7 @@ class Bootstrap:
         own, opp = self._positions(number, stage, options)
         tell = self._teller(number, stage, "labelling", stage.count)
         labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
-        content = io.BytesIO()
-        np.savez(content, **{name: getattr(labels, name) for name in COLUMNS})
-        write_atomically(path, content.getvalue())
+        save_arrays(path, {name: getattr(labels, name) for name in COLUMNS})
         return labels
 
     def _label_options(self, number: int, stage: Stage) -> LabelOptions:
@@ -236,14 +214,12 @@ class Bootstrap:
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
             tell = self._teller(number, stage, "sampling", int(most.sum()))
             own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
-            content = io.BytesIO()
-            np.savez(content, own=own, opp=opp)
-            write_atomically(path, content.getvalue())
-        own, opp = read_arrays(path, ("own", "opp"))
+            save_arrays(path, {"own": own, "opp": opp})
+        own, opp = load_arrays(path, ("own", "opp"))
         return own, opp
 
     def _read_labels(self, number: int) -> Labels:
-        return Labels(self.rules, *read_arrays(self._labels_path(number), COLUMNS))
+        return Labels(self.rules, *load_arrays(self._labels_path(number), COLUMNS))
 
     # --- weights ----------------------------------------------------------------------------------
 
@@ -299,26 +275,13 @@ class Bootstrap:
         }
         write_atomically(self._weights_path(number), net.to_network(self.rules, record).to_bytes())
 
-    def _logged_times(self) -> dict[str, dict[str, Any]]:
-        """Wall times of finished stages by name, as far as the log has them."""
-        path = self.folder / LOG
-        rows = csv.DictReader(path.read_text("utf-8").splitlines()) if path.exists() else ()
-        return {row["stage"]: {name: row[name] for name in TIMES} for row in rows if {"stage", *TIMES} <= row.keys()}
-
     def _write_log(self, times: dict[str, dict[str, Any]]) -> None:
         """The figures of all finished stages, a line each."""
-        text = io.StringIO()
         rows = [
             {**row, **times.get(row["stage"], {}), "error_by_empties": json.dumps(row["error_by_empties"])}
             for row in self.figures()
         ]
-        writer = csv.DictWriter(text, FIGURES)
-        writer.writeheader()
-        writer.writerows(rows)
-        write_atomically(self.folder / LOG, text.getvalue().encode())
-
-    def _load(self, path: Path) -> None:
-        self.net = Trainable.of(read_weights(path))
+        write_csv(self.folder / LOG, rows, FIGURES)
 
     def _weights_path(self, number: int) -> Path:
         return self.folder / f"stage-{number:02}.safetensors"

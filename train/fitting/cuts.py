@@ -15,9 +15,9 @@ from search.cuts import Cuts
 from search.evaluation import file_name
 from train.errors import TrainError
 from train.fitting.stages import GAMES_DEEP
-from train.folders import only_writer
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
+from train.run import Run
 
 #: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
 DEEPEST = {8: 8, 6: 7}
@@ -42,7 +42,7 @@ def add_probcut(
     if rules.size not in DEEPEST:
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
-    with only_writer(out):
+    with Run(out):
         sampled = _midgame(file_name("network", path), rules, deepest, positions, seed, threads)
         cuts = probcut.fit(
             file_name("network", path),

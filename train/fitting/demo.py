@@ -17,7 +17,6 @@ from train.charts import LineChart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
-from train.folders import only_writer
 from train.games.match import MatchResult, play_match
 from train.judging.exact import ExactSet
 from train.labels import LabelOptions
@@ -68,8 +67,7 @@ def run(
 ) -> DemoResult:
     """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
-    with only_writer(folder):
-        weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
+    weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
     network = file_name("network", weights)
     opponents = evaluators.published()
 

@@ -12,21 +12,19 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from models.files import WeightsError, sealed, unsealed
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
-from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.fitting.compiled import engine_for
 from train.fitting.engines import State, node_weights_of, prepared
 from train.fitting.options import FitOptions, preset
 from train.fitting.trees import Trees, grow, single_nodes
 from train.labels import Labels
+from train.run import load_state, save_state
 
 with extra_libraries():
     import torch
@@ -180,41 +178,27 @@ def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str)
 
 
 class _Checkpoint:
-    """A file with all that a fit needs to go on: safetensors with a hash, replaced as a whole after every epoch."""
+    """A file with all that a fit needs to go on, replaced after every epoch."""
 
     def __init__(self, path: Path, fingerprint: str) -> None:
         self.path, self.fingerprint = path, fingerprint
 
     def write(self, fitting: _Fit) -> None:
         """Save the fit as it is after an epoch."""
-        header: dict[str, Any] = {
-            "fingerprint": self.fingerprint,
-            "best": fitting.best,
-            "since": fitting.since,
-            "epochs": [asdict(epoch) for epoch in fitting.epochs],
-        }
+        epochs = [asdict(epoch) for epoch in fitting.epochs]
+        header = {"fingerprint": self.fingerprint, "best": fitting.best, "since": fitting.since, "epochs": epochs}
         tensors = {f"now/{name}": array for name, array in fitting.engine.state().items()}
-        tensors |= {f"best/{name}": array for name, array in fitting.kept.items()}
-        write_atomically(self.path, sealed(tensors, header))
+        save_state(self.path, tensors | {f"best/{name}": array for name, array in fitting.kept.items()}, header)
 
     def restore(self, fitting: _Fit) -> None:
         """Put the fit where the file says, if there is one."""
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
+        found = load_state(self.path)
+        if found is None:
             return
-        try:
-            header, tensors = unsealed(data)
-            same = header["fingerprint"] == self.fingerprint
-        except (WeightsError, KeyError) as error:
+        header, tensors = found
+        if header.get("fingerprint") != self.fingerprint:
             raise TrainError(
-                f"checkpoint {str(self.path)!r} cannot be read ({error}): expected it as it was written; delete it to "
-                f"begin again"
-            ) from None
-        if not same:
-            raise TrainError(
-                f"checkpoint {str(self.path)!r} is of a fit with other options, data or device: expected the same, or "
-                f"another folder"
+                f"{str(self.path)!r} was begun with other options, data or device: expected the same, or another folder"
             )
         fitting.engine.load(_part(tensors, "now/"))
         fitting.kept, fitting.best, fitting.since = _part(tensors, "best/"), header["best"], header["since"]

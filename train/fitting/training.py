@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import os
 import subprocess
 from collections.abc import Callable
@@ -17,15 +15,14 @@ import numpy as np
 from models.networks import read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
-from reversi_env.writing import write_atomically
 from train.charts import LineChart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.compiled import engine_for
 from train.fitting.fit import Epoch, FitOptions, FitReport, fit
 from train.fitting.trees import Trees, grow
-from train.folders import only_writer
 from train.labels import Labels, read, read_manifest
 from train.labels.storage import MANIFEST
+from train.run import Run, write_csv
 
 CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
 
@@ -61,13 +58,19 @@ def train_on_labels(
     """
     engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
     labels = read(folder)
-    with only_writer(out):
+    with Run(out):
         data: Labels | Trees = labels
         if options.loss == "structural":
             data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
-        net, epochs = Trainable(network, labels.rules.size), _Log(out / LOG, progress)
+        net, epochs = Trainable(network, labels.rules.size), list[Epoch]()
+
+        def log(epoch: Epoch) -> None:
+            epochs.append(epoch)
+            write_csv(out / LOG, [asdict(one) for one in epochs])
+            progress(epoch)
+
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
-        report = fit(net, data, options, **how, progress=epochs.add)
+        report = fit(net, data, options, **how, progress=log)
         record = {
             "training": "labels",
             "network": network,
@@ -94,15 +97,14 @@ def train_from_nothing(
     progress: Callable[[Progress], None] = lambda step: None,
 ) -> Trained:
     """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
-    with only_writer(out):
-        run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
-        last = read_weights(run.run())
-        path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
-        figures = run.figures()
-        # every number of empties by the last stage that was measured at it
-        errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
-        errors = dict(sorted(errors.items()))  # a weight file has them by name
-        _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
+    run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
+    last = read_weights(run.run())
+    path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
+    figures = run.figures()
+    # every number of empties by the last stage that was measured at it
+    errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
+    errors = dict(sorted(errors.items()))  # a weight file has them by name
+    _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
     positions = sum(row["positions"] for row in figures)
     epochs = sum(row["epochs"] for row in figures)
     return Trained(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
@@ -145,22 +147,6 @@ def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
         "exact": int(labels.exact.sum()),
         "mean_absolute_score": round(float(np.abs(labels.score).mean()), 3),
     }
-
-
-class _Log:
-    """The epochs so far, written whole after each: a kill leaves a log that is complete up to some epoch."""
-
-    def __init__(self, path: Path, progress: Callable[[Epoch], None]) -> None:
-        self.path, self.progress, self.epochs = path, progress, list[Epoch]()
-
-    def add(self, epoch: Epoch) -> None:
-        self.epochs.append(epoch)
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(asdict(epoch)))
-        writer.writeheader()
-        writer.writerows(asdict(one) for one in self.epochs)
-        write_atomically(self.path, text.getvalue().encode())
-        self.progress(epoch)
 
 
 def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:

@@ -20,7 +20,6 @@ from search.agent import Agent
 from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
 from train.cluster import Crew, Executor, Processes
-from train.folders import only_writer
 from train.games.openings import Opening, openings_of_file
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import play_game
@@ -65,8 +64,7 @@ def run_tournament(
     Interrupted in any way, the same call goes on; a KeyboardInterrupt leaves the folder in order, and `read_tournament` has the
     games so far.
     """
-    with only_writer(folder):
-        store = Folder(folder, options)
+    with Folder(folder, options) as store:
         records = store.read()
         course = _Course(options, records)
         try:
@@ -105,7 +103,9 @@ def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
     """A tournament as far as *folder* has it."""
     if not (folder / MANIFEST).exists():
         return Tournament(options, (), complete=False)
-    return _Course(options, Folder(folder, options).read()).tournament()
+    store = Folder(folder, options)
+    store.remember()
+    return _Course(options, store.read()).tournament()
 
 
 def prepare(options: TournamentOptions) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reversi_env import ReversiError
+from train.errors import TrainError
 
 
-class LabelError(ReversiError):
+class LabelError(TrainError):
     """Options that make no data set, or a folder that does not hold the data set that it should."""

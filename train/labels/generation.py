@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from train.cluster import Crew, Executor, Processes
-from train.folders import only_writer
 from train.labels import parquet, storage
 from train.labels.data import Labels
 from train.labels.errors import LabelError
@@ -38,6 +37,7 @@ from train.labels.sampling import (
 )
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
+from train.run import Run
 
 
 class Step(NamedTuple):
@@ -88,7 +88,7 @@ def generate(
     parquet.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)
-    with only_writer(path):
+    with Run(path):
         manifest = storage.open_folder(path, options)
         done = {shard for shard in range(options.shards) if storage.is_done(path, manifest, shard)}
         rows = sum(len(options.rows(shard)) for shard in done)

@@ -13,12 +13,12 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from reversi_env.errors import ReversiError, shown
 from reversi_env.writing import write_atomically
 from train.fingerprints import weights_sha256
 from train.labels.errors import LabelError
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
+from train.run import as_hashes, check_same, read_json
 
 FORMAT = "reversi-labels-1"
 MANIFEST = "manifest.json"
@@ -78,16 +78,14 @@ def new_manifest(options: LabelOptions) -> Manifest:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a folder, or a `LabelError` that says what is wrong with it."""
     path = folder / MANIFEST
+    if not path.exists():
+        raise LabelError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made")
+    content = read_json(path, FORMAT)
     try:
-        content = json.loads(path.read_text("utf-8"))
-        if content["format"] != FORMAT:
-            raise LabelError(f"format {shown(content['format'])}")
         shards = tuple(Shard(str(s["file"]), int(s["rows"]), str(s["sha256"])) for s in content["shards"])
         evaluators = tuple((str(name), str(sha256)) for name, sha256 in content["evaluators"].items())
         return Manifest(LabelOptions.from_dict(content["options"]), shards, evaluators)
-    except FileNotFoundError:
-        raise LabelError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made") from None
-    except (ReversiError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise LabelError(
             f"{str(path)!r} cannot be read ({error}): expected a manifest of the format {FORMAT}"
         ) from None
@@ -105,19 +103,8 @@ def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     if not known.shards:  # nothing to go on from
         write_atomically(folder / MANIFEST, fresh.to_json().encode())
         return fresh
-    there, here = known.options.as_dict(), options.as_dict()
-    for name in here:
-        if there[name] != here[name]:
-            raise LabelError(
-                f"{str(folder)!r} was begun with {name}={shown(there[name])}: expected the same, "
-                f"not {shown(here[name])}, or another folder"
-            )
-    if known.evaluators != fresh.evaluators:
-        changed = sorted(name for name, _ in {*known.evaluators} ^ {*fresh.evaluators})
-        raise LabelError(
-            f"{str(folder)!r} was begun with other weights of {', '.join(dict.fromkeys(changed))}: "
-            f"expected the same, or another folder"
-        )
+    check_same(folder, known.options.as_dict(), options.as_dict())
+    check_same(folder, as_hashes(dict(known.evaluators)), as_hashes(dict(fresh.evaluators)))
     return known
 
 

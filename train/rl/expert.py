@@ -11,9 +11,6 @@ run that was stopped in any way goes on with the round that it was in and ends, 
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,9 +19,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from models.files import WeightsError, sealed, unsealed
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
@@ -33,7 +27,6 @@ from train.charts.learning import rounds_figure
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fitting.training import provenance
-from train.folders import only_writer, read_arrays
 from train.games.batch import BatchPlayer, EvaluatorPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Judgement
@@ -47,13 +40,12 @@ from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.ladder import PolicyPlayer as BatchPolicyPlayer
 from train.rl.network import PolicyValueNet
+from train.run import Run, load_arrays, load_state, save_arrays, save_state, write_csv
 
 with extra_libraries():
     import torch
 
-RUN, LOG, PLOT, CURVE, REGRET_PLOT = "run.json", "log.csv", "learning.svg", "regret.csv", "regret.svg"
-#: Where a run keeps which weights labelled, beside its options.
-LABELLER_SHA256 = "labeller_sha256"
+LOG, PLOT, CURVE, REGRET_PLOT = "log.csv", "learning.svg", "regret.csv", "regret.svg"
 #: What a run leaves in the end.
 POLICY = "policy.safetensors"
 #: Positions of the regret curve, for each number of empties.
@@ -98,31 +90,17 @@ class ExpertIteration:
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
-        folder.mkdir(parents=True, exist_ok=True)
-        self._check_folder()
-
-    def _check_folder(self) -> None:
-        path, here = self.folder / RUN, {**self.options.as_dict(), **self._labeller}
-        if not path.exists():
-            write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
-            return
-        there = _read_run(path)
-        other = next((name for name in here if there.get(name) != here[name]), None)
-        if other is not None:
-            raise TrainError(
-                f"{str(self.folder)!r} was begun with another {other}: expected the same, or another folder"
-            )
 
     @cached_property
     def _labeller(self) -> dict[str, str]:
         """Which weights label: a name such as network may mean others one day."""
         evaluator = self.options.plan.evaluator
         known = evaluator is not None and evaluator != SELF
-        return {LABELLER_SHA256: weights_sha256(str(evaluator), self.rules)} if known else {}
+        return {"labeller_sha256": weights_sha256(str(evaluator), self.rules)} if known else {}
 
     def run(self) -> Expert:
         """All rounds that are not done yet, and what came of them."""
-        with only_writer(self.folder):
+        with Run(self.folder, self.options, self._labeller):
             truth = noisy_endgames(
                 EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
                 self.cache,
@@ -199,9 +177,7 @@ class ExpertIteration:
             threads=self.threads,
             progress=self._tell(number, "labelling, moves"),
         )
-        content = io.BytesIO()
-        np.savez_compressed(content, **{name: getattr(found, name) for name in _COLUMNS})
-        write_atomically(path, content.getvalue())
+        save_arrays(path, {name: getattr(found, name) for name in _COLUMNS}, compressed=True)
         return found
 
     @cached_property
@@ -227,13 +203,14 @@ class ExpertIteration:
             return net, optimiser, []
         path, names = self._state_path(last), [name for name, _ in net.named_parameters()]
         try:
-            tensors = {name: torch.from_numpy(array) for name, array in unsealed(path.read_bytes())[1].items()}
+            _, arrays = load_state(path) or ({}, {})
+            tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
             net.load_state_dict({name: tensors[f"net/{name}"] for name in net.state_dict()})
             state = {
                 index: {key: tensors[f"adam/{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
                 for index, name in enumerate(names)
             }
-        except (OSError, WeightsError, LookupError, RuntimeError) as error:
+        except (TrainError, LookupError, RuntimeError) as error:
             raise TrainError(
                 f"state {str(path)!r} cannot be read ({error}): expected it as it was written; delete "
                 f"{self._policy_path(last).name!r} too to go back a round"
@@ -249,7 +226,7 @@ class ExpertIteration:
         tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"adam/{names[index]}/{key}": value for key, value in state.items()}
-        write_atomically(self._state_path(number), sealed({k: v.detach().numpy() for k, v in tensors.items()}, {}))
+        save_state(self._state_path(number), {k: v.detach().numpy() for k, v in tensors.items()}, {})
         write_atomically(self._policy_path(number), self._saved(net, figures).to_bytes())
         self._state_path(number - 1).unlink(missing_ok=True)
 
@@ -271,13 +248,8 @@ class ExpertIteration:
 
     def _write_log(self, figures: list[dict[str, Any]]) -> None:
         """The figures of all rounds, a line each."""
-        text = io.StringIO()
         rows = [{**row, **row["points"]} for row in figures]
-        columns = [name for name in rows[0] if name != "points"]
-        writer = csv.DictWriter(text, columns, extrasaction="ignore")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_atomically(self.folder / LOG, text.getvalue().encode())
+        write_csv(self.folder / LOG, rows, [name for name in rows[0] if name != "points"])
 
     def _draw(self, figures: list[dict[str, Any]], curve: RegretCurve) -> None:
         """Both plots, where there is matplotlib."""
@@ -288,7 +260,7 @@ class ExpertIteration:
         rounds_figure(figures, game).save(self.folder / PLOT)
 
     def _read_labels(self, number: int) -> ExpertLabels:
-        return ExpertLabels(*read_arrays(self._labels_path(number), _COLUMNS))
+        return ExpertLabels(*load_arrays(self._labels_path(number), _COLUMNS))
 
     def _labels_path(self, number: int) -> Path:
         return self.folder / f"labels-{number:03}.npz"
@@ -298,24 +270,6 @@ class ExpertIteration:
 
     def _state_path(self, number: int) -> Path:
         return self.folder / f"state-{number:03}.safetensors"
-
-
-def remembered(folder: Path) -> ExpertOptions | None:
-    """The options of the run in a folder; None if there is none yet."""
-    path = folder / RUN
-    if not path.exists():
-        return None
-    return ExpertOptions.from_dict({name: value for name, value in _read_run(path).items() if name != LABELLER_SHA256})
-
-
-def _read_run(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except ValueError as error:
-        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected what an expert iteration wrote") from None
-    if not isinstance(found, dict) or "labeller" not in found:
-        raise TrainError(f"{str(path)!r} has no options: expected what an expert iteration wrote")
-    return found
 
 
 def _keys(labels: ExpertLabels) -> list[int]:
@@ -370,4 +324,4 @@ def _searching(evaluator: str, plies: int, solved: int) -> str:
     return f"{words}, solver {solved}" if solved else words
 
 
-__all__ = ["Expert", "ExpertIteration", "Progress", "examine", "remembered"]
+__all__ = ["Expert", "ExpertIteration", "Progress", "examine"]

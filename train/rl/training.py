@@ -15,9 +15,7 @@ and log, but for wall times. The checkpoint is written last: when there is one, 
 
 from __future__ import annotations
 
-import csv
 import io
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +27,6 @@ from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.charts import can_draw
 from train.charts.learning import training_figure
-from train.errors import TrainError
-from train.folders import only_writer
 from train.rl.agent import BatchPolicy
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
 from train.rl.environment import TrainingEnv
@@ -39,6 +35,7 @@ from train.rl.ladder import Ladder, PolicyPlayer, Standing
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
+from train.run import Run, write_csv
 
 with extra_libraries():
     import torch
@@ -46,10 +43,7 @@ with extra_libraries():
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.logger import KVWriter, Logger
 
-RUN, POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = (
-    *("run.json", "policy.zip", "log.csv", "evaluations.csv"),
-    *("curve.svg", "tensorboard"),
-)
+POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluations.csv", "curve.svg", "tensorboard"
 #: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.
 CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
 #: DQN's steps before the first update, moves in every game between two updates, and steps between two targets.
@@ -88,8 +82,6 @@ class Training:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.device, self.threads, self.progress, self._regret = device, threads, progress, regret
         self._command = command
-        folder.mkdir(parents=True, exist_ok=True)
-        check_folder(folder, options)
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self.seconds = 0.0  # of the parts before this one
@@ -100,7 +92,7 @@ class Training:
 
     def run(self) -> Standing | None:
         """Train to the end; the last standing, None where nothing was left to do."""
-        with only_writer(self.folder):
+        with Run(self.folder, self.options, free=("steps",)):
             return self._trained()
 
     def _trained(self) -> Standing | None:
@@ -168,8 +160,8 @@ class Training:
     def save(self) -> None:
         """Write everything; what a reader finds is always whole."""
         write_atomically(self.folder / POLICY, self._archive())
-        _write_csv(self.folder / LOG, self.log)
-        _write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
+        write_csv(self.folder / LOG, self.log)
+        write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
         more = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
         save_checkpoint(self.folder, self.model, self.env, self.pool, more)
         self._saved = time.perf_counter()
@@ -293,31 +285,6 @@ class _Notes(KVWriter):
         """Nothing is open."""
 
 
-def check_folder(folder: Path, options: RlOptions) -> None:
-    """Remember the options in *folder*; refuse one that was begun with others, but for more steps."""
-    path, here = folder / RUN, options.as_dict()
-    if path.exists():
-        there = remembered(folder).as_dict()
-        other = next((name for name in here if name != "steps" and there[name] != here[name]), None)
-        if other is not None:
-            raise TrainError(
-                f"{str(folder)!r} was begun with {other}={there[other]!r}: expected the same, or another folder"
-            )
-        if there == here:
-            return
-    write_atomically(path, (json.dumps(here, indent=1) + "\n").encode())
-
-
-def remembered(folder: Path) -> RlOptions:
-    """The options that a run's folder remembers."""
-    path = folder / RUN
-    try:
-        return RlOptions.from_dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise TrainError(f"{str(path)!r} cannot be read ({reason}): expected what a training wrote") from None
-
-
 def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
     shape = {"architecture": options.architecture.as_dict(), "half_precision": options.precision == "bfloat16"}
     rate = partial(_falling, options.learning_rate)
@@ -363,12 +330,3 @@ def _moves(model: Any, discs: Any, masks: Any) -> Any:
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
     points = {name: round(rung["points"], 4) for name, rung in row["rungs"].items()}
     return {key: row[key] for key in ("steps", "seconds", "elo", "elo_low", "elo_high")} | points
-
-
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, restval="")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())

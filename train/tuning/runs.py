@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import __version__
-from reversi_env.writing import append_whole, write_atomically
+from reversi_env.writing import write_atomically
 from search.formula_files import formula_file
 from search.formulas import Formula
-from train.errors import TrainError
-from train.folders import only_writer
 from train.options import Options, option
+from train.run import JsonLines, Run, check_same
 from train.tuning.objectives import LabelError, Objective
 from train.tuning.optimisers import Optimiser, make_optimiser
 from train.tuning.space import Space, space_of
@@ -97,7 +96,7 @@ def tune(
     space = space_of(options.formula, options.varied)
     if folder is None:
         return _tune(options, objective, space, _Log(None, {}), progress)
-    with only_writer(folder):
+    with Run(folder):
         log = _Log(
             folder / f"{_stem(options)}.jsonl", {"tuning": options.described(), "objective": objective.described()}
         )
@@ -181,70 +180,49 @@ def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: 
 
 
 class _Log:
-    """Losses by generation in a file of JSON lines, the first of which says what they are the losses of."""
+    """Losses by generation, below a line that says what they are the losses of; without a path nothing is kept."""
 
     def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
-        self._path = path
-        self._heading: dict[str, Any] = {}
-        self._lines: list[dict[str, Any]] = []
-        if path is None:
-            return
-        lines = _whole_lines(path)
-        heading = json.loads(json.dumps(heading | {"version": __version__}))
-        if len(lines) > 1 and lines[0] != heading:  # without a generation there is nothing to go on from
-            raise TrainError(
-                f"log {str(path)!r} is of another tuning: expected the same options to go on, or another folder"
-            )
-        self._heading, self._lines = heading, lines[1:]
-        if self._lines:
-            self._write(path)  # without a last line that was cut off
+        self._file = None if path is None else JsonLines(path)
+        self._heading = json.loads(json.dumps(heading | {"version": __version__}))
+        heading_there, *self._lines = (self._file.read() if self._file else None) or [None]
+        if self._file and self._lines:  # without a generation there is nothing to go on from
+            check_same(self._file.path, _flat(heading_there), _flat(self._heading))
 
     def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
         """The losses of a generation and the seconds it took, if they are known."""
-        if number > len(self._lines):
+        if self._file is None or number > len(self._lines):
             return None
-        line = self._lines[number - 1]
-        if line.get("points_sha256") != _hash(points):
-            raise TrainError(
-                f"log {str(self._path)!r}: generation {number} had other candidates; expected the same versions of the "
-                f"libraries to go on, or another folder"
-            )
-        losses = np.array(line["losses"], np.float64)
-        if line.get("losses_sha256", _hash(losses)) != _hash(losses):
-            raise TrainError(
-                f"log {str(self._path)!r}: generation {number} is damaged, its losses have another SHA-256; expected it as "
-                f"it was written, or without that line and those below, to go on from there"
-            )
-        return losses, float(line["seconds"])
+        try:
+            line = self._lines[number - 1]
+            losses, seconds = np.array(line["losses"], np.float64), float(line["seconds"])
+            if line["points_sha256"] != _hash(points):
+                raise ValueError("other candidates, as of other versions of the libraries")
+            if line.get("losses_sha256", _hash(losses)) != _hash(losses):
+                raise ValueError("its losses have another SHA-256")
+        except (ValueError, LookupError, TypeError) as error:
+            raise self._file.damaged(number + 1, error) from None
+        return losses, seconds
 
     def add(self, number: int, points: NDArray[np.float64], losses: NDArray[np.float64], seconds: float) -> None:
         """Keep the losses of a new generation."""
-        if self._path is None or number <= len(self._lines):
+        if self._file is None or number <= len(self._lines):
             return
         hashes = {"points_sha256": _hash(points), "losses_sha256": _hash(losses)}
-        line = {"generation": number, **hashes, "losses": losses.tolist(), "seconds": seconds}
-        self._lines.append(line)
+        self._lines.append({"generation": number, **hashes, "losses": losses.tolist(), "seconds": seconds})
         if number == 1:  # only now: a tuning that was refused leaves nothing behind
-            self._write(self._path)
-            return
-        append_whole(self._path, (json.dumps(line) + "\n").encode())
+            self._file.replace([self._heading, *self._lines])
+        else:
+            self._file.append(self._lines[-1])
 
-    def _write(self, path: Path) -> None:
-        text = "".join(json.dumps(line) + "\n" for line in [self._heading, *self._lines])
-        write_atomically(path, text.encode())
+
+def _flat(heading: Any) -> dict[str, Any]:
+    """A heading as one level of names; of an objective's they are said to be its."""
+    parts = {"tuning": {}, "objective": {}, "version": None, **(heading if isinstance(heading, dict) else {})}
+    return {**parts["tuning"], **{f"{key} of the objective": value for key, value in parts["objective"].items()}} | {
+        "version": parts["version"]
+    }
 
 
 def _hash(points: NDArray[np.float64]) -> str:
     return hashlib.sha256(np.ascontiguousarray(points).tobytes()).hexdigest()
-
-
-def _whole_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    lines = []
-    for text in path.read_text(errors="replace").splitlines():
-        try:
-            lines.append(json.loads(text))
-        except ValueError:
-            break  # cut off when the process was killed: whatever follows is void
-    return [line for line in lines if isinstance(line, dict)]

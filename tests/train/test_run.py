@@ -1,0 +1,164 @@
+"""Every resumable job keeps its folder to itself, and refuses one that another job, or the same with other options, has begun."""
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from train.errors import TrainError
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.fit import FitOptions
+from train.fitting.training import train_on_labels
+from train.games.options import TournamentOptions
+from train.games.tournament import run_tournament
+from train.labels import LabelOptions, generate
+from train.options import Options
+from train.rl.expert import ExpertIteration
+from train.rl.expert_options import ExpertOptions
+from train.rl.expert_options import preset as expert_preset
+from train.rl.options import RlOptions
+from train.rl.options import preset as rl_preset
+from train.rl.training import Training
+from train.run import JsonLines, Run, read_csv, remembered, write_csv
+from train.tuning import LabelError, TuneOptions, tune
+
+LABELS = LabelOptions(size=4, count=40, empties=(3, 6), shard_rows=40, play_depth=1)
+EXACT = LabelError(4, "normal", 20, (3, 5))
+
+
+class Job(NamedTuple):
+    """Options of a job, another value for one of them, how it is run, and the file that remembers them."""
+
+    options: Options
+    changed: tuple[str, Any]
+    run: Any
+    file: str | None = None
+
+
+def fit(options, folder):
+    return train_on_labels(folder.parent / "labels", folder, options)
+
+
+JOBS = {
+    "label": Job(LABELS, ("seed", 1), generate, "manifest.json"),
+    "fit": Job(FitOptions(epochs=1), ("seed", 1), fit),
+    "bootstrap": Job(
+        BootstrapOptions(4), ("seed", 1), lambda options, folder: Bootstrap(folder, options).run(), "run.json"
+    ),
+    "tuning": Job(
+        TuneOptions("six-factor", generations=1, population=4),
+        ("seed", 1),
+        lambda options, folder: tune(options, EXACT, folder),
+    ),
+    "tournament": Job(TournamentOptions(("random", "greedy"), 2, 4), ("depth", 3), run_tournament, "manifest.json"),
+    "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: Training(folder, options).run(), "run.json"),
+    "expert": Job(
+        expert_preset(4), ("seed", 1), lambda options, folder: ExpertIteration(folder, options).run(), "run.json"
+    ),
+}
+#: Jobs that take long to begin: their folders are made as they make them.
+LONG = {"bootstrap": {"device": "cpu"}, "rl": {}, "expert": {}}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A folder with those of all jobs, begun."""
+    place = tmp_path_factory.mktemp("jobs")
+    generate(LABELS, place / "labels")
+    for name, job in JOBS.items():
+        if name in LONG:
+            with Run(place / name, job.options, LONG[name]):
+                pass
+        else:
+            job.run(job.options, place / name)
+    return place
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_other_options_than_a_folder_was_begun_with_are_refused(name, begun):
+    job, folder = JOBS[name], begun / name
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    option, value = job.changed
+    with pytest.raises(TrainError) as error:
+        job.run(replace(job.options, **{option: value}), folder)
+    there = getattr(job.options, option)
+    told = "options, data or device" if name == "fit" else f"{option}={there!r}"
+    expected = "expected the same, or another folder" if name == "fit" else f"not {value!r}, or another folder"
+    assert told in str(error.value)
+    assert expected in str(error.value)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_one_process_writes_a_folder_which_is_no_file(name, begun, tmp_path):
+    job = JOBS[name]
+    with Run(begun / name), pytest.raises(TrainError, match="is being written by another process: expected it to end"):
+        job.run(job.options, begun / name)
+    file = begun / f"{name}-file"
+    file.write_text("")
+    with pytest.raises(TrainError, match="is a file: expected a folder, or a name for a new one"):
+        job.run(job.options, file)
+
+
+@pytest.mark.parametrize("name", [name for name, job in JOBS.items() if job.file])
+def test_a_damaged_manifest_is_named(name, begun):
+    job = JOBS[name]
+    path = begun / name / job.file
+    whole = path.read_bytes()
+    for content in ("{", "[1]", "{}"):
+        path.write_text(content)
+        with pytest.raises(TrainError, match=f"{job.file}' cannot be read"):
+            job.run(job.options, begun / name)
+    path.write_bytes(whole)
+
+
+def test_a_folder_of_another_kind_of_run_is_refused(tmp_path):
+    with Run(tmp_path, ExpertOptions()):
+        assert remembered(tmp_path, ExpertOptions) == ExpertOptions()
+    with pytest.raises(TrainError, match="has 'iterations', of another kind of run: expected another folder"):
+        remembered(tmp_path, RlOptions)
+    with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, RlOptions()):
+        pass
+
+
+def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_path):
+    path = tmp_path / "run.json"
+    with Run(tmp_path, RlOptions()):
+        path.write_text(json.dumps({name: value for name, value in RlOptions().as_dict().items() if name != "pool"}))
+    with Run(tmp_path, RlOptions(steps=2_000_000, games=500), free=("steps",), growing=("games",)):
+        assert remembered(tmp_path, RlOptions) == RlOptions(steps=2_000_000, games=500)
+    for options, message in (
+        (RlOptions(), "games=500: expected 500 or more, not 400"),
+        (RlOptions(games=500, pool=7), "pool=6: expected the same, not 7"),
+    ):
+        with pytest.raises(TrainError, match=f"was begun with {message}, or another folder"):
+            Run(tmp_path, options, free=("steps",), growing=("games",)).remember()
+
+
+def test_other_weights_are_refused_without_their_hashes(tmp_path):
+    with Run(tmp_path, RlOptions(), {"player_sha256": "0"}):
+        pass
+    with pytest.raises(
+        TrainError, match="was begun with another version of player: expected the same, or another folder$"
+    ):
+        Run(tmp_path, RlOptions(), {"player_sha256": "1"}).remember()
+
+
+def test_logs(tmp_path):
+    table, lines = tmp_path / "log.csv", JsonLines(tmp_path / "log.jsonl")
+    assert (read_csv(table), lines.read(), bool(lines)) == ([], [], False)
+    write_csv(table, [{"a": 1}, {"a": 2, "b": "x, y"}])
+    assert read_csv(table) == [{"a": "1", "b": ""}, {"a": "2", "b": "x, y"}]
+    lines.append({"a": 1})
+    lines.append([2])
+    with lines.path.open("a") as stream:
+        stream.write('{"a": 3')  # cut off by a kill
+    assert lines.read() == [{"a": 1}, [2]]
+    lines.append(4)
+    assert lines.read() == [{"a": 1}, [2], 4]
+    lines.path.write_text("1\n{]\n3\n")
+    with pytest.raises(
+        TrainError, match="line 2 of .*log.jsonl' cannot be read .*: expected it as it was written, or without"
+    ):
+        lines.read()

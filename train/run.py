@@ -1,0 +1,307 @@
+"""`Run`: one resumable job in one folder; whatever ends it, the same call goes on where it was.
+
+Entering it makes the folder, keeps other processes from writing there, removes what a killed process has left of its files, and
+compares the options with those that the folder was begun with::
+
+    with Run(folder, options):
+        for step in missing:
+            ...
+            write_csv(folder / "log.csv", rows)
+
+What a job knows is in files that are whole at any moment: a log is a CSV file that is replaced (`write_csv`) or a file of
+JSON lines that grows (`JsonLines`); arrays (`save_arrays`) and states of a training (`save_state`) have checksums. What
+commits a step is written last.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from models.files import WeightsError, sealed, unsealed
+from reversi_env import __version__
+from reversi_env.errors import shown
+from reversi_env.writing import append_whole, remove_parts, write_atomically
+from train.errors import TrainError
+from train.options import Options, option_fields
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one folder there
+    fcntl = None  # type: ignore[assignment]
+
+#: Where a folder remembers the options of its run.
+RUN = "run.json"
+AnyOptions = TypeVar("AnyOptions", bound=Options)
+
+
+class Run:
+    """The folder of a job, while it is written.
+
+    ``file`` remembers the *options* and the *ingredients*: what else decides the results, as hashes of the weights that
+    options only name. It is JSON, of one level; with a *format* both have a level of their own. Options in *free* may change,
+    those in *growing* may grow. A job that has not *begun*, with nothing to go on from, may have any others; by default one
+    has, once it has the file.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: Options | None = None,
+        ingredients: Mapping[str, Any] | None = None,
+        *,
+        file: str = RUN,
+        format: str = "",
+        free: Collection[str] = (),
+        growing: Collection[str] = (),
+        begun: Callable[[], bool] | None = None,
+    ) -> None:
+        self.folder, self.options, self.ingredients = folder, options, dict(ingredients or {})
+        self._path, self._format, self._free, self._growing = folder / file, format, free, growing
+        self._begun = begun
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        _make(self.folder)
+        if fcntl is not None:
+            self._lock = os.open(self.folder, os.O_RDONLY)  # the lock ends with the process
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.__exit__()
+                raise TrainError(
+                    f"{str(self.folder)!r} is being written by another process: expected it to end first, or another folder"
+                ) from None
+        try:
+            remove_parts(self.folder)
+            self.remember()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def remember(self) -> None:
+        """Write the options into the folder, or refuse to go on with others than those that are there."""
+        if self.options is None:
+            return
+        here: dict[str, Any] = {**self.options.as_dict(), **self.ingredients}
+        if self._format:
+            levels = {"options": self.options.as_dict(), "ingredients": self.ingredients}
+            here = {"format": self._format, "version": __version__, **levels}
+        begun = self._path.exists() if self._begun is None else self._begun()
+        if begun and not self._path.exists():
+            raise TrainError(f"{str(self.folder)!r} has results but no {self._path.name}: expected an empty folder")
+        if begun and self._same(read_json(self._path, self._format), here):
+            return
+        write_atomically(self._path, (json.dumps(here, indent=1) + "\n").encode())
+
+    def _same(self, there: dict[str, Any], here: dict[str, Any]) -> bool:
+        """Whether the file need not be written again; what cannot be gone on from raises."""
+        assert self.options is not None
+        known, ingredients, marks = there, there, self.ingredients
+        if self._format:
+            known, ingredients = (dict(there.get(part) or {}) for part in ("options", "ingredients"))
+            ingredients, marks = as_hashes(ingredients), as_hashes(marks)
+        known = _completed(self._path, known, type(self.options), {} if self._format else self.ingredients)
+        check_same(self.folder, known, self.options.as_dict(), free=self._free, growing=self._growing)
+        check_same(self.folder, ingredients, marks)
+        return {**there, "version": ""} == {**here, "version": ""}
+
+
+def _make(folder: Path) -> None:
+    """Make a folder where one can write, if need be."""
+    if folder.exists() and not folder.is_dir():
+        raise TrainError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TrainError(
+            f"folder {str(folder)!r} cannot be made, {reason}: expected a place where you may write"
+        ) from None
+    if not os.access(folder, os.W_OK):
+        raise TrainError(f"folder {str(folder)!r} is read-only: expected a place where you may write")
+
+
+def check_same(
+    begun: Path,
+    there: Mapping[str, Any],
+    here: Mapping[str, Any],
+    *,
+    free: Collection[str] = (),
+    growing: Collection[str] = (),
+) -> None:
+    """Refuse to go on with what was *begun* with other options, or other weights, than those *here*.
+
+    A hash, by a name that ends in ``_sha256``, is not shown.
+    """
+    for name, value in here.items():
+        known = there.get(name)
+        if name in free or known == value:
+            continue
+        if name.endswith("_sha256"):
+            what = name.removesuffix("_sha256")
+            raise TrainError(
+                f"{str(begun)!r} was begun with another version of {what}: expected the same, or another folder"
+            )
+        more = name in growing and isinstance(known, int)
+        if not more or value < known:
+            expected = f"{known} or more" if more else "the same"
+            raise TrainError(
+                f"{str(begun)!r} was begun with {name}={shown(known)}: expected {expected}, not {shown(value)}, or another "
+                "folder"
+            )
+
+
+def as_hashes(named: Mapping[str, str]) -> dict[str, str]:
+    """Hashes by what they are of, under the names by which `check_same` knows them as such."""
+    return {f"{name}_sha256": value for name, value in named.items()}
+
+
+def remembered(folder: Path, kind: type[AnyOptions]) -> AnyOptions | None:
+    """The options that a folder was begun with; None if nothing was."""
+    path = folder / RUN
+    if not path.exists():
+        return None
+    found = _completed(path, read_json(path), kind)
+    try:
+        return kind.from_dict({name: value for name, value in found.items() if not name.endswith("_sha256")})
+    except ValueError as error:
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected the options of a run") from None
+
+
+def _completed(path: Path, found: dict[str, Any], kind: type[Options], others: Collection[str] = ()) -> dict[str, Any]:
+    """Options as a file has them, with those that came later; the file of another kind of run is refused."""
+    expected = {one.was or one.name for one in option_fields(kind)}.union(others)  # type: ignore[arg-type]
+    if not expected & found.keys():
+        raise TrainError(f"{str(path)!r} cannot be read (no options): expected what a run has written")
+    for name in found:
+        if name not in expected and not name.endswith("_sha256"):
+            raise TrainError(f"{str(path)!r} has {shown(name)}, of another kind of run: expected another folder")
+    return {**kind.defaults(), **found}
+
+
+def read_json(path: Path, format: str = "") -> dict[str, Any]:
+    """What a file that a run has written says; a `TrainError` if it says nothing, or is of another *format*."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        if format and found["format"] != format:
+            raise ValueError(f"format {shown(found['format'])}")
+        return dict(found)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        expected = f"a manifest of the format {format}" if format else "what a run has written"
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected {expected}") from None
+
+
+# --- logs -----------------------------------------------------------------------------------------
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Replace a table; its columns are those of all rows unless they are given."""
+    text = io.StringIO()
+    names = columns or list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(text, names, restval="", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a table; none where there is no file."""
+    return list(csv.DictReader(path.read_text("utf-8").splitlines())) if path.exists() else []
+
+
+class JsonLines:
+    """A file that grows by a line of JSON, each written in one go and flushed to the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __bool__(self) -> bool:
+        """Whether there is a whole line."""
+        return self.path.exists() and b"\n" in self.path.read_bytes()
+
+    def read(self) -> list[Any]:
+        """All lines; a last one that was cut off when a process was killed is removed."""
+        if not self.path.exists():
+            return []
+        data = self.path.read_bytes()
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.truncate(self.path, whole)
+        lines = []
+        for number, line in enumerate(data[:whole].splitlines(), 1):
+            try:
+                lines.append(json.loads(line))
+            except ValueError as error:
+                raise self.damaged(number, error) from None
+        return lines
+
+    def damaged(self, number: int, error: object) -> TrainError:
+        """What to raise where line *number*, from 1, is not as it was written."""
+        return TrainError(
+            f"line {number} of {str(self.path)!r} cannot be read ({error}): expected it as it was written, or without it and "
+            "those below"
+        )
+
+    def append(self, line: Any) -> None:
+        """Add a line, whole or not at all."""
+        append_whole(self.path, (json.dumps(line) + "\n").encode())
+
+    def replace(self, lines: Iterable[Any]) -> None:
+        """Put these lines in place of all."""
+        write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+
+
+# --- arrays and states ----------------------------------------------------------------------------
+
+
+def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: bool = False) -> None:
+    """Write arrays as an npz file."""
+    content = io.BytesIO()
+    (np.savez_compressed if compressed else np.savez)(content, **arrays)  # type: ignore[arg-type]
+    write_atomically(path, content.getvalue())
+
+
+def load_arrays(path: Path, names: Sequence[str]) -> list[np.ndarray]:
+    """Arrays of an npz file, whose checksums find damage; a `TrainError` if it has any."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
+            return [saved[name] for name in names]
+    except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+        raise _damaged(path, error) from None
+
+
+def save_state(path: Path, tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+    """Write where a training is: tensors and what JSON can say, with a checksum of all."""
+    write_atomically(path, sealed(tensors, header))
+
+
+def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    """Header and tensors of `save_state`; None where there is no file, a `TrainError` if it is not as it was written."""
+    try:
+        return unsealed(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, WeightsError) as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> TrainError:
+    return TrainError(
+        f"{str(path)!r} cannot be read ({error}): expected it as it was written; delete it to make it again"
+    )

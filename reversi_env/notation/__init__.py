@@ -9,7 +9,7 @@ from reversi_env.notation.game import Annotation, Ending, Game
 from reversi_env.notation.ggf import read_ggf, read_ggf_game, write_ggf
 from reversi_env.notation.obf import Problem, read_obf, read_obf_line, write_obf_line
 from reversi_env.notation.transcript import Passes, read_transcript, write_transcript
-from reversi_env.notation.wthor import Replays, WthorFile, WthorHeader, read_wthor
+from reversi_env.notation.wthor import Replays, WthorFile, WthorHeader, read_wthor, read_wthor_names
 
 __all__ = [
     "Annotation",
@@ -26,6 +26,7 @@ __all__ = [
     "read_obf_line",
     "read_transcript",
     "read_wthor",
+    "read_wthor_names",
     "write_ggf",
     "write_obf_line",
     "write_transcript",

@@ -25,6 +25,9 @@ bytes  game
        passes
 ====== =================================================================================================================
 
+The names are in two files beside those of the games, usually ``WTHOR.JOU`` (players) and ``WTHOR.TRN`` (tournaments): the same
+header and then 20 or 26 bytes a name, in Latin-1, filled up with zeros; the number of a name is its place, from 0.
+
 What the files of 1977 to 2012 show (36 files, 111,296 games, replayed):
 
 * Every game is legal from the standard start, with passes where the rules force them, and every game begins with 56.
@@ -42,6 +45,7 @@ So a score may be checked against the moves, or learnt from, only where `WthorFi
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,6 +72,8 @@ _COLUMNS = {
 }
 _RECORD = np.dtype([*_COLUMNS.items(), ("moves", "u1", 60)])
 _NOT_A_MOVE = -2
+#: Bytes of a name in the files of players and of tournaments.
+NAME_BYTES = {".jou": 20, ".trn": 26}
 
 
 def _squares_by_byte() -> np.ndarray:
@@ -112,8 +118,8 @@ class WthorFile:
 
     ``squares`` is int8, games x 60: the squares 0-63 in the order they were played, passes left out, `NO_MOVE` (-1)
     after the last. ``scores`` are black's discs as recorded, 0-64, and ``theoretical_scores`` those after perfect play.
-    Players and tournaments are numbers into files of names that are kept apart. Whether the moves are legal is checked
-    by `game` and `replay` only.
+    Players and tournaments are numbers into ``player_names`` and ``tournament_names``, which are empty if there are no such
+    files. Whether the moves are legal is checked by `game` and `replay` only.
     """
 
     header: WthorHeader
@@ -123,6 +129,8 @@ class WthorFile:
     scores: np.ndarray
     theoretical_scores: np.ndarray
     squares: np.ndarray
+    player_names: tuple[str, ...] = ()
+    tournament_names: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.squares)
@@ -130,7 +138,8 @@ class WthorFile:
     def game(self, index: int) -> Game:
         """Return game *index*, counted from 0, with its passes; raise if a move is illegal.
 
-        Its tags are ``DT`` (the year) and the numbers ``TournamentId``, ``BlackId``, ``WhiteId``, ``TheoreticalScore``.
+        Its tags are ``DT`` (the year), the numbers ``TournamentId``, ``BlackId``, ``WhiteId``, ``TheoreticalScore``, and
+        ``Tournament``, if its name is known.
         """
         if not 0 <= index < len(self):
             raise NotationError(f"game {shown(index)} does not exist: expected 0 to {len(self) - 1}")
@@ -141,7 +150,8 @@ class WthorFile:
                 with within(f"move {number}"):
                     played, position = play_recorded(position, name)
                 moves.extend(played)
-        return Game(start, tuple(moves), result=2 * int(self.scores[index]) - SQUARES, tags=self._tags(index))
+        players = (_name(self.player_names, column[index]) for column in (self.black_players, self.white_players))
+        return Game(start, tuple(moves), *players, 2 * int(self.scores[index]) - SQUARES, tags=self._tags(index))
 
     def games(self) -> Iterator[Game]:
         """Iterate over all games in order."""
@@ -176,11 +186,20 @@ class WthorFile:
             "WhiteId": self.white_players,
             "TheoreticalScore": self.theoretical_scores,
         }
-        return {"DT": str(self.header.year)} | {name: str(values[index]) for name, values in numbers.items()}
+        tags = {"DT": str(self.header.year)} | {name: str(values[index]) for name, values in numbers.items()}
+        tournament = _name(self.tournament_names, self.tournaments[index])
+        return tags if tournament is None else tags | {"Tournament": tournament}
+
+
+def _name(names: tuple[str, ...], number: int) -> str | None:
+    return names[number] if number < len(names) else None
 
 
 def read_wthor(source: BytesSource) -> WthorFile:
-    """Read the games of a ``.wtb`` file, by its path or as its bytes."""
+    """Read the games of a ``.wtb`` file, by its path or as its bytes.
+
+    The names of players and tournaments are read, too, if files with them (``.jou``, ``.trn``) lie beside the path's.
+    """
     data = contents(source)
     name = f"data {shown(data[:16])}" if isinstance(source, IN_MEMORY) else f"file {shown(Path(source).name)}"
     with within(f"WTHOR {name}"):
@@ -191,7 +210,33 @@ def read_wthor(source: BytesSource) -> WthorFile:
         for column in ("scores", "theoretical_scores"):
             _check_scores(column, records[column])
     columns = {column: records[column].copy() for column in _COLUMNS}
-    return WthorFile(header, squares=squares, **columns)
+    folder = None if isinstance(source, IN_MEMORY) else Path(source).parent
+    players, tournaments = (_names_in(folder, kind) for kind in NAME_BYTES)
+    return WthorFile(header, squares=squares, **columns, player_names=players, tournament_names=tournaments)
+
+
+def read_wthor_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The names of a ``.jou`` file (players) or a ``.trn`` file (tournaments), in the order of their numbers."""
+    kind = Path(path).suffix.lower()
+    with within(f"WTHOR file {shown(Path(path).name)}"):
+        if kind not in NAME_BYTES:
+            raise NotationError("expected a name that ends in .jou or .trn")
+        data, size = contents(path), NAME_BYTES[kind]
+        if len(data) < _HEADER.size:
+            raise NotationError(f"{len(data)} bytes: expected a header of {_HEADER.size}")
+        count = _HEADER.unpack_from(data)[5]
+        if len(data) != _HEADER.size + count * size:
+            raise NotationError(
+                f"{len(data)} bytes: expected {_HEADER.size + count * size} for the {count} names that the header announces"
+            )
+        names = (data[start : start + size] for start in range(_HEADER.size, len(data), size))
+        return tuple(name.partition(b"\0")[0].decode("latin-1").strip() for name in names)
+
+
+def _names_in(folder: Path | None, kind: str) -> tuple[str, ...]:
+    """The names of the first file of that kind in a folder; none if there is no such file."""
+    found = sorted(path for path in folder.iterdir() if path.suffix.lower() == kind) if folder is not None else []
+    return read_wthor_names(found[0]) if found else ()
 
 
 def _read_header(data: bytes) -> WthorHeader:

@@ -7,7 +7,7 @@ import pytest
 
 from reversi_env import IllegalMoveError, NotationError, Position
 from reversi_env.core import bitboard
-from reversi_env.notation import Game, read_wthor
+from reversi_env.notation import Game, read_wthor, read_wthor_names
 from tests.notation.samples import random_moves, wthor_file, wthor_header, wthor_record
 
 GAMES_COUNTED_BY_THE_DOCUMENTATION = 111_296
@@ -50,6 +50,39 @@ def test_a_record_becomes_a_game_with_its_passes_and_metadata():
     tags = {"DT": "1999", "TournamentId": "7", "BlackId": "300", "WhiteId": "40000", "TheoreticalScore": "30"}
     assert file.game(1) == Game(Position.initial(), moves, result=16, tags=tags)
     assert list(file.games()) == [file.game(0), file.game(1)]
+
+
+def names_file(size, *names):
+    """The bytes of a file with names: the count is in the header where a game file has none."""
+    header = bytes([20, 1, 5, 2, 0, 0, 0, 0, *len(names).to_bytes(2, "little"), 0, 0, 0, 0, 0, 0])
+    return header + b"".join(name.encode("latin-1").ljust(size, b"\0") for name in names)
+
+
+def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
+    path = tmp_path / "WTH_1999.wtb"
+    path.write_bytes(wthor_file(wthor_record(["f5"], 40, 38, 1, 2, 0), wthor_record([], 0, 64, 1, 3, 7)))
+    assert read_wthor(path).game(0).black is None
+    (tmp_path / "WTHOR.JOU").write_bytes(names_file(20, "Andriani Bintsa", "B", "Hassan Ali", "Caspard Fran\u00e7ois"))
+    (tmp_path / "WTHOR.TRN").write_bytes(names_file(26, "Championnat de France", "Open de Cannes"))
+    first, second = read_wthor(path).games()
+    assert (first.black, first.white, first.tags["Tournament"]) == ("Hassan Ali", "Andriani Bintsa", "Open de Cannes")
+    assert (second.black, second.white) == ("Caspard Fran\u00e7ois", None)  # a number that the file does not have
+    assert read_wthor(path.read_bytes()).player_names == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.jou", names_file(20, "A", "B")[:-1], "'a.jou': 55 bytes: expected 56 for the 2 names"),
+        ("a.TRN", names_file(20, "A"), "'a.TRN': 36 bytes: expected 42"),
+        ("a.jou", b"", "'a.jou': 0 bytes: expected a header of 16"),
+        ("a.wtb", names_file(20, "A"), "'a.wtb': expected a name that ends in .jou or .trn"),
+    ],
+)
+def test_bad_files_of_names_are_refused(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(NotationError, match=message):
+        read_wthor_names(tmp_path / name)
 
 
 def test_replay_of_a_file_agrees_with_playing_the_games_one_by_one():

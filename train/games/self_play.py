@@ -1,0 +1,67 @@
+"""`self_play`: games of an agent against itself, for data rather than for a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import ReversiError, Rules
+from search.agents import Agent
+from train.games.batch import batch_player, play_games
+from train.games.openings import Openings
+
+
+@dataclass(frozen=True, eq=False)
+class SelfPlayPositions:
+    """Positions in which a move was to be made, in columns, as ``pandas.DataFrame(vars(positions))`` takes them.
+
+    ``game`` and ``ply``: number of the game, and of the position in it, both from 0, random plies not counted. ``own``, ``opp``:
+    boards of the side to move and of the other side. ``score``: how the game ended for the side to move, in discs, the empty
+    squares with the winner. Sorted by game and ply.
+    """
+
+    game: NDArray[np.int64]
+    ply: NDArray[np.int64]
+    own: NDArray[np.uint64]
+    opp: NDArray[np.uint64]
+    score: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.game)
+
+
+def self_play(
+    agent: Agent | str, games: int, rules: Rules | None = None, *, opening_plies: int = 6, seed: int = 0
+) -> SelfPlayPositions:
+    """The positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
+
+    A spec without other options than ``depth`` plays in compiled code, thousands of games in step; the same seed gives the same
+    games then.
+    """
+    if games < 1 or opening_plies < 0:
+        raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
+    rules = rules or Rules()
+    player = batch_player(agent, rules)
+    pairs = Openings.random(rules, games, opening_plies, seed)
+    openings = Openings(pairs.own[::2], pairs.opp[::2], np.ones(games, np.bool_))
+    seen: list[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]] = []
+    plies = np.zeros(games, np.int64)
+    counted: list[NDArray[np.int64]] = []
+
+    def look(
+        numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
+    ) -> None:
+        seen.append((numbers, own, opp, a_moves))
+        counted.append(plies[numbers])
+        plies[numbers] += 1
+
+    discs = play_games(player, player, openings, rules, seed=seed, observer=look).discs
+    if not seen:
+        raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")
+    game, own, opp, a_moves = (np.concatenate(column) for column in zip(*seen, strict=True))
+    ply = np.concatenate(counted)
+    order = np.lexsort((ply, game))
+    score = np.where(a_moves, discs[game], -discs[game])
+    return SelfPlayPositions(game[order], ply[order], own[order], opp[order], score[order])

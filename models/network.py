@@ -16,7 +16,7 @@ import numpy as np
 from models.files import WeightsError
 from models.networks import Network, read_weights
 from models.networks.base import Compiled
-from reversi_env import Rules
+from reversi_env import ReversiError, Rules
 from search import evaluators
 from search.evaluation import Evaluator, file_name
 
@@ -86,4 +86,15 @@ class NetworkEvaluator(Evaluator):
         return self._loaded[key]
 
 
+#: The evaluator for games that no network has been trained for.
+KNOWS_EVERY_GAME = "six-factor"
 evaluators.register_family("network", NetworkEvaluator)
+
+
+def strongest_evaluator(rules: Rules) -> str:
+    """The name of the strongest evaluator for that game: the network, where one has been trained."""
+    try:
+        NetworkEvaluator().file(rules)
+    except ReversiError:
+        return KNOWS_EVERY_GAME
+    return "network"

@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "connect": (PLAY, "connect:connect"),
     "match": (PLAY, "match:match"),
     "analyse": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
+    "review": (LOOK, "review:review"),
     "solve": (LOOK, "solve:solve"),
     "evaluate": (LOOK, "evaluate:evaluate"),
     "perft": (LOOK, "perft:perft"),

@@ -16,7 +16,6 @@ from search.players import SearchAgent
 #: Options of a spec that bound its search.
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
 #: Plays wherever no network has been trained.
-PLAYS_EVERYTHING = "six-factor"
 
 
 @dataclass(frozen=True)
@@ -102,13 +101,9 @@ class Thinker:
 
 def default_agent(rules: Rules) -> str:
     """The strongest agent for that game: the network, where one has been trained."""
-    from models.network import NetworkEvaluator
+    from models.network import strongest_evaluator
 
-    try:
-        NetworkEvaluator().file(rules)
-    except ReversiError:
-        return PLAYS_EVERYTHING
-    return "network"
+    return strongest_evaluator(rules)
 
 
 def _least(first: Any, second: Any) -> Any:

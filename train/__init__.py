@@ -2,7 +2,8 @@
 
 * Positions with scores to learn from: `LabelOptions`, `sample_positions`, `label_positions`, `generate` (on disk), `Labels`.
 * Networks fitted to them: `FitOptions`, `fit`.
-* Agents against each other: `play_match`, `TournamentOptions`, `run_tournament`.
+* Agents against each other: `play_match`, `TournamentOptions`, `run_tournament`; their games as data: `self_play`.
+* Judged by the solver: `ExactSet`, `EndgameOptions`, `noisy_endgames`; every move of a game: `analyse`.
 * stable-baselines3: `ReversiVecEnv`.
 
 Whatever needs an extra says so when it is used.
@@ -17,35 +18,49 @@ if TYPE_CHECKING:
     from train.fitting.options import FitOptions
     from train.games.match import play_match
     from train.games.options import TournamentOptions
+    from train.games.self_play import self_play
     from train.games.tournament import run_tournament
+    from train.judging.endgames import EndgameOptions, noisy_endgames
+    from train.judging.exact import ExactSet
+    from train.judging.review import analyse
     from train.labels import LabelOptions, Labels, generate, label_positions, sample_positions
     from train.rl.sb3 import ReversiVecEnv
 
 _HOMES = {
+    "EndgameOptions": "train.judging.endgames",
+    "ExactSet": "train.judging.exact",
     "FitOptions": "train.fitting.options",
     "LabelOptions": "train.labels",
     "Labels": "train.labels",
     "ReversiVecEnv": "train.rl.sb3",
     "TournamentOptions": "train.games.options",
+    "analyse": "train.judging.review",
     "fit": "train.fitting.fit",
     "generate": "train.labels",
     "label_positions": "train.labels",
+    "noisy_endgames": "train.judging.endgames",
     "play_match": "train.games.match",
     "run_tournament": "train.games.tournament",
     "sample_positions": "train.labels",
+    "self_play": "train.games.self_play",
 }
 
 __all__ = [
+    "EndgameOptions",
+    "ExactSet",
     "FitOptions",
     "LabelOptions",
     "Labels",
     "ReversiVecEnv",
     "TournamentOptions",
+    "analyse",
     "fit",
     "generate",
     "label_positions",
+    "noisy_endgames",
     "play_match",
     "run_tournament",
     "sample_positions",
+    "self_play",
 ]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

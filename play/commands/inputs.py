@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from play.commands.options import print_json
 
 if TYPE_CHECKING:
+    from play.game import Game
     from reversi_env import Position
     from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem
@@ -128,21 +129,27 @@ def typed_position(
     return position
 
 
-def _position_of_game(text: str, variant: str, size: int | None, after: int | None, number: int | None) -> Position:
-    """The rules are those that the options tell, but a GGF file has its own."""
+def typed_game(text: str, variant: str, size: int | None = None, number: int | None = None) -> Game:
+    """The game of moves such as ``f5d6c3``, or of a file; the rules are those that the options tell, but a GGF file has its own."""
     from play.game import Game
     from play.terminal.storage import load
     from reversi_env import ReversiError, Rules
 
     rules = Rules(8 if size is None else size, variant)  # type: ignore[arg-type]
-    if not _GAME.match(text):
-        game, count = load(text, number or 1, Game(rules))
-        if number is None and count > 1:
-            print(f"reversi: the first of {count} games in {text}; --game N takes another", file=sys.stderr)
-    elif number is None:
-        game = Game.from_transcript(text, rules)
-    else:
-        raise ReversiError(f"--game {number} with the moves of a game: expected a file with games")
+    if _GAME.match(text):
+        if number is not None:
+            raise ReversiError(f"--game {number} with the moves of a game: expected a file with games")
+        return Game.from_transcript(text, rules)
+    game, count = load(text, number or 1, Game(rules))
+    if number is None and count > 1:
+        print(f"reversi: the first of {count} games in {text}; --game N takes another", file=sys.stderr)
+    return game
+
+
+def _position_of_game(text: str, variant: str, size: int | None, after: int | None, number: int | None) -> Position:
+    from reversi_env import ReversiError
+
+    game = typed_game(text, variant, size, number)
     if after is not None and after > len(game.moves):
         raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
     return game.position if after is None else game.positions[after]

@@ -6,11 +6,11 @@ import pytest
 
 from train.charts import plain
 from train.games import batch, ratings, results, sprt
-from train.judging import rescaling
+from train.judging import rescaling, review
 
 
 @pytest.mark.parametrize(
-    "module", [batch, ratings, results, sprt, rescaling, plain], ids=lambda module: module.__name__
+    "module", [batch, ratings, results, sprt, rescaling, review, plain], ids=lambda module: module.__name__
 )
 def test_examples(module):
     result = doctest.testmod(module)

@@ -59,6 +59,10 @@ class Figure:
         """Write it as SVG, PNG or PDF, by the name's ending."""
         write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
 
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        return drawn(self.draw, self.height).decode()
+
     def markdown(self, folder: str) -> str:
         """The figure as a document in the folder above *folder* shows it."""
         return f"![{self.caption}]({folder}/{self.name}.svg)\n\n*{self.caption}*"

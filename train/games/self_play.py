@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
-from search.agents import Agent
+from search.agent import Agent
 from train.games.batch import batch_player, play_games
 from train.games.openings import Openings
 

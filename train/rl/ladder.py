@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from models.network import strongest_evaluator
 from reversi_env import ReversiError, Rules
 from train.games.batch import BatchPlayer, compiled_player, play_games
 from train.games.openings import Openings
@@ -88,13 +89,7 @@ class Ladder:
 
 def rungs_of(rules: Rules) -> tuple[str, ...]:
     """The rungs that there are for a game, the weakest first."""
-    from models.network import NetworkEvaluator
-
-    try:
-        NetworkEvaluator().file(rules)
-    except ReversiError:
-        return RUNGS
-    return (*RUNGS, NETWORK)
+    return (*RUNGS, NETWORK) if strongest_evaluator(rules) == "network" else RUNGS
 
 
 def _player(spec: str, rules: Rules) -> BatchPlayer:

@@ -1,0 +1,71 @@
+"""`reversi review`: every move of a game judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from play.commands.frame import ends_at_ctrl_c, progress_bar
+from play.commands.options import Json, VariantName, VariantOption, checked_plot, checked_seconds, print_json
+
+
+def review(
+    game: Annotated[str, typer.Argument(help="A file with a game, GGF or moves; or moves such as [b]f5d6c3[/b].")],
+    evaluator: Annotated[
+        str | None, typer.Option("--evaluator", "-e", help="Who judges; default: the strongest for the game.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", "-d", help="Plies to search; 8 if no time is given.", min=2, max=60)
+    ] = None,
+    time: Annotated[float | None, typer.Option("--time", help="Seconds a move.")] = None,
+    exact: Annotated[
+        int | None, typer.Option("--exact", help="Solve from this many empty squares on; 18 takes seconds.", min=0)
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
+    ] = None,
+    threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
+    size: Annotated[
+        int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
+    ] = None,
+    variant: VariantName = VariantOption.normal,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Draw the course of the game: FILE.svg, .png or .pdf.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Judge every move of a game: what it was worth, what it gave away, what was better.
+
+    Examples: reversi review game.ggf --exact 18 --plot game.svg
+
+              reversi review f5d6c3d3c4f4c5b4
+
+    Values are discs for the side that moved. A move that gives away 2 discs
+    is an inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
+    """
+    from play.commands.inputs import typed_game
+    from train.judging.review import analyse
+
+    checked_seconds(time)
+    checked_plot(plot, ".svg", ".png", ".pdf")
+    record = typed_game(game, variant.value, size, number).record()
+    with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
+        found = analyse(
+            record,
+            evaluator,
+            depth=depth,
+            time=time,
+            exact=exact,
+            threads=threads,
+            progress=lambda done, total: show("moves judged", done, total),
+        )
+    if plot is not None:
+        found.plot(plot)
+    lost = {colour: found.lost(colour) for colour in ("black", "white")}
+    if as_json:
+        print_json({"lost": lost, "moves": found.as_dicts()})
+    else:
+        print(found.table())
+        print(f"given away: black {lost['black']:.1f} discs, white {lost['white']:.1f}")

@@ -15,22 +15,8 @@ from search import evaluators
 
 FIRST_MOVES = {"D3", "C4", "F5", "E6"}
 WORDS = (
-    "play",
-    "genmove",
-    "undo",
-    "b",
-    "w",
-    "d3",
-    "pass",
-    "a1",
-    "zz",
-    "9",
-    "boardsize",
-    "4",
-    "-1",
-    "time_left",
-    "1e9",
-    "#",
+    *("play", "genmove", "undo", "b", "w", "d3", "pass", "a1", "zz", "9"),
+    *("boardsize", "4", "-1", "time_left", "1e9", "#"),
 )
 REQUIRED = {
     *("protocol_version", "name", "version", "known_command", "list_commands", "quit"),
@@ -353,13 +339,8 @@ def test_the_end_of_the_input_ends_it(reversi):
 
 
 def test_bad_specs_are_one_line(reversi):
-    for arguments in (
-        ["nobody"],
-        ["six-factor:depth=0"],
-        ["network:weights=none", "--size", "4"],
-        ["random", "--size", "5"],
-    ):
-        status, out, err = reversi("gtp", *arguments)
+    for arguments in ("nobody", "six-factor:depth=0", "network:weights=none --size 4", "random --size 5"):
+        status, out, err = reversi("gtp", *arguments.split())
         assert (status, out) == (2, "")
         assert err.count("\n") == 1
         assert err.startswith("reversi: ")

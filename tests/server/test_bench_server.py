@@ -1,6 +1,7 @@
 """The load benchmark, small: it counts what happens."""
 
-from play.bench.server import load
+from play.bench.server import WARM_GAMES, load
+from play.server.messages import Refused
 
 
 def test_games_are_played_to_their_ends_and_timed(api):
@@ -10,26 +11,14 @@ def test_games_are_played_to_their_ends_and_timed(api):
     assert 0 < found["answer_median_ms"] <= found["answer_p99_ms"] <= found["answer_max_ms"]
 
 
-def test_errors_are_counted(api):
-    found = load(api.url, 1, "greedy", 0.0) | {}
-    assert found["errors"] == 0
-    broken = load_with_refusals(api)
-    assert broken["errors"] == 3
-
-
-def load_with_refusals(api):
-    """A server that refuses every new game after the warm ones."""
-    create, warm = api.hall.create, iter(range(8))
+def test_errors_are_counted(api, monkeypatch):
+    """A server that refuses every new game after the first ones."""
+    create, warm = api.hall.create, iter(range(WARM_GAMES))
 
     async def failing(request, client):
-        from play.server.messages import Refused
-
         if next(warm, None) is None:
             raise Refused(503, "full", "full")
         return await create(request, client)
 
-    api.hall.create = failing
-    try:
-        return load(api.url, 3, "greedy", 0.0)
-    finally:
-        del api.hall.create
+    monkeypatch.setattr(api.hall, "create", failing)
+    assert load(api.url, 3, "greedy", 0.0)["errors"] == 3

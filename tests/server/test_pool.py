@@ -57,121 +57,104 @@ def search(pool, key, name, *, is_long=False):
     return asyncio.create_task(pool.search(key, wanted, is_long=is_long))
 
 
-def test_a_game_that_used_much_waits_for_those_that_used_little(fakes):
-    async def scenario():
-        pool = Pool(1)
-        pool.start()
-        (worker,) = fakes
-        tasks = []
+def scenario(workers):
+    """Run a test with a pool of so many fake workers, in an event loop; what is still searched at its end is cancelled."""
 
-        def ask(key, name):
-            tasks.append(search(pool, key, name))
+    def wrap(test):
+        @pytest.mark.usefixtures("fakes")
+        def run():
+            async def within():
+                pool = Pool(workers)
+                pool.start()
+                await test(pool, *FakeWorker.all)
+                pool.close()
+                await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
 
-        ask("hog", "hog 1")
-        await settle()
-        for name in ("hog 2", "hog 3"):
-            ask("hog", name)
-        await settle()
-        worker.answer(3.0)  # the hog's first search took three seconds
-        await settle()
-        for name in ("a 1", "b 1"):
-            ask(name[0], name)
-        await settle()
-        for _ in range(2):
-            worker.answer(1.0)
-            await settle()
-        ask("a", "a 2")
-        await settle()
-        for _ in range(3):
-            worker.answer(0.1)
-            await settle()
-        pool.close()
-        return names(worker)
+            asyncio.run(within())
 
-    order = asyncio.run(scenario())
+        return run
+
+    return wrap
+
+
+@scenario(workers=1)
+async def test_a_game_that_used_much_waits_for_those_that_used_little(pool, worker):
+    search(pool, "hog", "hog 1")
+    await settle()
+    for name in ("hog 2", "hog 3"):
+        search(pool, "hog", name)
+    await settle()
+    worker.answer(3.0)  # the hog's first search took three seconds
+    await settle()
+    for name in ("a 1", "b 1"):
+        search(pool, name[0], name)
+    await settle()
+    for _ in range(2):
+        worker.answer(1.0)
+        await settle()
+    search(pool, "a", "a 2")
+    await settle()
+    for _ in range(3):
+        worker.answer(0.1)
+        await settle()
+    order = names(worker)
     assert order[:2] == ["hog 1", "hog 2"]  # asked for while nobody else was there
     assert order.index("a 1") < order.index("hog 3")
     assert order.index("b 1") < order.index("hog 3")
 
 
-def test_many_short_searches_travel_together_and_few_do_not(fakes):
-    async def scenario():
-        pool = Pool(2)
-        pool.start()
-        first, second = fakes
+@scenario(workers=2)
+async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers):
+    def ask(count):
+        return [search(pool, f"game {i}", "quick") for i in range(count)]
 
-        def ask(count):
-            return [search(pool, f"game {i}", "quick") for i in range(count)]
-
-        tasks = ask(200)
-        for _ in range(200):  # until it is known that they are quick
+    async def answer(times):
+        for _ in range(times):
             await settle()
-            for worker in fakes:
+            for worker in workers:
                 worker.answer(0.0002)
-        await settle()
-        tasks += ask(100)
-        await settle()
-        most = max(len(jobs) for jobs in first.sent + second.sent)
-        for _ in range(100):
-            await settle()
-            for worker in fakes:
-                worker.answer(0.0002)
-        done = [task.done() for task in tasks]
-        tasks += ask(2)
-        await settle()
-        few = [len(worker.sent[-1]) for worker in fakes]
-        pool.close()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        return most, all(done), few
 
-    most, done, few = asyncio.run(scenario())
-    assert done
-    assert 4 < most <= pools.MOST_TOGETHER
-    assert few == [1, 1]
+    searches = ask(200)
+    await answer(200)  # until it is known that they are quick
+    await settle()
+    searches += ask(100)
+    await settle()
+    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MOST_TOGETHER
+    await answer(100)
+    assert all(task.done() for task in searches)
+    ask(2)
+    await settle()
+    assert [len(worker.sent[-1]) for worker in workers] == [1, 1]
 
 
-def test_long_searches_leave_a_worker_free(fakes):
-    async def scenario():
-        pool = Pool(2)
-        pool.start()
-        first, second = fakes
-        tasks = [search(pool, f"game {i}", f"long {i}", is_long=True) for i in range(3)]
-        await settle()
-        assert names(first) + names(second) == ["long 0"]
-        tasks.append(search(pool, "quick", "short"))
-        await settle()
-        assert names(second) == ["short"]
-        first.answer(1.0)
-        await settle()
-        assert names(first) == ["long 0", "long 1"]
-        assert pool.waiting == 1
-        pool.close()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    asyncio.run(scenario())
+@scenario(workers=2)
+async def test_long_searches_leave_a_worker_free(pool, first, second):
+    for i in range(3):
+        search(pool, f"game {i}", f"long {i}", is_long=True)
+    await settle()
+    assert names(first) + names(second) == ["long 0"]
+    search(pool, "quick", "short")
+    await settle()
+    assert names(second) == ["short"]
+    first.answer(1.0)
+    await settle()
+    assert names(first) == ["long 0", "long 1"]
+    assert pool.waiting == 1
 
 
-def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(fakes):
-    async def scenario():
-        pool = Pool(1)
-        pool.start()
-        (worker,) = fakes
-        begun = search(pool, "a", "begun")
-        waiting = search(pool, "b", "waiting")
-        await settle()
-        begun.cancel()
-        waiting.cancel()
-        await settle()
-        (number,) = [job.number for job in worker.sent[0]]
-        assert worker.sent[-1] == number
-        worker.on_answer(worker, [Answer(number)])
-        last = search(pool, "c", "last")
-        await settle()
-        pool.close()
-        await asyncio.gather(last, return_exceptions=True)
-        return names(worker)
-
-    assert asyncio.run(scenario()) == ["begun", "last"]
+@scenario(workers=1)
+async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, worker):
+    begun, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
+    await settle()
+    begun.cancel()
+    waiting.cancel()
+    await settle()
+    [number] = [job.number for job in worker.sent[0]]
+    assert worker.sent[-1] == number
+    worker.on_answer(worker, [Answer(number)])
+    search(pool, "c", "last")
+    await settle()
+    assert names(worker) == ["begun", "last"]
 
 
 def job(number, kind="move", position=None, *, seconds=None, table=1, **order):

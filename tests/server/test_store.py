@@ -121,18 +121,8 @@ class Killable:
     """A server in a process of its own."""
 
     def __init__(self, database):
-        command = [
-            sys.executable,
-            "-m",
-            "play.cli",
-            "serve",
-            "--port",
-            "0",
-            "--workers",
-            "1",
-            "--database",
-            str(database),
-        ]
+        options = ["--port", "0", "--workers", "1", "--database", str(database)]
+        command = [sys.executable, "-m", "play.cli", "serve", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
 

@@ -1,11 +1,5 @@
-"""Experiments: the statistics of the game, what the five reports measured, tuning, and performance models 3 and 4.
+"""Studies: questions about the game and about ways to search and train, answered by measuring. See README.md beside this file.
 
-Each is a module with options, ``measure(options) -> dict`` for programs and ``section(dicts) -> Section`` for people. `suite`
-lists them with the settings of ``docs/experiments.md``.
-
-    breadth, nodes, winner, branching       statistics of the game
-    report_000 … report_004                 the reports' experiments, their figures beside ours
-    label_tuning                            weights tuned against exact scores
-    counting, duels, style, document        what they share
-    suite                                   all of them in one document
+A study is a module with options (`studies.study`), ``measure(options, progress) -> dict`` for programs and
+``section(dicts) -> Section`` for people. Its command is made from the options. `suite` lists those of docs/experiments.md.
 """

@@ -24,7 +24,7 @@ class StudyOptions(GameOptions):
             value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
             if not one.help:  # evaluators: they stand by themselves
                 words[2:2] = value
-            elif one.type is bool:
+            elif value is None or one.type is bool:
                 words += [name] if value else []
             else:
                 words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]

@@ -1,12 +1,18 @@
-"""What `import reversi_env` costs and pulls in."""
+"""What `import reversi_env` costs and pulls in, and which packages are installed."""
 
 import resource
 import subprocess
 import sys
+import tomllib
+
+from tests.conftest import REPOSITORY
 
 LIBRARIES = "import gymnasium, numba"
 PROBE = """
 import sys
+import tomllib
+
+from tests.conftest import REPOSITORY
 import reversi_env
 heavy = {"torch", "stable_baselines3", "PIL", "pygame", "matplotlib", "search", "models", "train", "play"}
 print(sorted(heavy & set(sys.modules)))
@@ -15,6 +21,9 @@ print(sorted(heavy & set(sys.modules)))
 #: The environments are there whoever is imported first, and nobody is imported for it.
 EITHER_ORDER = """
 import sys
+import tomllib
+
+from tests.conftest import REPOSITORY
 import reversi_env
 print(sorted({"gymnasium", "pettingzoo"} & set(sys.modules)))
 import gymnasium, pettingzoo
@@ -48,3 +57,12 @@ def test_the_import_is_light():
 def test_environments_are_registered_when_their_library_comes_later():
     lines = processor_seconds(EITHER_ORDER)[1].splitlines()
     assert lines == ["[]", "reversed True", "SourceFileLoader SourceFileLoader"]
+
+
+def test_the_wheel_has_every_package_and_no_studies():
+    named = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    layers = ("reversi_env", "search", "models", "train", "play")
+    found = [
+        path.parent.relative_to(REPOSITORY) for layer in layers for path in (REPOSITORY / layer).rglob("__init__.py")
+    ]
+    assert sorted(named) == sorted(".".join(folder.parts) for folder in found)

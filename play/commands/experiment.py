@@ -32,6 +32,8 @@ STUDIES = {
     "003": ("report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
     "004": ("report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
     "tuning": ("label_tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
+    "losses": ("losses:LossesOptions", "Networks fitted with the plain and with the structural loss, side by side."),
+    "networks": ("networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
 }
 
 

@@ -1,0 +1,131 @@
+"""What comparisons of ways to train share: labels of several seeds, and a measure on positions that no network has seen.
+
+Measured are the mean absolute error of the static value, and the regret, in discs, of the move that leaves the other side the
+worst static value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.boards import board_tensor
+from models.trainable import Trainable
+from reversi_env import batch
+from reversi_env.extras import extra_libraries
+from studies.study import StudyOptions
+from train.charts import Section, Table, game_name, with_error
+from train.fitting.fit import FitOptions, fit
+from train.fitting.trees import Trees, grow
+from train.labels import LabelOptions, Labels, label_positions, sample_positions
+from train.options import option
+from train.progress import Progress
+
+with extra_libraries():
+    import torch
+
+#: Seeds of the games that the networks are measured on begin here.
+EXAM_SEED = 1_000_000
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(StudyOptions):
+    """The positions, and how many times all is done, with other games and other orders."""
+
+    size: int = option(6, "squares a side: 4, 6 or 8")
+    empties: tuple[int, int] = option((6, 10), "empty squares, as in 6-10")
+    positions: int = option(20_000, "positions of every seed", low=1)
+    exam: int = option(5_000, "positions that the networks are measured on", low=1)
+    seeds: int = option(3, "how many times all is done, with other games", low=1)
+
+    def labels(self, seed: int, count: int) -> Labels:
+        """Solved positions from the games of a seed."""
+        options = LabelOptions(
+            self.size, self.variant, count, self.empties, seed, shard_rows=count, block_rows=count, play_depth=1
+        )
+        return label_positions(*sample_positions(options, 0), options)
+
+
+class Measured(NamedTuple):
+    """One network on the positions of the exam, in discs."""
+
+    error: float
+    regret: float
+
+
+#: A way to train: its name, a network, what it is fitted to and how.
+Way = tuple[str, Trainable, Trees, FitOptions]
+
+
+def compare(
+    options: ComparisonOptions,
+    trees: Callable[[int], Trees],
+    ways: Callable[[Trees, int], Iterator[Way]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Mean and standard error over the seeds of every way; *trees* are those of a seed."""
+    found: dict[str, list[Measured]] = {}
+    for seed in range(options.seeds):
+        progress(f"labels of seed {seed}", seed, options.seeds)
+        seen = trees(seed)
+        exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), seen)
+        for name, net, data, how in ways(seen, seed):
+            progress(f"seed {seed}, {name}", seed, options.seeds)
+            fit(net, data, how)
+            found.setdefault(name, []).append(judge(net, exam))
+    return options.measured(ways=[{"name": name, **mean_figures(measured)} for name, measured in found.items()])
+
+
+def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
+    """Mean and standard error of both figures."""
+    values = np.array(measured)
+    errors = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else (None, None)
+    return {
+        "error": float(values[:, 0].mean()),
+        "error_error": errors[0],
+        "regret": float(values[:, 1].mean()),
+        "regret_error": errors[1],
+        "seeds": [one._asdict() for one in measured],
+    }
+
+
+def unseen(exam: Trees, trees: Trees) -> Trees:
+    """The trees of the exam whose root is no node of the training, nor a mirror image of one."""
+    own, opp = exam.own[exam.roots], exam.opp[exam.roots]
+    return exam.select(~np.isin(_keys(own, opp), _keys(trees.own, trees.opp)))
+
+
+def _keys(own: np.ndarray, opp: np.ndarray) -> np.ndarray:
+    return batch.position_hash(*batch.canonical(own, opp)[:2])
+
+
+def judge(net: Trainable, exam: Trees) -> Measured:
+    """Error of the static value at the roots, and regret of the best move by the static values after it."""
+    with torch.no_grad():
+        values = net(board_tensor(exam.own), board_tensor(exam.opp)).numpy()
+    values = np.where(exam.finished, exam.score, values)
+    error = np.abs(values - exam.score)[exam.roots].mean()
+    regrets = []
+    for root, after in zip(exam.first[:-1], exam.first[1:], strict=True):
+        children = slice(root + 1, after)  # of one ply
+        chosen = root + 1 + int(np.argmin(values[children]))
+        regrets.append(exam.score[root] + exam.score[chosen])
+    return Measured(float(error), float(np.mean(regrets)))
+
+
+def compared(name: str, title: str, what: str, found: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game, of ways that differ in *what*."""
+    columns = [what, "error, discs", "regret of the best move, discs"]
+    tables = []
+    for one in found:
+        rows = [
+            [way["name"], *(with_error(way[figure], way[f"{figure}_error"]) for figure in ("error", "regret"))]
+            for way in one["ways"]
+        ]
+        tables.append(
+            Table(f"{game_name(one)}: means of {one['options']['seeds']} seeds ± standard error", columns, rows)
+        )
+    return Section(name, title, [one["command"] for one in found], tables)

@@ -1,0 +1,51 @@
+"""The networks beside each other: same labels, several seeds, and those that know no symmetry also without augmentation.
+
+Every seed plays its own games, solves the positions and fits every network to them with the options of `reversi train`. They
+are measured on positions of other games that none has seen (`studies.comparing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from models.networks import NETWORKS
+from models.trainable import Trainable
+from studies.comparing import ComparisonOptions, Way, compare, compared
+from train.charts import Section
+from train.fitting.fit import preset
+from train.fitting.trees import Trees, single_nodes
+from train.options import option
+from train.progress import Progress, silent
+
+
+@dataclass(frozen=True)
+class NetworksOptions(ComparisonOptions):
+    """What to compare on."""
+
+    study: ClassVar[str] = "experiment networks"
+
+    epochs: int | None = option(None, "instead of those of reversi train", low=1)
+
+
+def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Error and regret of every kind of network."""
+
+    def labels(seed: int) -> Trees:
+        return single_nodes(options.labels(seed, options.positions))
+
+    def ways(labels: Trees, seed: int) -> Iterator[Way]:
+        for network, kind in NETWORKS.items():
+            for augment in (True,) if kind.symmetric else (True, False):
+                name = network if augment else f"{network}, not augmented"
+                how = preset(options.size, options.variant, network, seed=seed, augment=augment)
+                net = Trainable(network, options.size, 0 if kind.symmetric else seed)
+                yield name, net, labels, replace(how, epochs=options.epochs or how.epochs)
+
+    return compare(options, labels, ways, progress)
+
+
+def section(found: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    return compared("networks", "Networks side by side", "network", found)

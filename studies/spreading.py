@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from train.cluster.executor import Crew, Executor
+from train.cluster.executor import Executor, WorkerPool
 from train.cluster.pool import Processes
 from train.labels import LabelOptions, Labels, label_positions, parquet
 from train.labels.sampling import Players, sample_block
@@ -59,8 +59,8 @@ def main() -> None:
         found[name] = {}
         for workers in chosen.workers:
             print(f"{name}, {workers} ...", file=sys.stderr)
-            with executor(workers) as hired, hired.crew(TimedWorker, options, label_positions, "cpu", 1) as crew:
-                found[name][workers] = _measured(crew, workers, games, pieces)
+            with executor(workers) as hired, hired.workers(TimedWorker, options, label_positions, "cpu", 1) as pool:
+                found[name][workers] = _measured(pool, workers, games, pieces)
     print(json.dumps(found, indent=1))
 
 
@@ -96,22 +96,22 @@ def _ray(workers: int) -> Iterator[Executor]:
         ray.shutdown()
 
 
-def _measured(crew: Crew, workers: int, games: list[Games], pieces: list[Piece]) -> dict[str, float]:
+def _measured(pool: WorkerPool, workers: int, games: list[Games], pieces: list[Piece]) -> dict[str, float]:
     """Rates, and milliseconds of this process for a job; kernels are loaded and workers started before."""
     few = [Piece(number, piece.own[:64], piece.opp[:64]) for number, piece in zip(count(), pieces, strict=False)]
     for _ in range(2):  # also a worker that comes late has had some
         for jobs in (few * workers, games[: 2 * workers]):
-            list(crew.results(iter(jobs)))
+            list(pool.results(iter(jobs)))
     found = {}
     for name, jobs, size in (("games", games, GAMES), ("labels", pieces, PIECE_ROWS)):
         busy, began = process_time(), perf_counter()
-        seconds = sum(crew.results(iter(jobs)))
+        seconds = sum(pool.results(iter(jobs)))
         found[f"{name}_per_second"] = len(jobs) * size / (perf_counter() - began)
         found[f"{name}_per_cpu_second"] = len(jobs) * size / seconds
         found[f"{name}_driver_ms_per_job"] = 1000 * (process_time() - busy) / len(jobs)
     empty = [Piece(number, pieces[0].own[:0], pieces[0].opp[:0]) for number in range(1000)]
     busy = process_time()
-    found["empty_jobs_per_second"] = _rate(len(empty), lambda: list(crew.results(iter(empty))))
+    found["empty_jobs_per_second"] = _rate(len(empty), lambda: list(pool.results(iter(empty))))
     found["empty_driver_ms_per_job"] = 1000 * (process_time() - busy) / len(empty)
     return found
 

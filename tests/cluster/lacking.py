@@ -1,4 +1,4 @@
-"""Crews that cannot work, on a Ray cluster: what they say, as JSON in a file.
+"""Workers that cannot work, on a Ray cluster: what they say, as JSON in a file.
 
 Arguments: the cluster's address, a folder with a module ``elsewhere``, the file.
 """
@@ -12,18 +12,18 @@ from tests.cluster.workers import Options, Reader, Unwilling, Worker
 from train.cluster import on_ray
 
 
-def said(crew, job):
-    with crew:
+def said(pool, job):
+    with pool:
         try:
-            return list(crew.results(iter([job])))
+            return list(pool.results(iter([job])))
         except (ValueError, RuntimeError) as error:
             return str(error)
 
 
-def left_in_the_middle(crew):
+def left_in_the_middle(pool):
     """Whether a job came back; those that are under way then are nobody's, and may end at that very moment."""
-    with crew:
-        return next(crew.results(iter(range(1000)))) is not None
+    with pool:
+        return next(pool.results(iter(range(1000)))) is not None
 
 
 def main(address, folder, out):
@@ -32,20 +32,20 @@ def main(address, folder, out):
 
     found = {}
     with on_ray.RayCluster(address) as cluster:
-        found["module"] = said(cluster.crew(elsewhere.Worker), 1)
-        found["left"] = [left_in_the_middle(cluster.crew(Worker)) for _ in range(20)]
-        found["refusal"] = said(cluster.crew(Unwilling), 1)
-        found["failure"] = said(cluster.crew(Worker), "fail")
-        found["death"] = said(cluster.crew(Worker), "die")
-        [[_, mark]] = said(cluster.crew(Worker, folder), "die once")
+        found["module"] = said(cluster.workers(elsewhere.Worker), 1)
+        found["left"] = [left_in_the_middle(cluster.workers(Worker)) for _ in range(20)]
+        found["refusal"] = said(cluster.workers(Unwilling), 1)
+        found["failure"] = said(cluster.workers(Worker), "fail")
+        found["death"] = said(cluster.workers(Worker), "die")
+        [[_, mark]] = said(cluster.workers(Worker, folder), "die once")
         assert mark != os.getpid()
         os.chdir(folder)
         Path("a.txt").write_text("from here")
-        [[_, text, spec]] = said(cluster.crew(Reader, Options(("x:weights=a.txt",))), 1)
+        [[_, text, spec]] = said(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)
         found["shipped"] = [text, spec]
         found["cpus"] = cluster.cpus()
         build, on_ray.build = on_ray.build, lambda: "0.0-another"
-        found["build"] = said(cluster.crew(Worker), 1)
+        found["build"] = said(cluster.workers(Worker), 1)
         on_ray.build = build
     Path(out).write_text(json.dumps(found))
 

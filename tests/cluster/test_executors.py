@@ -38,20 +38,20 @@ def files(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
-    with Workers(2, Worker, tmp_path) as crew:
-        results = list(crew.results(iter([1, "die once", 2, 3])))
+    with Workers(2, Worker, tmp_path) as pool:
+        results = list(pool.results(iter([1, "die once", 2, 3])))
         assert {job for job, _ in results} == {1, "die once", 2, 3}
         assert (tmp_path / "died").exists()
         with pytest.raises(ReversiError, match="ended with status -9 in the middle of a job, as did 3 others"):
-            list(crew.results(iter(["die"])))
+            list(pool.results(iter(["die"])))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_worker_that_died_while_idle_is_replaced():
-    with Workers(1, Worker) as crew:
-        [(_, first)] = crew.results(iter([1]))
+    with Workers(1, Worker) as pool:
+        [(_, first)] = pool.results(iter([1]))
         os.kill(first, signal.SIGKILL)
-        [(_, second)] = crew.results(iter([2]))
+        [(_, second)] = pool.results(iter([2]))
     assert first != second
 
 
@@ -102,7 +102,7 @@ def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
 
 
 class _Nobody:
-    def crew(self, make, *arguments, cpus=1):
+    def workers(self, make, *arguments, cpus=1):
         raise AssertionError
 
 

@@ -5,7 +5,7 @@ Ray is imported only when a cluster is asked for.
 
 from __future__ import annotations
 
-from train.cluster.executor import Crew, Executor, in_order
+from train.cluster.executor import Executor, WorkerPool, in_order
 from train.cluster.pool import Processes
 
-__all__ = ["Crew", "Executor", "Processes", "in_order"]
+__all__ = ["Executor", "Processes", "WorkerPool", "in_order"]

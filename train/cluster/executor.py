@@ -22,7 +22,7 @@ Answer = tuple[str, Any]
 RETRIES = 3
 
 
-class Crew(Protocol):
+class WorkerPool(Protocol):
     """Workers that are all made alike."""
 
     @property
@@ -36,9 +36,9 @@ class Crew(Protocol):
 
 
 class Executor(Protocol):
-    """Has crews."""
+    """Has pools of workers."""
 
-    def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
+    def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
         """Workers ``make(*arguments)`` that use so many CPUs each; they end with the context, or with the executor's."""
         ...
 

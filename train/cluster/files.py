@@ -1,7 +1,7 @@
 """Files that jobs name, and how they reach machines that do not have them.
 
 Options name weights by path, as in ``network:weights=runs/a.safetensors``. A path means something on one machine only; so the bytes
-travel with the crew, once a machine. A worker uses its own file of that name if it is the same to the byte, and otherwise a copy.
+travel with the pool, once a machine. A worker uses its own file of that name if it is the same to the byte, and otherwise a copy.
 """
 
 from __future__ import annotations

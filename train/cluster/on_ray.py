@@ -69,14 +69,14 @@ class RayCluster:
         """CPUs of all machines that are there now."""
         return int(self._ray.cluster_resources().get("CPU", 0))
 
-    def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> RayCrew:
+    def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> RayWorkers:
         """Workers wherever the cluster has so many CPUs for one."""
         most = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
         if cpus > most:  # Ray would wait for ever
             raise ReversiError(
                 f"{cpus} threads a worker: expected at most {most}, the CPUs of the cluster's largest machine"
             )
-        return RayCrew(self._ray, self._counted, Kit(make, arguments, parcels(arguments), build()), cpus)
+        return RayWorkers(self._ray, self._counted, Setup(make, arguments, parcels(arguments), build()), cpus)
 
     def _counted(self) -> int:
         before, self._known = self._known, self.cpus()
@@ -86,7 +86,7 @@ class RayCluster:
 
 
 @dataclass(frozen=True)
-class Kit:
+class Setup:
     """What a worker is made of, and which build of the package it must be."""
 
     make: Make
@@ -95,17 +95,17 @@ class Kit:
     build: str
 
 
-class RayCrew:
+class RayWorkers:
     """Tasks of one kind. Those that nobody waits for any more end with the connection, or when they are done.
 
     They are not cancelled: ``ray.cancel`` aborts the process that calls it if the task ends at that very moment (Ray 2.60,
     "Tried to complete task that was not pending").
     """
 
-    def __init__(self, ray: Any, cpus: Callable[[], int], kit: Kit, cpus_each: int) -> None:
+    def __init__(self, ray: Any, cpus: Callable[[], int], setup: Setup, cpus_each: int) -> None:
         self._ray, self._cpus, self._cpus_each = ray, cpus, cpus_each
         self._name = uuid.uuid4().hex
-        self._kit = ray.put(pickle.dumps(kit))  # as bytes: what cannot be read there is told as an answer
+        self._setup = ray.put(pickle.dumps(setup))  # as bytes: what cannot be read there is told as an answer
         self._task = ray.remote(do_job).options(num_cpus=cpus_each, max_retries=RETRIES, name="reversi job")
         self._pending: list[Any] = []
         self._looked, self._known = -LOOK_SECONDS, 1
@@ -121,7 +121,7 @@ class RayCrew:
         """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
         while True:
             while len(self._pending) < AHEAD * self.size and (job := next(jobs, None)) is not None:
-                self._pending.append(self._task.remote(self._name, [self._kit], job))
+                self._pending.append(self._task.remote(self._name, [self._setup], job))
             if not self._pending:
                 return
             ready, _ = self._ray.wait(self._pending, timeout=LOOK_SECONDS)
@@ -131,7 +131,7 @@ class RayCrew:
                 self._pending.remove(task)
                 yield opened(self._answer(task))
 
-    def __enter__(self) -> RayCrew:
+    def __enter__(self) -> RayWorkers:
         return self
 
     def __exit__(
@@ -158,30 +158,30 @@ class RayCrew:
 
 # --- in a worker ----------------------------------------------------------------------------------
 
-#: The crew that this process works for, and its worker.
-_employed: tuple[str, Callable[[Any], Any]] | None = None
+#: The pool that this process works for, and its worker.
+_current: tuple[str, Callable[[Any], Any]] | None = None
 
 
-def do_job(crew: str, kit: list[Any], job: Any) -> Answer:
-    """A Ray task: do a job for a crew. The list keeps Ray from fetching the kit for every job."""
+def do_job(pool: str, setup: list[Any], job: Any) -> Answer:
+    """A Ray task: do a job for a pool. The list keeps Ray from fetching the setup for every job."""
 
     def worker() -> Callable[[Any], Any]:
-        global _employed
-        if _employed is None or _employed[0] != crew:
-            if _employed is not None:
-                close(_employed[1])
-                _employed = None
-            _employed = crew, _hired(_ray().get(kit[0]))
-        return _employed[1]
+        global _current
+        if _current is None or _current[0] != pool:
+            if _current is not None:
+                close(_current[1])
+                _current = None
+            _current = pool, _made(_ray().get(setup[0]))
+        return _current[1]
 
     return answer(worker, job)
 
 
-def _hired(kit: bytes) -> Callable[[Any], Any]:
+def _made(setup: bytes) -> Callable[[Any], Any]:
     """The worker, if this machine has what it takes."""
     machine = socket.gethostname()
     try:
-        wanted: Kit = pickle.loads(kit)
+        wanted: Setup = pickle.loads(setup)
     except (ImportError, AttributeError) as error:
         raise ReversiError(
             f"machine {machine!r} cannot run jobs ({error}): expected the same installation as where the command runs"

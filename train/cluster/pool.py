@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from reversi_env import ReversiError
-from train.cluster.executor import RETRIES, Crew, Make, answer, close, opened
+from train.cluster.executor import RETRIES, Make, WorkerPool, answer, close, opened
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -129,7 +129,7 @@ class Processes:
 
     count: int
 
-    def crew(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[Crew]:
+    def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
         """The processes."""
         return Workers(self.count, make, *arguments)
 

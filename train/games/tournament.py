@@ -19,7 +19,7 @@ from reversi_env.errors import shown
 from search.agent import Agent
 from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
-from train.cluster import Crew, Executor, Processes
+from train.cluster import Executor, Processes, WorkerPool
 from train.games.openings import Opening, openings_of_file
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import play_game
@@ -86,11 +86,11 @@ def run_tournament(
         return course.tournament()
 
 
-def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[Crew]:
+def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[WorkerPool]:
     if executor is None:
-        return Processes(workers).crew(GamePlayer, options)
+        return Processes(workers).workers(GamePlayer, options)
     # openings come with the jobs: their file may stay here
-    return executor.crew(VisitingPlayer, replace(options, openings="random"), cpus=threads_of(options))
+    return executor.workers(VisitingPlayer, replace(options, openings="random"), cpus=threads_of(options))
 
 
 def threads_of(options: TournamentOptions) -> int:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from train.cluster import Crew, Executor, Processes
+from train.cluster import Executor, Processes, WorkerPool
 from train.labels import parquet, storage
 from train.labels.data import Labels
 from train.labels.errors import LabelError
@@ -96,12 +96,12 @@ def generate(
         if len(done) == options.shards:
             return manifest
         count = _Count(rows, options.count, progress)
-        with _workers(options, device, threads, executor, count.within) as crew:
+        with _workers(options, device, threads, executor, count.within) as pool:
             for block in range(options.blocks):
                 if missing := [shard for shard in block_shards(options, block) if shard not in done]:
-                    own, opp = _sample(options, block, threads, crew if executor else None, progress)
+                    own, opp = _sample(options, block, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
-                    scores = label_pieces(crew, own, opp, parts, piece_rows(options) if executor else None, count.add)
+                    scores = label_pieces(pool, own, opp, parts, piece_rows(options) if executor else None, count.add)
                     for shard, score in zip(missing, scores, strict=True):
                         labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
                         manifest = storage.add_shard(path, manifest, shard, parquet.to_bytes(labels))
@@ -110,11 +110,11 @@ def generate(
 
 def _workers(
     options: LabelOptions, device: str, threads: int | None, executor: Executor | None, within: Counter
-) -> AbstractContextManager[Crew]:
+) -> AbstractContextManager[WorkerPool]:
     """Those who play and label: this process, which tells *within* a piece how far it is, or the executor's."""
     if executor is None:
-        return Processes(0).crew(LabelWorker, options, label_positions, device, threads, within)
-    return executor.crew(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
+        return Processes(0).workers(LabelWorker, options, label_positions, device, threads, within)
+    return executor.workers(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
 
 
 def read(folder: str | PathLike[str], *, verify: bool = True, partial: bool = False) -> Labels:
@@ -202,16 +202,16 @@ class _Count:
 
 
 def _sample(
-    options: LabelOptions, block: int, threads: int | None, crew: Crew | None, progress: Callable[[Step], None]
+    options: LabelOptions, block: int, threads: int | None, pool: WorkerPool | None, progress: Callable[[Step], None]
 ) -> tuple[Boards, Boards]:
     total = len(block_rows(options, block))
 
     def count(kept: int) -> None:
         progress(Step("sampling", kept, total))
 
-    if crew is None:
+    if pool is None:
         return sample_block(options, block, threads=threads, progress=count)
-    games = GamesAhead(crew, options, block)
+    games = GamesAhead(pool, options, block)
     boards = sample_block(options, block, play=games, progress=count)
     games.finish()
     return boards

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from train.cluster import Crew, in_order
+from train.cluster import WorkerPool, in_order
 from train.labels.data import Labels
 from train.labels.labellers import Counter, Scores, labeller_plan
 from train.labels.options import LabelOptions
@@ -101,18 +101,18 @@ def part_of(key: Boards, parts: int) -> NDArray[np.int64]:
 
 
 class GamesAhead:
-    """Games played by a crew before they are asked for, as `sample_block` wants them.
+    """Games played by a pool before they are asked for, as `sample_block` wants them.
 
     They are played with the wants of a moment ago, which were at least as many.
     """
 
-    def __init__(self, crew: Crew, options: LabelOptions, block: int) -> None:
+    def __init__(self, pool: WorkerPool, options: LabelOptions, block: int) -> None:
         self._block, self._strata = block, options.strata
         games = -(-len(block_rows(options, block)) // options.strata) * options.blocks  # about so many are needed
-        self._each = share(games, crew.size, LEAST_GAMES, GAMES)
+        self._each = share(games, pool.size, LEAST_GAMES, GAMES)
         self._wanted: NDArray[np.bool_] = np.ones(options.strata, np.bool_)
         self._over = False
-        self._played = in_order(crew.results(self._jobs()))
+        self._played = in_order(pool.results(self._jobs()))
         self._rows = [np.zeros((0, options.strata), np.uint64) for _ in range(3)]
 
     def __call__(self, first: int, games: int, wanted: NDArray[np.bool_]) -> tuple[Boards, Boards, Boards]:
@@ -127,7 +127,7 @@ class GamesAhead:
         return own, opp, key
 
     def finish(self) -> None:
-        """Wait for the games that nobody needs any more: they are few, and the crew is free then."""
+        """Wait for the games that nobody needs any more: they are few, and the pool is free then."""
         self._over = True
         for _ in self._played:
             pass
@@ -149,19 +149,19 @@ class GamesAhead:
 
 
 def label_pieces(
-    crew: Crew, own: Boards, opp: Boards, parts: list[range], most: int | None, done: Callable[[int], None]
+    pool: WorkerPool, own: Boards, opp: Boards, parts: list[range], most: int | None, done: Callable[[int], None]
 ) -> Iterator[Scores]:
     """The scores of each of the *parts* of a block, in their order. A job has at most so many rows of a part; None: all.
 
     *done* hears how many rows each piece had, as they come.
     """
-    most = len(own) if most is None else share(sum(map(len, parts)), crew.size, min(LEAST_ROWS, most), most)
+    most = len(own) if most is None else share(sum(map(len, parts)), pool.size, min(LEAST_ROWS, most), most)
     cuts = [[part[start : start + most] for start in range(0, len(part), most)] for part in parts]
     pieces = [slice(cut.start, cut.stop) for part in cuts for cut in part]
     jobs = (Piece(number, own[rows], opp[rows]) for number, rows in enumerate(pieces))
 
     def counted() -> Iterator[tuple[int, Scores]]:
-        for number, scores in crew.results(jobs):
+        for number, scores in pool.results(jobs):
             done(len(scores))
             yield number, scores
 

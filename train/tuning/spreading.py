@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reversi_env import Rules
 from search import evaluators
 from search.formulas import Formula
-from train.cluster import Crew, Executor, in_order
+from train.cluster import Executor, WorkerPool, in_order
 from train.tuning.objectives import LabelError, Objective, WinRate
 
 #: A formula by name, its weights, and what one unit is worth in discs: what travels of a candidate.
@@ -50,12 +50,12 @@ def unpacked(candidate: Candidate) -> Formula:
 
 
 class SpreadObjective:
-    """An objective, judged by a crew for as long as *stack* is open."""
+    """An objective, judged by a pool for as long as *stack* is open."""
 
     def __init__(self, plain: WinRate | LabelError, executor: Executor, threads: int, stack: ExitStack) -> None:
         self.plain = plain
         self._executor, self._threads, self._stack = executor, threads, stack
-        self._crew: Crew | None = None
+        self._pool: WorkerPool | None = None
 
     @property
     def rules(self) -> Rules:
@@ -75,13 +75,13 @@ class SpreadObjective:
         """What decides the losses, as JSON has it."""
         return self.plain.described()
 
-    def _hired(self) -> Crew:
-        if self._crew is None:
+    def _hired(self) -> WorkerPool:
+        if self._pool is None:
             if isinstance(self.plain, LabelError):
                 self.plain.truth()  # solved once and sent along, not once in every worker
             objective = replace(self.plain, threads=self._threads)
-            self._crew = self._stack.enter_context(self._executor.crew(Judge, objective, cpus=self._threads))
-        return self._crew
+            self._pool = self._stack.enter_context(self._executor.workers(Judge, objective, cpus=self._threads))
+        return self._pool
 
 
 @contextmanager

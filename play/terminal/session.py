@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
@@ -74,7 +75,7 @@ class Session:
         self._watched = not settings.people
         self._paused = False
         self._shows_bar = settings.shows_bar
-        self._thinkers: dict[str, Thinker] = {}
+        self._thinkers: dict[tuple[str, bool], Thinker] = {}
         self._saved_as: str | None = None
         self._keeps = True
         self._turn_began = perf_counter()
@@ -86,13 +87,13 @@ class Session:
             "redo": self._redo,
             "board": self._show_board,
             "save": self._save,
-            "save!": self._replace,
+            "save!": partial(self._save, replace=True),
             "load": self._load,
             "new": self._new,
             "swap": self._swap,
             "level": self._level,
             "go": self._go,
-            "moves": self._moves,
+            "moves": lambda *_: self.screen.show(self.game.to_transcript() or "no moves yet"),
             "resign": self._resign,
             "help": lambda *_: self.screen.show(HELP),
             "quit": self._quit,
@@ -135,19 +136,19 @@ class Session:
     def _agent_moves(self, agent: str) -> None:
         position = self.game.position
         thought, interrupted = self._thought(self._thinker(agent), position)
-        opinion = "" if thought.value is None or not self._shows_bar else self._opinion_of(thought)
+        opinion = ""
+        if thought.value is not None and self._shows_bar:
+            opinion = f": {thought.value:+.1f} discs, {certainty(thought)}, {thought.seconds:.1f} s"
         self.screen.show(f"{position.turn} ({agent}) plays {thought.move}{opinion}", "bold")
         self._make(thought.move, thought.seconds, thought.value)
         if self._watched:
             self._paused = interrupted
             sleep(0 if interrupted else self.settings.pause)
 
-    def _opinion_of(self, thought: Thought) -> str:
-        return f": {thought.value:+.1f} discs, {certainty(thought)}, {thought.seconds:.1f} s"
-
     def _make(self, move: str, seconds: float | None = None, value: float | None = None) -> None:
         """Play *move* and the passes that the rules then force, keep the game and show the board."""
-        self.game.play(move, seconds=None if seconds is None else round(seconds, 2), evaluation=_rounded(value))
+        seconds, value = (None if figure is None else round(figure, 2) for figure in (seconds, value))
+        self.game.play(move, seconds=seconds, evaluation=value)
         self._after_moves()
 
     def _after_moves(self) -> None:
@@ -206,10 +207,9 @@ class Session:
 
     def _show_bar(self) -> None:
         thought = self._advice()
-        if thought is not None and thought.value is not None:
-            self.screen.show(
-                f"{bar_text(thought.value, self.game.turn, drawn=self.screen.colour)} ({certainty(thought)})"
-            )
+        if thought.value is not None:
+            bar = bar_text(thought.value, self.game.turn, drawn=self.screen.colour)
+            self.screen.show(f"{bar} ({certainty(thought)})")
 
     def _prompt(self) -> str:
         if self.game.is_over():
@@ -248,15 +248,11 @@ class Session:
         self._make(move, perf_counter() - self._turn_began)
 
     def _hint(self, *_: str) -> None:
-        thought = self._advice()
-        if thought is not None:
-            self.screen.show(f"hint: {hint_text(thought)}")
+        self.screen.show(f"hint: {hint_text(self._advice())}")
 
     def _values(self, *_: str) -> None:
-        thought = self._advice(moves=64)
-        if thought is not None:
-            for line in value_lines(thought, drawn=self.screen.colour):
-                self.screen.show(line)
+        for line in value_lines(self._advice(moves=64), drawn=self.screen.colour):
+            self.screen.show(line)
 
     def _eval(self, *_: str) -> None:
         self._shows_bar = not self._shows_bar
@@ -274,14 +270,11 @@ class Session:
         self.screen.show(f"made again: {' '.join(self.game.redo_to(self.settings.people or {BLACK, WHITE}))}")
         self._changed()
 
-    def _save(self, name: str | None = None, *rest: str, replace: bool = False) -> None:
-        name = " ".join([name, *rest]) if name else None
-        path = storage.save(self._named_players(), name, replace=replace or (name or "") == self._saved_as)
+    def _save(self, *words: str, replace: bool = False) -> None:
+        name = " ".join(words)
+        path = storage.save(self._named_players(), name or None, replace=replace or name == self._saved_as)
         self._saved_as = str(path)
         self.screen.show(f"saved to {path}")
-
-    def _replace(self, *words: str) -> None:
-        self._save(*words, replace=True)
 
     def _load(self, *words: str) -> None:
         if not words:
@@ -333,9 +326,6 @@ class Session:
         agent = self.settings.agents[self.game.turn]
         self._agent_moves(agent or self.settings.opponent or default_agent(self.game.rules))
 
-    def _moves(self, *_: str) -> None:
-        self.screen.show(self.game.to_transcript() or "no moves yet")
-
     def _resign(self, *_: str) -> None:
         people = self.settings.people or {self.game.turn}
         self.game.end("resigned", self.game.turn if self.game.turn in people else next(iter(people)))
@@ -348,13 +338,12 @@ class Session:
 
     def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
         """The agent of a spec, under the session's limits; an adviser thinks as long as it may, whatever the level."""
-        key = f"{spec} {advises}"
+        key = spec, advises
         if key not in self._thinkers:
-            settings = self.settings
-            self._thinkers[key] = Thinker(spec, level=None if advises else settings.level)
+            self._thinkers[key] = Thinker(spec, level=None if advises else self.settings.level)
         return self._thinkers[key]
 
-    def _advice(self, moves: int = 1) -> Thought | None:
+    def _advice(self, moves: int = 1) -> Thought:
         if self.game.is_over():
             raise ReversiError("the game is over: there is nothing to advise")
         adviser = self.settings.adviser or default_agent(self.game.rules)
@@ -412,7 +401,3 @@ def _side(text: str) -> set[Colour]:
     if len(fitting) != 1:
         raise ReversiError(f"colour {shown(text)}: expected black, white or both")
     return _SIDES[fitting[0]]
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)

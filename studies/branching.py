@@ -33,10 +33,10 @@ class BranchingOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment branching"
 
-    evaluator: str = option("six-factor", "evaluator at the leaves")
-    games: int = option(12, "random games that positions are taken from", low=1)
-    depth: int = option(8, "deepest search, in plies", low=2, high=12)
-    seed: int = option(0, "same seed, same result", low=0)
+    evaluator: str = option("six-factor", "Evaluator at the leaves.")
+    games: int = option(12, "Random games that positions are taken from.", low=1)
+    depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -35,11 +35,11 @@ EXAM_SEED = 1_000_000
 class ComparisonOptions(StudyOptions):
     """The positions, and how many times all is done, with other games and other orders."""
 
-    size: int = option(6, "squares a side: 4, 6 or 8")
-    empties: tuple[int, int] = option((6, 10), "empty squares, as in 6-10")
-    positions: int = option(20_000, "positions of every seed", low=1)
-    exam: int = option(5_000, "positions that the networks are measured on", low=1)
-    seeds: int = option(3, "how many times all is done, with other games", low=1)
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    empties: tuple[int, int] = option((6, 10), "Empty squares, as in 6-10.")
+    positions: int = option(20_000, "Positions of every seed.", low=1)
+    exam: int = option(5_000, "Positions that the networks are measured on.", low=1)
+    seeds: int = option(3, "How many times all is done, with other games.", low=1)
 
     def labels(self, seed: int, count: int) -> Labels:
         """Solved positions from the games of a seed."""

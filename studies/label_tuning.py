@@ -21,12 +21,12 @@ class LabelTuningOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment tuning"
 
-    positions: int = option(4000, "exact scores", low=10)
-    empties: tuple[int, int] = option((8, 12), "empty squares, as in 8-12")
-    generations: int = option(40, "rounds of a tuning", low=1)
-    population: int = option(16, "candidates a round", low=4)
-    seeds: int = option(2, "runs of each optimiser", low=1)
-    seed: int = option(0, "same seed, same result", low=0)
+    positions: int = option(4000, "Exact scores.", low=10)
+    empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
+    generations: int = option(40, "Rounds of a tuning.", low=1)
+    population: int = option(16, "Candidates a round.", low=4)
+    seeds: int = option(2, "Runs of each optimiser.", low=1)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
 
 def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[str, Any]:

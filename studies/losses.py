@@ -26,10 +26,10 @@ class LossesOptions(ComparisonOptions):
 
     study: ClassVar[str] = "experiment losses"
 
-    plies: int = option(1, "depth of the trees", low=1, high=3)
-    epochs: int = option(10, "times that a network sees as many positions as the trees have", low=1)
-    batch_size: int = option(1024, "positions a step, successors included", low=1)
-    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs")
+    plies: int = option(1, "Depth of the trees.", low=1, high=3)
+    epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
+    batch_size: int = option(1024, "Positions a step, successors included.", low=1)
+    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
 
 
 def measure(options: LossesOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class NetworksOptions(ComparisonOptions):
 
     study: ClassVar[str] = "experiment networks"
 
-    epochs: int | None = option(None, "instead of those of reversi train", low=1)
+    epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
 
 
 def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, Any]:

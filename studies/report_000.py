@@ -33,10 +33,10 @@ class GammaOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment 000"
 
-    variant: Variant = option("reversed", "normal, or reversed, where fewer discs win")
-    games: int = option(100, "games against each opponent", low=4, even=True)
-    depth: int = option(3, "plies searched", low=1, high=6)
-    seed: int = option(0, "same seed, same result", low=0)
+    variant: Variant = option("reversed", "Most discs win, or fewest do.")
+    games: int = option(100, "Games against each opponent.", low=4, even=True)
+    depth: int = option(3, "Plies searched.", low=1, high=6)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
 
 def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:

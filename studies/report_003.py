@@ -29,9 +29,9 @@ class PlyOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment 003"
 
-    games: int = option(100, "games for each ply and colour", low=2)
-    deepest: int = option(6, "most plies searched", low=1, high=8)
-    seed: int = option(0, "same seed, same result", low=0)
+    games: int = option(100, "Games for each ply and colour.", low=2)
+    deepest: int = option(6, "Most plies searched.", low=1, high=8)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
 
 def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:

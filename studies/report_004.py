@@ -16,6 +16,7 @@ from train import charts
 from train.charts import Figure, Section, Table, count, game_name, with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
+from train.games.results import standard_error
 from train.options import option
 from train.progress import Progress, silent
 
@@ -29,9 +30,9 @@ class PruningOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment 004"
 
-    games: int = option(4, "random games that positions are taken from", low=1)
-    depth: int = option(7, "deepest search, in plies", low=3, high=10)
-    seed: int = option(0, "same seed, same result", low=0)
+    games: int = option(4, "Random games that positions are taken from.", low=1)
+    depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
 
 def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -50,7 +51,7 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
                 {
                     "depth": depth,
                     "nodes": float(found.nodes.mean()),
-                    "error": float(found.nodes.std(ddof=1) / np.sqrt(own.size)),
+                    "error": standard_error(found.nodes),
                     "moves_per_inner": float(found.moves.sum() / max(found.inner.sum(), 1)),
                 }
             )
@@ -77,11 +78,10 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
 
     play_games(player, player, openings, rules, seed=seed, observer=look)
     moves = np.concatenate(breadths)
-    error = float(placed.std(ddof=1) / np.sqrt(placed.size))
     return {
         "games": int(placed.size),
         "length": float(placed.mean()),
-        "length_error": error,
+        "length_error": standard_error(placed),
         "breadth": float(moves.mean()),
     }
 

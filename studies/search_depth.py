@@ -23,6 +23,7 @@ from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, count, game_name, with_error
 from train.games.batch import EvaluatorPlayer
+from train.games.results import standard_error
 from train.options import option
 from train.progress import Progress, silent
 
@@ -40,13 +41,13 @@ class DepthOptions(EvaluatorStudyOptions):
 
     study: ClassVar[str] = "measure depth"
 
-    positions: int = option(12, "positions searched", low=2)
-    seconds: float = option(0.1, "for each of them", low=0.01)
-    depth: int = option(8, "plies that nodes are counted to", low=1)
-    baseline: str = option("cell-utility", "evaluator played against")
-    play_depth: int = option(2, "plies searched in games", low=1, high=6)
-    games: int = option(80, "games for each handicap", low=4, even=True)
-    seed: int = option(0, "same seed, same result", low=0)
+    positions: int = option(12, "Positions searched.", low=2)
+    seconds: float = option(0.1, "For each of them.", low=0.01)
+    depth: int = option(8, "Plies that nodes are counted to.", low=1)
+    baseline: str = option("cell-utility", "Evaluator played against.")
+    play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
+    games: int = option(80, "Games for each handicap.", low=4, even=True)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,7 +85,7 @@ def _searched(name: str, positions: Sequence[Position], options: DepthOptions) -
     depths, nodes = np.array([one.depth for one in timed]), np.array([one.nodes for one in timed])
     return {
         "depth_at_equal_time": float(depths.mean()),
-        "depth_error": float(depths.std(ddof=1) / np.sqrt(len(depths))),
+        "depth_error": standard_error(depths),
         "nodes_at_equal_time": float(nodes.mean()),
         "nodes_to_depth": float(np.exp(np.log(deep).mean())),
     }

@@ -19,6 +19,7 @@ from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.fitting.trees import Trees, back_up, grow
+from train.games.results import standard_error
 from train.judging.exact import ExactSet
 from train.labels import LabelOptions, label_positions, sample_positions
 from train.options import option
@@ -35,11 +36,11 @@ class StructuralOptions(EvaluatorStudyOptions):
 
     study: ClassVar[str] = "measure structural"
 
-    positions: int = option(300, "trees", low=2)
-    empties: tuple[int, int] = option((8, 10), "empty squares at the roots, as in 8-10")
-    plies: int = option(2, "plies below a root", low=1, high=3)
-    as_is: bool = option(False, "do not scale formulas to fit best")
-    seed: int = option(0, "same seed, same result", low=0)
+    positions: int = option(300, "Trees.", low=2)
+    empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
+    plies: int = option(2, "Plies below a root.", low=1, high=3)
+    as_is: bool = option(False, "Do not scale formulas to fit best.")
+    seed: int = option(0, "Same seed, same result.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +79,7 @@ def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, An
         "evaluator": name,
         "scale": compared.scale,
         "loss": float(losses.mean()),
-        "loss_error": float(losses.std(ddof=1) / np.sqrt(len(trees))) if len(trees) > 1 else None,
+        "loss_error": standard_error(losses),
         "node_error": float(errors.mean()),
         "node_error_error": _ratio_error(losses, sizes),
         "by_ply": [float(errors[trees.ply == ply].mean()) for ply in range(options.plies + 1)],

@@ -16,6 +16,7 @@ from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
+from train.games.results import standard_error
 from train.options import option
 from train.progress import Progress, silent
 
@@ -30,10 +31,10 @@ class WinnerOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment winner"
 
-    player: str = option("random", "random, or an evaluator")
-    depth: int = option(1, "plies that it searches", low=1, high=8)
-    games: int = option(20_000, "games", low=2, even=True)
-    seed: int = option(0, "same seed, same result", low=0)
+    player: str = option("random", "The player: random, or an evaluator.")
+    depth: int = option(1, "Plies that it searches.", low=1, high=8)
+    games: int = option(20_000, "Games.", low=2, even=True)
+    seed: int = option(0, "Same seed, same result.", low=0)
 
     @property
     def openings(self) -> int:
@@ -112,7 +113,7 @@ def _round(
         winner = kept[feature, won[games], number, games].astype(float)
         loser = kept[feature, 1 - won[games], number, games].astype(float)
         lead = winner - loser
-        error = float(lead.std(ddof=1) / np.sqrt(lead.size))
+        error = standard_error(lead)
         entry[name] = {
             "winner": float(winner.mean()),
             "loser": float(loser.mean()),

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption
-from play.commands.options import number_range as _range
+from play.commands.job_options import given, options_from
+from play.commands.options import Json
 from play.commands.specs import complete_spec
 from play.commands.studies import Plot, add_study, show
 from play.commands.usage import Application
@@ -46,18 +46,14 @@ add_study(
 
 
 @app.command("regret")
+@options_from("train.judging.endgames:EndgameOptions")
 def regret(
+    context: typer.Context,
     names: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="AGENT", help="Players by spec; default: a ladder of them.", autocompletion=complete_spec
         ),
-    ] = None,
-    size: Size = 8,
-    variant: VariantName = VariantOption.normal,
-    positions: Annotated[int, typer.Option("--positions", "-p", help="For each number of empties.", min=1)] = 200,
-    empties: Annotated[
-        str | None, typer.Option("--empties", "-e", help="Empty squares, as in 2-14, which is the default.")
     ] = None,
     curve: Annotated[bool, typer.Option("--curve", help="The players are checkpoints of one training.")] = False,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write all figures to FILE.csv.")] = None,
@@ -65,7 +61,6 @@ def regret(
     threads: Annotated[
         int | None, typer.Option("--threads", "-t", help="For solving; default: all.", min=1, max=1024)
     ] = None,
-    seed: Seed = 0,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
@@ -87,8 +82,7 @@ def regret(
     checked_parent("--csv", csv)
     if cache is not None:
         made_folder("--cache", cache)
-    chosen = EndgameOptions(size, variant.value, positions, _range(empties) if empties else None, seed)
-    options = module.RegretMeasure(tuple(names or ()), chosen, curve)
+    options = module.RegretMeasure(tuple(names or ()), EndgameOptions(**given(context)), curve)
 
     def measured(options: Any, progress: Any) -> dict[str, Any]:
         found = module.measure(options, progress, cache=cache, threads=threads)

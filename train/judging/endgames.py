@@ -17,10 +17,11 @@ import numpy as np
 from reversi_env import Rules, batch
 from reversi_env.notation import read_wthor
 from train.errors import TrainError
-from train.judging.exact import Boards, ExactSet, Progress, SolvedFile, silent
+from train.judging.exact import Boards, ExactSet, SolvedFile
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
+from train.progress import Progress, silent
 
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
 FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
@@ -37,9 +38,9 @@ class EndgameOptions(GameOptions):
     there are that the games come through are taken then.
     """
 
-    positions: int = option(200, "for each number of empty squares", low=1, high=100_000)
-    empties: tuple[int, int] | None = option(None, "lowest and highest number of empty squares")
-    seed: int = option(0, "of the games", low=0, high=(1 << 32) - 1)
+    positions: int = option(200, "Positions for each number of empty squares.", low=1, high=100_000)
+    empties: tuple[int, int] | None = option(None, "Empty squares, as in 2-14, which is the default.")
+    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 32) - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

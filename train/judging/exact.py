@@ -41,6 +41,7 @@ from train.errors import TrainError
 from train.games.batch import BatchPlayer
 from train.games.results import standard_error
 from train.judging.rescaling import least_squares_scale
+from train.progress import Progress, silent
 
 FORMAT = 2
 #: Value of a square where no move is legal: below every score.
@@ -52,11 +53,6 @@ TABLE_MEGABYTES = 128
 BATCH_CHUNK, CHUNK = 512, 8
 
 Boards = NDArray[np.uint64]
-Progress = Callable[[str, int, int], None]
-
-
-def silent(doing: str, done: int, total: int) -> None:
-    """Tell nobody."""
 
 
 # --- what there is to say of a player or an evaluator ---------------------------------------------

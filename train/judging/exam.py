@@ -19,7 +19,8 @@ from reversi_env.errors import shown
 from search import evaluators
 from train.errors import TrainError
 from train.judging.endgames import recorded_endgames
-from train.judging.exact import ExactSet, Progress, silent
+from train.judging.exact import ExactSet
+from train.progress import Progress, silent
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, print_json
+from play.commands.frame import print_json, print_table, progress_bar
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds
 from play.commands.specs import complete_spec, spec_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from reversi_env import Position, Rules
     from search.agent import Agent
     from train.games.match import MatchResult
+    from train.games.storage import Record
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
@@ -35,14 +38,24 @@ def match(
     games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
     size: Size = 8,
     variant: VariantName = VariantOption.normal,
+    openings: Annotated[
+        str,
+        typer.Option(
+            "--openings", help="random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
+        ),
+    ] = "random",
     plies: Annotated[
-        int, typer.Option("--plies", "--openings", "-k", help="Random plies before each game.", min=0, max=60)
-    ] = 6,
+        int | None,
+        typer.Option("--plies", "-k", help="Length of the openings; by default 6, and of a file all.", min=0, max=60),
+    ] = None,
     time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for searching agents.")] = None,
     depth: Annotated[
         int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1, max=60)
     ] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, for searching agents.", min=1)] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes that play; by default this one.", min=1, max=1024)
+    ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -62,29 +75,62 @@ def match(
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
     move or takes longer than its limit (60 s a move) loses that game.
 
-    Ctrl-C ends the match early and shows the games played so far.
+    With --workers, or other than random openings, players are made anew for
+    each game, as in a tournament: the games are the same on any number of
+    processes. Ctrl-C ends the match early and shows the games so far.
     """
     from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
-    from search import agents
 
     checked_seconds(time)
-    limits = {"time": time, "depth": depth, "nodes": nodes}
-    players = [agents.make(spec, seed=seed + index, **limits) for index, spec in enumerate((agent_a, agent_b))]
     rules = Rules(size, variant.value)
-    try:
-        result, interrupted = _play(players, f"{agent_a} – {agent_b}", games, rules, plies, seed)
-    finally:
-        for player in players:
-            player.close()
+    if openings.isdecimal():  # up to 0.1 this was another name of --plies
+        print(f"reversi: --openings {openings} is called --plies {openings} now", file=sys.stderr)
+        openings, plies = "random", int(openings)
+    limits = {"time": time, "depth": depth, "nodes": nodes}
+    with progress_bar() as show:
+
+        def tell(done: int) -> None:
+            show(f"{agent_a} – {agent_b}", done, games)
+
+        tell(0)
+        agents = (agent_a, agent_b)
+        if workers is None and openings == "random":
+            result, interrupted = _play_here(agents, limits, games, rules, 6 if plies is None else plies, seed, tell)
+        else:
+            how = {"openings": openings, "plies": plies, "seed": seed, **limits}
+            result, interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
     if interrupted:
         print(f"reversi: interrupted after {result.games} of {games} games", file=sys.stderr)
     if result.games and as_json:
         print_json(as_dict(agent_a, agent_b, result))
     elif result.games:
-        print_table(agent_a, agent_b, rules, result)
+        print_result(agent_a, agent_b, rules, result)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _play_apart(
+    agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Callable[[int], None]
+) -> tuple[MatchResult, bool]:
+    """A tournament of two, on processes; after Ctrl-C the pairs of games that were played to their end."""
+    from train.games.match import MatchResult
+    from train.games.tournament import TournamentOptions, run_tournament
+
+    options = TournamentOptions(agents, games, rules.size, rules.variant, **how)
+    found: dict[int, Record] = {}
+
+    def hear(record: Record, done: int) -> None:
+        found[record.fixture.index] = record
+        tell(done)
+
+    interrupted = False
+    with TemporaryDirectory() as folder:
+        try:
+            run_tournament(options, Path(folder), workers=workers, on_game=hear)
+        except KeyboardInterrupt:
+            interrupted = True
+    return MatchResult.of([found[game].game for game in sorted(found) if game ^ 1 in found]), interrupted
 
 
 class _Ended(Exception):  # noqa: N818 - nothing is wrong
@@ -119,47 +165,45 @@ def _stoppable(agent: Agent) -> Agent:
     return Stoppable()
 
 
-def _play(
-    agents: list[Agent], title: str, games: int, rules: Rules, openings: int, seed: int
+def _play_here(
+    specs: tuple[str, str],
+    limits: dict[str, float | None],
+    games: int,
+    rules: Rules,
+    plies: int,
+    seed: int,
+    tell: Callable[[int], None],
 ) -> tuple[MatchResult, bool]:
-    """The games that were played to their end, with a progress bar, and whether Ctrl-C cut the match short."""
+    """The games that were played to their end in this process, and whether Ctrl-C cut the match short."""
     from play.commands.interruptible import interruptible
+    from search.agents import make
     from train.games.match import MatchResult, play_match
 
-    for agent in agents:
-        agent.prepare(rules)  # compiles here, where Ctrl-C can end it
-    players = player_a, player_b = [_stoppable(agent) for agent in agents]
+    agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
+    players = [_stoppable(agent) for agent in agents]
     played = MatchResult.of([])
 
     def on_game(result: MatchResult) -> None:
         nonlocal played
         played = result
-        advance()
+        tell(result.games)
 
     def work() -> None:
         with suppress(_Ended):
-            play_match(player_a, player_b, games, rules, opening_plies=openings, seed=seed, on_game=on_game)
+            play_match(*players, games, rules, opening_plies=plies, seed=seed, on_game=on_game)
 
     def stop() -> None:
         for player in players:
             player.stop()
 
-    with _progress(title, games) as advance:
+    try:
+        for agent in agents:
+            agent.prepare(rules)  # compiles here, where Ctrl-C can end it
         _, interrupted = interruptible(work, stop)
+    finally:
+        for agent in agents:
+            agent.close()
     return played, interrupted
-
-
-@contextmanager
-def _progress(title: str, games: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, advanced by the function given; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(title, total=games)
-        yield lambda: progress.advance(task)
 
 
 def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
@@ -183,36 +227,28 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
     }
 
 
-def print_table(agent_a: str, agent_b: str, rules: Any, result: MatchResult) -> None:
+def print_result(agent_a: str, agent_b: str, rules: Rules, result: MatchResult) -> None:
     """The result as a table for people."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     low, high = result.interval()
     last = ", the last one from one side" if result.games % 2 else ""
     print(f"{rules.size}x{rules.size} {rules.variant}, {result.games} games, every opening from both sides{last}")
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("agent", overflow="fold")
-    for heading in ("won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    rows = (
+    sides = (
         (agent_a, result.wins, result.losses, result.score, low, high, result.discs_per_game, "a"),
         (agent_b, result.losses, result.wins, 1 - result.score, 1 - high, 1 - low, -result.discs_per_game, "b"),
     )
-    for name, wins, losses, score, bottom, top, discs, player in rows:
-        table.add_row(
-            escape(spec_lines(name, NAME_WIDTH)),
-            str(wins),
-            str(result.draws),
-            str(losses),
-            f"{score:.1%}",
-            f"{bottom:.1%}–{top:.1%}",
+    rows = [
+        (
+            spec_lines(name, NAME_WIDTH),
+            *(wins, result.draws, losses, f"{score:.1%}", f"{bottom:.1%}–{top:.1%}"),
             f"{round(discs, 1) + 0.0:+.1f}",  # never -0.0
             f"{1000 * result.seconds_per_move(player):.2f}",
         )
-    Console().print(table)
+        for name, wins, losses, score, bottom, top, discs, player in sides
+    ]
+    headings = ("agent", "won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move")
+    print_table(headings, rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name, player in ((agent_a, "a"), (agent_b, "b")):
         for reason, count in Counter(result.forfeits(player)).items():
             print(f"{name} lost {count} by forfeit: {reason}")

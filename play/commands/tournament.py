@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
-from itertools import count
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from play.commands.clusters import RayAddress, chosen_executor
+from play.commands.frame import print_json, progress_bar
 from play.commands.interruptible import INTERRUPTED
-from play.commands.options import (
-    Json,
-    Seed,
-    Size,
-    VariantName,
-    VariantOption,
-    checked_seconds,
-    made_folder,
-    print_json,
-)
+from play.commands.job_options import given, options_from
+from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, made_folder
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
@@ -36,27 +24,18 @@ if TYPE_CHECKING:
     from train.games.storage import Record
     from train.games.tournament import Tournament, TournamentOptions
 
-
-class FormatOption(StrEnum):
-    """Everybody against everybody, or the first agent against all others."""
-
-    round_robin = "round-robin"
-    gauntlet = "gauntlet"
-
-
 #: Characters of a cross table's line for place, name and edges, and for a score.
 WIDTH_OF_NAMES, WIDTH_OF_A_SCORE = 26, 4
 
-Time = Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")]
-Depth = Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1, max=60)]
-Nodes = Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)]
 WorkerCount = Annotated[
     int | None,
     typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1, max=1024),
 ]
 
 
+@options_from("train.games.options:TournamentOptions", without=("agents", "sprt"))
 def tournament(
+    context: typer.Context,
     agents: Annotated[
         list[str],
         typer.Argument(
@@ -65,32 +44,9 @@ def tournament(
             autocompletion=complete_spec,
         ),
     ],
-    games: Annotated[
-        int, typer.Option("--games", "-g", help="Games for each pairing; even, for both colours.", min=2)
-    ] = 20,
-    form: Annotated[FormatOption, typer.Option("--format", help="Who meets whom.")] = FormatOption.round_robin,
-    size: Size = 8,
-    variant: VariantName = VariantOption.normal,
-    openings: Annotated[
-        str,
-        typer.Option(
-            "--openings",
-            help="[b]random[/b], [b]balanced[/b] by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR.",
-        ),
-    ] = "random",
-    plies: Annotated[
-        int | None,
-        typer.Option(
-            "--plies", "-k", help="Length of the openings; by default 6, on 4x4 2, and of a file all.", min=0, max=60
-        ),
-    ] = None,
-    balance: Annotated[float, typer.Option("--balance", help="Discs from a draw that are balanced.", min=0)] = 2.0,
-    time: Time = None,
-    depth: Depth = None,
-    nodes: Nodes = None,
-    limit: Annotated[
-        float | None,
-        typer.Option("--limit", help="Seconds a move after which another program has lost; by default 60."),
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
     ] = None,
     sprt: Annotated[
         str | None,
@@ -101,13 +57,8 @@ def tournament(
     errors: Annotated[
         float | None, typer.Option("--errors", help="Chance of either wrong answer of the SPRT; by default 0.05.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
-    ] = None,
     workers: WorkerCount = None,
     ray: RayAddress = None,
-    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Let agents play each other, every opening from both sides, and rate them.
@@ -133,26 +84,14 @@ def tournament(
     from reversi_env import ReversiError
     from train.games.tournament import TournamentOptions
 
-    checked_seconds(time)
-    checked_seconds(limit, "--limit")
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    checked_seconds(chosen.get("limit"), "--limit")
     if errors is not None and sprt is None:
         raise ReversiError(f"--errors {errors:g} without --sprt: expected both, or neither")
-    options = TournamentOptions(
-        agents=_expanded(agents, size, variant.value),
-        games=games,
-        size=size,
-        variant=variant.value,
-        format=form.value,
-        openings=openings,
-        plies=plies,
-        balance=balance,
-        time=time,
-        depth=depth,
-        nodes=nodes,
-        limit=limit,
-        seed=seed,
-        sprt=None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors),
-    )
+    test = None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors)
+    players = _expanded(agents, chosen["size"], chosen["variant"])
+    options = TournamentOptions(players, **chosen, sprt=test)
     folder = out or Path("tournaments") / options.fingerprint()
     made_folder("--out", folder)
     played, interrupted = _play(options, folder, workers, ray)
@@ -180,9 +119,11 @@ def winrate(
     plies: Annotated[
         int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0, max=60)
     ] = None,
-    time: Time = None,
-    depth: Depth = None,
-    nodes: Nodes = None,
+    time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")] = None,
+    depth: Annotated[
+        int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1, max=60)
+    ] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)] = None,
     workers: WorkerCount = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -200,12 +141,13 @@ def winrate(
     checked_seconds(time)
     seen, interrupted = ConfidenceSequence(confidence), False
 
-    def note(sequence: ConfidenceSequence) -> None:
+    def hear(sequence: ConfidenceSequence) -> None:
         nonlocal seen
         seen = sequence
-        show(2 * sequence.count, f"{sequence.mean:.3f} ± {sequence.margin:.3f}")
+        note = f"{sequence.mean:.3f} ± {sequence.margin:.3f}"
+        show(f"{agent} – {opponent}", 2 * sequence.count, None, note)
 
-    with _progress(f"{agent} – {opponent}", None) as show:
+    with progress_bar() as show:
         try:
             estimate_win_rate(
                 agent,
@@ -218,7 +160,7 @@ def winrate(
                 seed=seed,
                 workers=workers or _cores(),
                 limits={"time": time, "depth": depth, "nodes": nodes},
-                on_pair=note,
+                on_pair=hear,
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -293,11 +235,10 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
     from train.games.tournament import read_tournament, run_tournament
 
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
-    new, began = count(1), perf_counter()
-    with _progress(title, options.total) as show:
+    with progress_bar() as show:
 
         def tell(record: Record, done: int) -> None:
-            show(done, f"{next(new) / (perf_counter() - began):.1f} games/s")
+            show(title, done, options.total)
 
         try:
             how: dict[str, Any] = {"workers": workers or _default_workers(options), "on_game": tell}
@@ -306,21 +247,6 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
         except KeyboardInterrupt:
             pass
     return read_tournament(options, folder), True
-
-
-@contextmanager
-def _progress(title: str, total: int | None) -> Iterator[Callable[[int, str], None]]:
-    """A bar on standard error, brought up to date by the function given; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    shown: dict[str, Any] = {"transient": True, "disable": not console.is_terminal, "redirect_stdout": False}
-    with Progress(*columns, console=console, **shown) as progress:
-        task = progress.add_task(escape(title), total=total)
-        yield lambda done, words: progress.update(task, completed=done, description=escape(f"{title} {words}"))
 
 
 # --- results ----------------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_names_tell_equal_agents_apart():
         (AGENTS, {"games": 3}, "games=3: expected an even number, 2 or more"),
         (AGENTS, {"sprt": Sprt()}, "SPRT with 3 agents: expected two"),
         (("greedy", "gredy"), {}, "did you mean 'greedy'"),
-        (AGENTS, {"plies": -1}, "plies=-1: expected a whole number, 0 or more"),
+        (AGENTS, {"plies": -1}, "plies=-1: expected a whole number from 0 to 60"),
         (AGENTS, {"format": "swiss"}, "format='swiss': expected one of round-robin, gauntlet"),
         (AGENTS, {"size": 5}, "size 5 is not supported"),
     ],

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from play.commands import demo
 from play.commands.interruptible import INTERRUPTED
-from play.commands.match import print_table
+from play.commands.match import print_result
 from play.commands.specs import spec_lines
 from play.commands.studies import print_section
 from play.commands.tournament import cross_table
@@ -140,7 +140,7 @@ def test_specs_are_broken_between_their_options(spec, lines):
 def test_nothing_is_no_less_than_nothing(capsys):
     """Two games that cancel out: +0.0 discs for both."""
     even = MatchResult(np.array([12, -12]))
-    print_table("a", "b", Rules(), even)
+    print_result("a", "b", Rules(), even)
     assert capsys.readouterr().out.count("+0.0") == 2
 
 

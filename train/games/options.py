@@ -49,14 +49,18 @@ class TournamentOptions(Options):
     size: int = option(8, "Board size: 4, 6 or 8.")
     variant: Variant = option("normal", "Most discs win, or fewest do.")
     format: Format = option("round-robin", "Who meets whom.")
-    openings: str = option("random", "random, balanced by the engine's judgement, or a file.")
-    plies: int | None = option(None, "Length of the openings; by default 6, on 4x4 2, and of a file all.", low=0)
+    openings: str = option(
+        "random", "random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
+    )
+    plies: int | None = option(
+        None, "Length of the openings; by default 6, on 4x4 2, and of a file all.", low=0, high=60
+    )
     balance: float = option(2.0, "Discs from a draw that are balanced.", low=0)
     time: float | None = option(None, "Seconds a move, for agents that leave it open.")
-    depth: int | None = option(None, "Plies to search, likewise.")
-    nodes: int | None = option(None, "Nodes a move, likewise.")
-    limit: float | None = option(None, "Seconds a move after which another program has lost.")
-    seed: int = option(0, "Of the openings and the agents.")
+    depth: int | None = option(None, "Plies to search, likewise.", low=1, high=60)
+    nodes: int | None = option(None, "Nodes a move, likewise.", low=1)
+    limit: float | None = option(None, "Seconds a move after which another program has lost; by default 60.")
+    seed: int = option(0, "Same seed, same result.", low=0)
     sprt: Sprt | None = option(None, "A test that ends the tournament early.")
 
     def __post_init__(self) -> None:

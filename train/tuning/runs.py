@@ -42,11 +42,11 @@ class TuneOptions(Options):
     formula: str = option(
         "ten-weight", "An evaluator that is a formula, with or without weights of a file to begin with."
     )
-    varied: tuple[str, ...] | None = option(None, "Weights that vary; by default those that its report chose.")
+    varied: tuple[str, ...] | None = option(None, "A weight that varies; may be repeated. Default: the report's.")
     optimiser: str = option("cma", "genetic or cma.")
     generations: int = option(60, "Rounds.", low=1)
     population: int = option(24, "Candidates a round.", low=4)
-    seed: int = option(0, "Which random numbers the optimiser uses.", low=0)
+    seed: int = option(0, "Same seed, same result.", low=0)
     from_published: bool = option(False, "Begin at the weights there are, not at random ones.")
 
     def described(self) -> dict[str, Any]:

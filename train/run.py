@@ -210,14 +210,19 @@ def read_json(path: Path, format: str = "") -> dict[str, Any]:
 # --- logs -----------------------------------------------------------------------------------------
 
 
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """Replace a table; its columns are those of all rows unless they are given."""
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
+    """A table as CSV; its columns are those of all rows unless they are given."""
     text = io.StringIO()
     names = columns or list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(text, names, restval="", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())
+    return text.getvalue()
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Replace a file by a table."""
+    write_atomically(path, csv_text(rows, columns).encode())
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

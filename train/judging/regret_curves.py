@@ -7,7 +7,6 @@ torch; a policy in training is judged by `train.rl.regret_callback`.
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env.writing import write_atomically
 from search import agents
 from train import charts
 from train.charts import Figure, Section, Table, game_name, with_error
@@ -25,6 +23,7 @@ from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Figures, Judgement
 from train.progress import Progress, silent
+from train.run import csv_text, read_csv, write_csv
 
 #: Who is judged if nobody is named.
 LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
@@ -56,14 +55,12 @@ class RegretCurve:
     def add(self, step: int, judgement: Judgement) -> None:
         """Note the figures at *step* and write the file."""
         self.points[step] = judgement
-        text = io.StringIO()
-        writer = csv.DictWriter(text, COLUMNS)
-        writer.writeheader()
-        for at, one in sorted(self.points.items()):
-            for figures in (one.overall, *one.by_empties):
-                name = "all" if figures.empties is None else figures.empties
-                writer.writerow({"step": at, **asdict(figures), "empties": name, "set": self.positions.digest})
-        write_atomically(self.path, text.getvalue().encode())
+        rows = [
+            {"step": at, **asdict(figures), "empties": figures.empties or "all", "set": self.positions.digest}
+            for at, one in sorted(self.points.items())
+            for figures in (one.overall, *one.by_empties)
+        ]
+        write_csv(self.path, rows, COLUMNS)
 
     def save_plot(self, path: Path, title: str = "", x_label: str = "steps") -> None:
         """Draw the curve: SVG, PNG or PDF by the name's ending."""
@@ -73,7 +70,7 @@ class RegretCurve:
 
     def _read(self) -> dict[int, Judgement]:
         try:
-            rows = list(csv.DictReader(io.StringIO(self.path.read_text("utf-8"))))
+            rows = read_csv(self.path)
             found: dict[int, list[Figures]] = {}
             others = {row["set"] for row in rows} - {self.positions.digest}
             for row in rows:
@@ -82,8 +79,6 @@ class RegretCurve:
                     found.setdefault(int(row["step"]), []).append(
                         Figures(int(row["empties"]), int(row["positions"]), *numbers)
                     )
-        except FileNotFoundError:
-            return {}
         except (ValueError, KeyError, TypeError, csv.Error) as error:
             raise TrainError(
                 f"{str(self.path)!r} cannot be read ({error!r}): expected a regret curve's file; delete it to begin anew"
@@ -194,15 +189,12 @@ def step_of(spec: str, number: int) -> int:
 
 def to_csv(found: Mapping[str, Any]) -> str:
     """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
-    text = io.StringIO()
-    columns = ["agent", *(name for name in COLUMNS if name != "step")]
-    writer = csv.DictWriter(text, columns, extrasaction="ignore")
-    writer.writeheader()
-    for entry in (*found["agents"], {"agent": "random play", **found["chance"]}):
-        for row in (entry, *entry["by_empties"]):
-            name = "all" if row["empties"] is None else row["empties"]
-            writer.writerow({**row, "agent": entry["agent"], "empties": name, "set": found["set"]})
-    return text.getvalue()
+    rows = [
+        {**row, "agent": entry["agent"], "empties": row["empties"] or "all", "set": found["set"]}
+        for entry in (*found["agents"], {"agent": "random play", **found["chance"]})
+        for row in (entry, *entry["by_empties"])
+    ]
+    return csv_text(rows, ["agent", *(name for name in COLUMNS if name != "step")])
 
 
 def section(found: Sequence[dict[str, Any]]) -> Section:

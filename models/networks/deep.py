@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -47,14 +47,14 @@ class DeepPatternNet(PatternNetwork):
     A training that does not reach the first moves leaves their phases as the last that it reached: a file has that one once.
     """
 
-    name: ClassVar[str] = "deep"
-    architecture: ClassVar[str] = "deep patterns"
+    name = "deep"
+    architecture = "deep patterns"
     spans: ClassVar[dict[int, int]] = {8: 6, 6: 4, 4: 4}
-    empties_rows: ClassVar[int] = EMPTIES
-    per_phase: ClassVar[tuple[str, ...]] = ("rows", "heads")
-    undecayed: ClassVar[tuple[str, ...]] = ("heads",)
+    empties_rows = EMPTIES
+    per_phase = ("rows", "heads")
+    undecayed = ("heads",)
     largest: ClassVar[dict[str, float]] = {"rows": 127 / ONE}  # so much fits into eight bits
-    curriculum: ClassVar[Literal["joint", "opening"]] = "opening"
+    curriculum = "opening"
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {"searched": {"epochs": 6}}
 
     rows: np.ndarray

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,9 +28,9 @@ class DenseNet(Network):
     them.
     """
 
-    name: ClassVar[str] = "dense"
-    architecture: ClassVar[str] = "dense"
-    symmetric: ClassVar[bool] = False
+    name = "dense"
+    architecture = "dense"
+    symmetric = False
 
     first: np.ndarray
     first_bias: np.ndarray

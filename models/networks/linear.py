@@ -31,10 +31,10 @@ class PatternNet(PatternNetwork):
     ``constants``: one for each number of empty squares.
     """
 
-    name: ClassVar[str] = "linear"
-    architecture: ClassVar[str] = "linear patterns"
+    name = "linear"
+    architecture = "linear patterns"
     spans: ClassVar[dict[int, int]] = {8: 3, 6: 2, 4: 2}  # fewer where there are fewer positions to tell apart
-    per_phase: ClassVar[tuple[str, ...]] = ("weights",)
+    per_phase = ("weights",)
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {
         "searched": {"epochs": 12},
         "joint": {"epochs": 10, "learning_rate": 0.01, "blur": 1.0},

@@ -1,16 +1,17 @@
 """Fitting: all kinds of networks learn and go on exactly, kernels and torch take the same steps, mirror images stay on one side."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import safetensors.numpy
 import torch
 
-from models.boards import board_tensor
+from models.boards import bit_counts, board_tensor
 from models.files import unsealed
 from models.networks import NETWORKS, read_weights
+from models.networks.base import Array, Network
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
@@ -19,6 +20,7 @@ from tests.models.twins import loud_net
 from train.fitting.compiled import COMPILED, LinearEngine
 from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
 from train.fitting.fit import FitOptions, fit, held_out_rows, preset
+from train.fitting.stages import stages_of
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
@@ -114,6 +116,39 @@ def test_every_network_learns_is_saved_and_found_again(kind, labels, tmp_path):
     assert np.abs(values_of(again, labels) - values_of(net, labels)).max() < 2
     for name, most in net.kind.largest.items():
         assert net.arrays[name].abs().max() <= most
+
+
+@dataclass(frozen=True)
+class DiscCount(Network):
+    """The smallest network: discs of both sides, each times a weight."""
+
+    name = architecture = "disc count"
+    both: np.ndarray
+
+    @classmethod
+    def arrays(cls, rules):
+        return {"both": Array(np.float32, (2,))}
+
+    @classmethod
+    def features(cls, size, own, opp):
+        counts = torch.stack([bit_counts(own), bit_counts(opp)], dim=-1)
+        return counts, size**2 - counts.sum(-1)
+
+    @classmethod
+    def value(cls, parameters, features, empties, phases):
+        return features.to(torch.float32) @ parameters["both"]
+
+
+def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
+    """Registered, it is fitted, saved and read as the others are; only the search wants a kernel too."""
+    monkeypatch.setitem(NETWORKS, DiscCount.name, DiscCount)
+    net = Trainable("disc count", 6)
+    report = fit(net, labels, preset(6, network="disc count", batch_size=64))
+    assert report.epochs[-1].training_error < 0.9 * np.abs(labels.score).mean()
+    found = read_weights(net.to_network(Rules(6)).save_in(tmp_path))
+    assert type(found) is DiscCount
+    assert found.both.tolist() == net.both.tolist()
+    assert stages_of(6, network="disc count")[0].fit == preset(6, network="disc count")
 
 
 @pytest.mark.parametrize("begin", [loud_net, Trainable], ids=["loud", "as it begins"])

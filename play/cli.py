@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "match": (PLAY, "match:match"),
     "analyse": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
     "review": (LOOK, "review:review"),
+    "analyze": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
     "solve": (LOOK, "solve:solve"),
     "evaluate": (LOOK, "evaluate:evaluate"),
     "perft": (LOOK, "perft:perft"),
@@ -53,6 +54,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "bench": (MEASURE, "bench:app"),
     "cache": (MEASURE, "cache:app"),
 }
+#: Other spellings of a command, which the help does not show.
+ALIASES = ("analyze",)
 
 
 def _tell_version(asked: bool) -> None:
@@ -88,7 +91,8 @@ def application(names: Iterable[str] = tuple(COMMANDS)) -> Application:
         if isinstance(command, Application):
             app.add_typer(command, name=name, rich_help_panel=panel)
         else:
-            app.command(name, rich_help_panel=panel, cls=_loaded(*kind) if kind else Command)(command)
+            cls = _loaded(*kind) if kind else Command
+            app.command(name, rich_help_panel=panel, cls=cls, hidden=name in ALIASES)(command)
     return app
 
 

@@ -14,7 +14,7 @@ from play.commands.options import Json, VariantName, VariantOption, checked_plot
 def review(
     game: Annotated[str, typer.Argument(help="A file with a game, GGF or moves; or moves such as [b]f5d6c3[/b].")],
     evaluator: Annotated[
-        str | None, typer.Option("--evaluator", "-e", help="Who judges; default: the strongest for the game.")
+        str | None, typer.Option("--evaluator", help="Who judges; default: the strongest for the game.")
     ] = None,
     depth: Annotated[
         int | None, typer.Option("--depth", "-d", help="Plies to search; 8 if no time is given.", min=2, max=60)

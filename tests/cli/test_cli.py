@@ -129,6 +129,23 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert {"a", "b", "discs_per_game", "seconds_per_move_a", "seconds_per_move_b"} <= first.keys()
 
 
+@pytest.mark.slow
+def test_a_match_on_processes_and_from_other_openings(json_lines, tmp_path):
+    openings = tmp_path / "openings.txt"
+    openings.write_text("c2d2\nc2b2\n")
+    arguments = ("match", "greedy", "random", "--size", 6, "--games", 6, "--openings")
+    results = [timeless(*json_lines(*arguments, openings, "--workers", workers)) for workers in (1, 2)]
+    assert results[0] == results[1]
+    assert results[0]["wins"] + results[0]["draws"] + results[0]["losses"] == 6
+
+
+def test_openings_of_a_match_was_the_number_of_plies(reversi, json_lines):
+    arguments = ("match", "greedy", "random", "--size", 4, "--games", 4)
+    assert "reversi: --openings 2 is called --plies 2 now" in reversi(*arguments, "--openings", 2)[2]
+    by_old, by_new = (timeless(*json_lines(*arguments, name, 2)) for name in ("--openings", "--plies"))
+    assert by_old == by_new
+
+
 def test_match_prints_a_table(reversi):
     code, out, err = reversi("match", "random", "greedy", "--games", 4, "--size", 4, "--variant", "reversed")
     assert (code, err) == (0, "")

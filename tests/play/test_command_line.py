@@ -60,9 +60,21 @@ def in_another_process(program, **environment):
     return result.stdout.split()
 
 
+HELP = """
+import contextlib, io, os, sys
+from play.cli import application
+with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
+    application()(os.environ["ARGUMENTS"].split())
+print(*sys.modules)
+"""
+
+
 def test_help_and_completion_load_neither_rules_nor_numba():
+    heavy = {"numpy", "numba", "torch", "reversi_env", "search", "models", "train"}
     loaded = set(in_another_process("import sys, play.cli; print(*sys.modules)"))
-    assert not loaded & {"numpy", "numba", "torch", "reversi_env", "search", "models", "train", "rich.console"}
+    assert not loaded & {*heavy, "rich.console"}
+    assert not set(in_another_process(HELP, ARGUMENTS="--help")) & heavy
+    assert "torch" not in in_another_process(HELP, ARGUMENTS="rl --help")  # nor for the options of a training
 
 
 def test_completion_in_the_shell():
@@ -72,6 +84,11 @@ def test_completion_in_the_shell():
     assert in_another_process(script, **shell, COMP_WORDS="reversi pl", COMP_CWORD="1") == ["play"]
     names = in_another_process(script, **shell, COMP_WORDS="reversi gtp greedy", COMP_CWORD="2")
     assert names == ["greedy", "greedy-invincible"]
+
+
+def test_analyze_is_analyse(reversi, json_lines):
+    assert json_lines("analyze", "start", "--depth", 1)[0]["depth"] == 1
+    assert "analyze" not in reversi("--help")[1]
 
 
 def test_completion_of_specs():

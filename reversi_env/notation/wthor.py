@@ -150,8 +150,9 @@ class WthorFile:
                 with within(f"move {number}"):
                     played, position = play_recorded(position, name)
                 moves.extend(played)
-        players = (_name(self.player_names, column[index]) for column in (self.black_players, self.white_players))
-        return Game(start, tuple(moves), *players, 2 * int(self.scores[index]) - SQUARES, tags=self._tags(index))
+        black, white = (_name(self.player_names, column[index]) for column in (self.black_players, self.white_players))
+        result = 2 * int(self.scores[index]) - SQUARES
+        return Game(start, tuple(moves), black, white, result, tags=self._tags(index))
 
     def games(self) -> Iterator[Game]:
         """Iterate over all games in order."""

@@ -20,7 +20,7 @@ class Computer(Player):
 
     def __init__(self, agent: Agent, quiet: bool) -> None:
         self._agent, self._quiet = agent, quiet
-        self._told: tuple[str, ...] = ()
+        self._shown: tuple[str, ...] = ()
 
     def note(self, text: str) -> None:
         """Tell the person who watches."""
@@ -30,13 +30,13 @@ class Computer(Player):
         """Tell the moves that are new: a state may bring several, where a side had to pass, or after a lost connection."""
         if self._quiet:
             return
-        pairs = zip(self._told, game.moves, strict=False)
+        pairs = zip(self._shown, game.moves, strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if common < len(self._told):
+        if common < len(self._shown):
             print(f"    taken back to move {common}", file=sys.stderr)
         for ply in range(common, len(game.moves)):
             print(f"{ply + 1:3} {game.mover(ply)} {game.moves[ply]}", file=sys.stderr)
-        self._told = game.moves
+        self._shown = game.moves
 
     def decide(self, game: Game) -> dict[str, Any]:
         """The agent's move."""

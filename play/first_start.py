@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from search.agent import Agent
 
 #: What the bar says, or the line where nobody watches one.
-TOLD = "compiling for this CPU, at the first start only"
+MESSAGE = "compiling for this CPU, at the first start only"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -93,7 +93,7 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
         return
     todo = list(parts)
     if len(todo) > 1:
-        with _told(len(todo)) as done:
+        with _announced(len(todo)) as done:
             _compile_apart(todo, done)
     load()
 
@@ -123,10 +123,10 @@ def _compile_apart(parts: Iterable[str], done: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _told(parts: int) -> Iterator[Callable[[], None]]:
+def _announced(parts: int) -> Iterator[Callable[[], None]]:
     """A bar on standard error, or a line where that is no terminal."""
     if not sys.stderr.isatty():
-        print(f"reversi: {TOLD} …", file=sys.stderr, flush=True)
+        print(f"reversi: {MESSAGE} …", file=sys.stderr, flush=True)
         yield lambda: None
         return
     from rich.console import Console
@@ -134,7 +134,7 @@ def _told(parts: int) -> Iterator[Callable[[], None]]:
 
     columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(TOLD, total=parts)
+        task = bar.add_task(MESSAGE, total=parts)
         yield lambda: bar.advance(task)
 
 

@@ -60,7 +60,7 @@ class NBoardEngine:
         self.has_quit = False
         self._depth: int | None = None
         self._commands: dict[str, Callable[[str], None]] = {
-            "nboard": lambda _: self._tell_name(),
+            "nboard": lambda _: self._send_name(),
             "set": self._set,
             "move": self._move,
             "hint": self._hint,
@@ -89,13 +89,13 @@ class NBoardEngine:
         what, _, value = rest.partition(" ")
         if what == "depth":
             self._depth = _whole(value, "depth")
-            self._tell_name()
+            self._send_name()
         elif what == "game":
             game = Game.from_ggf(value)
             self.thinker.check(game.rules)
             self.game = game
 
-    def _tell_name(self) -> None:
+    def _send_name(self) -> None:
         name = self.thinker.spec.name
         self._send(f"set myname {name}{self._depth or ''}")
 
@@ -116,7 +116,7 @@ class NBoardEngine:
             return
         self._send("status Thinking")
         thought = self._think(position)
-        self._tell(thought)
+        self._send_values(thought)
         self._send("status")
         value = "" if thought.value is None else f"{thought.value:.2f}"
         self._send(f"=== {_written(thought.move)}/{value}/{thought.seconds:.2f}")
@@ -132,7 +132,7 @@ class NBoardEngine:
             if self.hurry.is_set():
                 break
             nodes += thought.nodes
-            self._tell(thought, count)
+            self._send_values(thought, count)
             self._send(f"nodestats {nodes} {perf_counter() - began:.2f}")
             if thought.exact or not self.thinker.has_opinions:
                 break
@@ -161,7 +161,7 @@ class NBoardEngine:
         think = partial(self.thinker.think, position, depth=depth or self._depth, moves=moves)
         return stopped_when(self.hurry.is_set, think, self.thinker.stop)
 
-    def _tell(self, thought: Thought, count: int = 1) -> None:
+    def _send_values(self, thought: Thought, count: int = 1) -> None:
         """The values of the best moves, each with its line as far as it is known."""
         if thought.value is None:
             self._send(f"search {_written(thought.move)} 0 0 0 {self.thinker.spec} has no values")

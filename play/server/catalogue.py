@@ -12,7 +12,7 @@ from typing import Any
 from models.network import FOLDER
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
-from play.server.worker import Order
+from play.server.worker import LimitedAgent
 from reversi_env import ReversiError
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
@@ -77,7 +77,7 @@ def default_evaluator(size: int) -> str:
     return "network" if size in network_sizes() else "six-factor"
 
 
-def order(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> Order:
+def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> LimitedAgent:
     """What *spec* asks for, within the limits; refused if it names what is not on offer.
 
     *lenient*: what is beyond the limits is cut down to them, for games that were created when they were wider.
@@ -122,7 +122,7 @@ def _check_size(name: str, size: int) -> None:
         raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {sizes}, or another agent")
 
 
-def _limited(spec: AgentSpec, options: ServerOptions, lenient: bool) -> Order:
+def _limited(spec: AgentSpec, options: ServerOptions, lenient: bool) -> LimitedAgent:
     name, texts = spec.name, spec.options
 
     def number(key: str, most: float | None = None, convert: type = int) -> Any:
@@ -145,4 +145,4 @@ def _limited(spec: AgentSpec, options: ServerOptions, lenient: bool) -> Order:
     seconds = (
         None if (quick and time is None) or not searches else min(time or options.longest_think, options.longest_think)
     )
-    return Order(str(spec), _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))
+    return LimitedAgent(str(spec), _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))

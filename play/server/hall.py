@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
 
 from play.server import catalogue
@@ -18,7 +19,7 @@ from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.room import Room, hashed, new_token
 from play.server.store import GameRow, Seat, Store, StoreError
-from play.server.worker import Job, Order, load_rules
+from play.server.worker import Job, LimitedAgent, load_rules
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 
@@ -70,21 +71,21 @@ class Hall:
         self._make_space()
         tokens = {"spectator": new_token()}
         seats: dict[Colour, Seat] = {}
-        orders: dict[Colour, Order] = {}
+        agents: dict[Colour, LimitedAgent] = {}
         for colour, wanted in ((BLACK, request.black), (WHITE, request.white)):
-            seats[colour], order = self._seat(wanted, str(colour), request.size)
-            if order is None:
+            seats[colour], agent = self._seat(wanted, str(colour), request.size)
+            if agent is None:
                 tokens[str(colour)] = new_token()
                 seats[colour].secret = hashed(tokens[str(colour)])
             else:
-                orders[colour] = order
+                agents[colour] = agent
         now, rules = time.time(), (request.size, request.variant, request.start)
         keys = seats[BLACK], seats[WHITE], hashed(tokens["spectator"])
         row = GameRow(secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now())
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
-        room = Room(self, row, [], orders)
+        room = Room(self, row, [], agents)
         with _storage():
             await room.save()
         self.running += 1
@@ -115,15 +116,15 @@ class Hall:
         room.let_agent_think()
         return room
 
-    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, Order | None]:
+    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, LimitedAgent | None]:
         if wanted.kind == "human":
             if wanted.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
             return Seat("human", _plain(wanted.name) or colour.title()), None
         if wanted.agent is None:
             raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
-        order = catalogue.order(wanted.agent, size, self.options)
-        return Seat("agent", _plain(wanted.name) or order.spec, order.spec), order
+        agent = catalogue.limited_agent(wanted.agent, size, self.options)
+        return Seat("agent", _plain(wanted.name) or agent.spec, agent.spec), agent
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
@@ -132,9 +133,9 @@ class Hall:
         if found is None:
             raise Refused(404, "no_game", "there is no such game")
         row, moves = found
-        agents = {colour: seat.agent for colour, seat in ((BLACK, row.black), (WHITE, row.white)) if seat.agent}
-        orders = {c: catalogue.order(a, row.size, self.options, lenient=True) for c, a in agents.items()}
-        return self._open_room(Room(self, row, moves, orders))
+        specs = {colour: seat.agent for colour, seat in ((BLACK, row.black), (WHITE, row.white)) if seat.agent}
+        limited = partial(catalogue.limited_agent, size=row.size, options=self.options, lenient=True)
+        return self._open_room(Room(self, row, moves, {colour: limited(spec) for colour, spec in specs.items()}))
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:
@@ -177,11 +178,11 @@ class Hall:
         if self.analyses.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
         seconds = min(request.seconds, self.options.longest_analysis)
-        order = Order(f"analysis with {agent}", agent, seconds=seconds)
-        job = Job.of("analyse", position, order, self.options.analysis_table, seconds=seconds)
+        limited = LimitedAgent(f"analysis with {agent}", agent, seconds=seconds)
+        job = Job.of("analyse", position, limited, self.options.analysis_table, seconds=seconds)
         try:
             with counted(self.analyses, client):
-                answer = await self.pool.search(f"client {client}", job, is_long=order.is_long)
+                answer = await self.pool.search(f"client {client}", job, is_long=limited.is_long)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
         if answer.error:

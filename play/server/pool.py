@@ -198,7 +198,7 @@ class Pool:
         return more
 
     def _expected(self, search: _Search) -> float:
-        return self._usual.get(search.job.order.spec, UNKNOWN_SECONDS)
+        return self._usual.get(search.job.agent.spec, UNKNOWN_SECONDS)
 
     def _next(self, *, short: bool = False) -> _Search | None:
         """The waiting search that starts first in virtual time, among those that may begin; or among the short ones."""
@@ -233,7 +233,7 @@ class Pool:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
                 self._finished(search, max(answer.cpu, LEAST_CHARGE))
-                self._learn(search.job.order.spec, answer.cpu)
+                self._learn(search.job.agent.spec, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch()

@@ -23,7 +23,7 @@ from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.store import GameRow, MoveRow, Store
-from play.server.worker import Answer, Job, Order
+from play.server.worker import Answer, Job, LimitedAgent
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
 from reversi_env.notation import Game as Record
@@ -92,13 +92,13 @@ def colour_name(colour: Colour) -> Any:
 
 
 class Room:
-    """A game, its seats, its clock and its members: that of *row*, after *moves*; *orders* are the agents of its seats.
+    """A game, its seats, its clock and its members: that of *row*, after *moves*; *agents* play its seats.
 
     A person's time has run on since the game was stored; an agent has not searched, and begins now.
     """
 
-    def __init__(self, host: Host, row: GameRow, moves: list[MoveRow], orders: dict[Colour, Order]) -> None:
-        self._host, self._row, self.orders = host, row, orders
+    def __init__(self, host: Host, row: GameRow, moves: list[MoveRow], agents: dict[Colour, LimitedAgent]) -> None:
+        self._host, self._row, self.agents = host, row, agents
         self.id, self.created = row.id, row.created
         self.seats = {BLACK: row.black, WHITE: row.white}
         self.game = _stored_game(row, moves)
@@ -132,7 +132,7 @@ class Room:
         if len(self.members) >= self._host.options.room_connections:
             raise Refused(429, "room_full", "too many are connected to this game; try again later")
         self.members.add(member)
-        self._tell()
+        self._broadcast()
         self.let_agent_think()
 
     def exit(self, member: Member) -> None:
@@ -140,7 +140,7 @@ class Room:
         self.members.discard(member)
         self.idle_since = monotonic()
         if not self.closed:
-            self._tell()
+            self._broadcast()
             if not self.members and self._are_agents_alone():
                 self._stop_thinking()
 
@@ -168,7 +168,7 @@ class Room:
         if not any(self.game.mover(n) == colour and m != "pass" for n, m in enumerate(self.game.moves)):
             raise Refused(409, "nothing_to_undo", "no move to take back: you have made none")
         self._undo_request = colour
-        return self._tell()
+        return self._broadcast()
 
     def decline(self, role: Role) -> asyncio.Future[bytes]:
         """Refuse the other side's wish to take back."""
@@ -176,7 +176,7 @@ class Room:
         if self._undo_request != colour.other:
             raise Refused(409, "nothing_asked", "nobody asked to take a move back")
         self._undo_request = None
-        return self._tell()
+        return self._broadcast()
 
     def resign(self, role: Role) -> asyncio.Future[bytes]:
         """Give the game up."""
@@ -255,9 +255,9 @@ class Room:
             row.status, row.ending, row.score = "finished", game.ending, game.score(BLACK)
             winner = game.winner()
             row.loser = int(winner.other) if game.ending and winner is not None else None
-        told = self._tell(self.save(first))
+        sent = self._broadcast(self.save(first))
         self.let_agent_think()
-        return told
+        return sent
 
     def save(self, first: int = 0) -> asyncio.Future[None]:
         """Write the game as it is, of the moves those from number *first* on."""
@@ -265,26 +265,26 @@ class Room:
         moves = [MoveRow(move, note.seconds, note.evaluation) for move, note in made]
         return self._host.store.save(self._row, first, moves)
 
-    def _tell(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
-        """Tell everybody the state as it is now, once it is *written* and all that was told before is told."""
+    def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
+        """Send everybody the state as it is now, once it is *written*; states arrive in order."""
         text = encode(self.state())
-        told: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        sent: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         def when_written(write: asyncio.Future[None]) -> None:
             failure = None if write.cancelled() else write.exception()
             if failure is not None:
                 log.error("game %s could not be written: %s", self.id, failure)
                 self._host.drop(self, "the game could not be stored")
-                told.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
-                told.exception()  # asked for or not
+                sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
+                sent.exception()  # asked for or not
                 return
             for member in self.members:
                 member.tell(text)
-            if not told.done():
-                told.set_result(text)
+            if not sent.done():
+                sent.set_result(text)
 
         (written or self._host.store.written()).add_done_callback(when_written)
-        return told
+        return sent
 
     # --- the clock --------------------------------------------------------------------------------
 
@@ -352,34 +352,34 @@ class Room:
         if self._are_agents_alone():  # slowly enough to be watched
             await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
         if answer.error:
-            log.error("game %s: agent %s: %s", self.id, self.orders[colour].spec, answer.error)
+            log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
             self._thinking = None
             return
         found = answer.found
         self._make(found["move"], round(found["seconds"], 3), found["value"])
 
     async def _searched(self, colour: Colour) -> Answer:
-        order, table = self.orders[colour], self._host.options.table
-        seconds = self._time_for(colour, order)
-        job = Job.of("move", self.game.position, order, table, seconds=seconds, seed=self._seed(order))
+        agent, table = self.agents[colour], self._host.options.table
+        seconds = self._time_for(colour, agent)
+        job = Job.of("move", self.game.position, agent, table, seconds=seconds, seed=self._seed(agent))
         for _ in range(TRIES):
             try:
-                return await self._host.pool.search(self.id, job, is_long=order.is_long)
+                return await self._host.pool.search(self.id, job, is_long=agent.is_long)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
         return Answer(error="the search was lost again and again")
 
-    def _time_for(self, colour: Colour, order: Order) -> float | None:
+    def _time_for(self, colour: Colour, agent: LimitedAgent) -> float | None:
         """Seconds for this move: the agent's own limit, or less if its clock says so."""
-        if not self.clock or not order.searches:
-            return order.seconds
+        if not self.clock or not agent.searches:
+            return agent.seconds
         left, increment = max(0.0, self.clock.left(colour, self._host.time.now())), self.clock.increment
         share = time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
-        return share if order.seconds is None else min(share, order.seconds)
+        return share if agent.seconds is None else min(share, agent.seconds)
 
-    def _seed(self, order: Order) -> int:
+    def _seed(self, agent: LimitedAgent) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""
-        own = order.seed if order.seed is not None else zlib.crc32(self.id.encode())
+        own = agent.seed if agent.seed is not None else zlib.crc32(self.id.encode())
         return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
 
     # --- what it consists of ----------------------------------------------------------------------

@@ -28,7 +28,7 @@ class ServerError(ReversiError):
     """The server cannot listen there."""
 
 
-class ImpatientProtocol(H11Protocol):
+class TimedProtocol(H11Protocol):
     """HTTP that closes connections which do not send a whole request head in time, or whose request breaks off into nonsense."""
 
     patience = 10.0
@@ -36,21 +36,21 @@ class ImpatientProtocol(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         """Start waiting."""
         super().connection_made(transport)
-        self._waiting: asyncio.TimerHandle | None = None
-        self._wait()
+        self._timeout: asyncio.TimerHandle | None = None
+        self._start_timeout()
 
     def data_received(self, data: bytes) -> None:
         """Wait on while the head is incomplete."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            if self._waiting is None and self.conn.trailing_data[0]:
-                self._wait()
+            if self._timeout is None and self.conn.trailing_data[0]:
+                self._start_timeout()
         else:
-            self._wait_no_more()
+            self._cancel_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
-        self._wait_no_more()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -65,13 +65,13 @@ class ImpatientProtocol(H11Protocol):
             self.cycle.message_event.set()
         self.transport.close()
 
-    def _wait(self) -> None:
-        self._waiting = self.loop.call_later(self.patience, self.transport.close)
+    def _start_timeout(self) -> None:
+        self._timeout = self.loop.call_later(self.patience, self.transport.close)
 
-    def _wait_no_more(self) -> None:
-        if self._waiting:
-            self._waiting.cancel()
-        self._waiting = None
+    def _cancel_timeout(self) -> None:
+        if self._timeout:
+            self._timeout.cancel()
+        self._timeout = None
 
 
 class StrictSockets(WebSocketsSansIOProtocol):
@@ -122,7 +122,7 @@ class StrictSockets(WebSocketsSansIOProtocol):
 
 def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
     """How uvicorn is to serve: small messages, no compression, pings that find half-open connections."""
-    protocol = type("_Protocol", (ImpatientProtocol,), {"patience": options.patience})
+    protocol = type("_Protocol", (TimedProtocol,), {"patience": options.patience})
     return uvicorn.Config(
         make_app(options),
         host=options.host,

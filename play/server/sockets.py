@@ -40,35 +40,35 @@ class Connection:
         self._socket = socket
         self._answers: list[bytes] = []
         self._state: bytes | None = None
-        self._goodbye: tuple[int, str] | None = None
-        self._something = asyncio.Event()
+        self._closing: tuple[int, str] | None = None
+        self._news = asyncio.Event()
 
     def tell(self, state: bytes) -> None:
         """Send a state; one that still waits is out of date."""
         self._state = state
-        self._something.set()
+        self._news.set()
 
     def answer(self, message: bytes) -> None:
         """Send an answer, before the next state."""
         self._answers.append(message)
-        self._something.set()
+        self._news.set()
 
     def leave(self, code: int, reason: str) -> None:
         """Close, after what waits has been sent."""
-        self._goodbye = (code, reason)
-        self._something.set()
+        self._closing = (code, reason)
+        self._news.set()
 
     async def write(self) -> None:
         """Send what comes, until the connection ends."""
         while True:
-            await self._something.wait()
-            self._something.clear()
+            await self._news.wait()
+            self._news.clear()
             answers, self._answers = self._answers, []
             state, self._state = self._state, None
             for message in [*answers, *([state] if state else [])]:
                 await self._socket.send_text(message.decode())
-            if self._goodbye and not self._something.is_set():
-                await self._socket.close(*self._goodbye)
+            if self._closing and not self._news.is_set():
+                await self._socket.close(*self._closing)
                 return
 
 

@@ -38,7 +38,7 @@ KEPT_ENGINES = 12
 SHORT_SECONDS = 0.25
 
 
-class Order(msgspec.Struct, frozen=True):
+class LimitedAgent(msgspec.Struct, frozen=True):
     """An agent and its limits, within the server's. *seconds* is None for what is done in a moment.
 
     Agents of the same *spec* share an engine; *name* is that of the evaluator, or of an agent that does not search.
@@ -68,7 +68,7 @@ class Job(msgspec.Struct):
     own: int
     opp: int
     turn: int
-    order: Order
+    agent: LimitedAgent
     table: float
     seconds: float | None = None
     seed: int | None = None
@@ -76,12 +76,12 @@ class Job(msgspec.Struct):
 
     @classmethod
     def of(
-        cls, kind: Literal["move", "analyse"], position: Position, order: Order, table: float, **options: Any
+        cls, kind: Literal["move", "analyse"], position: Position, agent: LimitedAgent, table: float, **options: Any
     ) -> Job:
         """The job for *position*."""
         rules = position.rules
         return cls(
-            kind, rules.size, rules.variant, position.own, position.opp, int(position.turn), order, table, **options
+            kind, rules.size, rules.variant, position.own, position.opp, int(position.turn), agent, table, **options
         )
 
     def position(self) -> Position:
@@ -135,7 +135,7 @@ class Searcher:
     def _found(self, job: Job, position: Position) -> dict[str, Any]:
         from search.limits import Limits
 
-        if not job.order.searches:
+        if not job.agent.searches:
             began = perf_counter()
             return {"move": _chosen(job, position), "value": None, "seconds": perf_counter() - began}
         engine = self._engine(job, position.rules)
@@ -144,7 +144,7 @@ class Searcher:
                 from play.server.analysis import analyse
 
                 return analyse(engine, position, job.seconds or 0.0)
-            limits = Limits(job.seconds, job.order.depth, job.order.nodes, job.order.exact)
+            limits = Limits(job.seconds, job.agent.depth, job.agent.nodes, job.agent.exact)
             ties = None if job.seed is None else np.random.default_rng(job.seed)
             found = engine.search(position, limits, ties=ties)
         return {"move": found.move, "value": found.value, "seconds": found.seconds}
@@ -153,9 +153,9 @@ class Searcher:
         """The engine for a kind of job; agents of different depths share none, or the weak would know what the strong found."""
         from search.engine import Engine
 
-        key = (job.order.spec, rules.size, rules.variant, job.table)
+        key = (job.agent.spec, rules.size, rules.variant, job.table)
         if key not in self._engines:
-            self._engines[key] = Engine(job.order.name, rules, megabytes=job.table)
+            self._engines[key] = Engine(job.agent.name, rules, megabytes=job.table)
         self._engines.move_to_end(key)
         while len(self._engines) > KEPT_ENGINES:
             self._engines.popitem(last=False)
@@ -185,8 +185,8 @@ def _chosen(job: Job, position: Position) -> str:
     """The move of an agent that does not search; by lot among equals, differently in every game."""
     from search.agents import make
 
-    options = {"seed": job.seed, "exact": job.order.exact, "table": job.table}
-    return position.rules.name_of(make(job.order.name, **options).choose(position))
+    options = {"seed": job.seed, "exact": job.agent.exact, "table": job.table}
+    return position.rules.name_of(make(job.agent.name, **options).choose(position))
 
 
 def load_rules() -> None:

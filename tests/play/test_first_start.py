@@ -41,7 +41,7 @@ def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
     loads = []
     compile_ahead(["search:network", "solver:network"], load)
     assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
-    assert capsys.readouterr().err == f"reversi: {first_start.TOLD} …\n"
+    assert capsys.readouterr().err == f"reversi: {first_start.MESSAGE} …\n"
 
 
 def test_the_parts_of_agents():
@@ -64,4 +64,4 @@ def test_a_first_start_says_so_once_and_the_next_has_nothing_to_say(tmp_path):
         for _ in range(2)
     ]
     assert answers[0].stdout == answers[1].stdout != ""
-    assert [answer.stderr for answer in answers] == [f"reversi: {first_start.TOLD} …\n", ""]
+    assert [answer.stderr for answer in answers] == [f"reversi: {first_start.MESSAGE} …\n", ""]

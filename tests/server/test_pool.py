@@ -10,7 +10,7 @@ import pytest
 from play.server import pool as pools
 from play.server.analysis import analyse
 from play.server.pool import Pool
-from play.server.worker import Answer, Job, Order, Searcher
+from play.server.worker import Answer, Job, LimitedAgent, Searcher
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
@@ -48,7 +48,7 @@ async def settle():
 
 
 def names(worker):
-    return [job.order.name for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
+    return [job.agent.name for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
 
 
 def search(pool, key, name, *, is_long=False):
@@ -157,11 +157,11 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
     assert names(worker) == ["begun", "last"]
 
 
-def job(number, kind="move", position=None, *, seconds=None, table=1, **order):
-    """A job of an agent on 6x6, to depth 2 unless *order* says otherwise."""
-    wanted = {"spec": "six-factor:depth=2", "name": "six-factor", "depth": 2} | order
+def job(number, kind="move", position=None, *, seconds=None, table=1, **agent):
+    """A job of an agent on 6x6, to depth 2 unless *agent* says otherwise."""
+    wanted = {"spec": "six-factor:depth=2", "name": "six-factor", "depth": 2} | agent
     place = position or Position.initial(Rules(6))
-    return Job.of(kind, place, Order(**wanted), table, seconds=seconds, seed=5, number=number)
+    return Job.of(kind, place, LimitedAgent(**wanted), table, seconds=seconds, seed=5, number=number)
 
 
 def test_a_worker_answers_jobs_and_bad_ones_too():

@@ -48,7 +48,7 @@ def test_a_game_goes_on_under_narrower_limits(special, tmp_path):
     eventually(lambda: not database.with_name("games.sqlite3-wal").exists(), "the end of the first server")
     second = special(database=database, longest_think=0.05)
     assert second.move(created, "black", "b1", 0).status_code == 200
-    assert second.hall.rooms[created["game"]].orders[1].seconds == 0.05
+    assert second.hall.rooms[created["game"]].agents[1].seconds == 0.05
     eventually(lambda: len(second.state(created)["moves"]) >= 2)
     wanted = {"white": {"kind": "agent", "agent": "six-factor:time=4"}}
     assert second.call("POST", "/api/games", json=wanted).status_code == 400

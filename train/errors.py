@@ -14,9 +14,3 @@ def check_whole(name: str, value: object, least: int, most: int) -> None:
     """Refuse an option that is not a whole number from *least* to *most*."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise TrainError(f"{name}={shown(value)}: expected a whole number from {least} to {most}")
-
-
-def check_number(name: str, value: object, least: float, most: float) -> None:
-    """Refuse an option that is not a number from *least* to *most*."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise TrainError(f"{name}={shown(value)}: expected a number from {least:g} to {most:g}")

@@ -6,31 +6,17 @@ figures     panels, lines and labels of matplotlib (extra ``plots``): studies, r
 sections    words, tables and figures, for the terminal and for a Markdown document
 """
 
-from train.charts.figures import Figure, can_draw, drawn, label, labels, panels, points
-from train.charts.plain import (
-    BLUE,
-    COLOURS,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    IntervalChart,
-    LineChart,
-)
-from train.charts.sections import Block, Section, Table, count, game_name, with_error
+from train.charts.figures import Figure, can_draw, label, labels, panels, points
+from train.charts.plain import BLUE, COLOURS, GREY, ORANGE, SKY, VERMILION, IntervalChart, LineChart
+from train.charts.sections import Section, Table, count, game_name, with_error
 
 __all__ = [
     "BLUE",
     "COLOURS",
-    "GREEN",
     "GREY",
     "ORANGE",
-    "PURPLE",
     "SKY",
     "VERMILION",
-    "Block",
     "Figure",
     "IntervalChart",
     "LineChart",
@@ -38,7 +24,6 @@ __all__ = [
     "Table",
     "can_draw",
     "count",
-    "drawn",
     "game_name",
     "label",
     "labels",

@@ -6,7 +6,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 from xml.sax.saxutils import escape
 
 from reversi_env import ReversiError
@@ -27,24 +26,8 @@ LONGEST_NAME = 32
 Point = tuple[float, float]
 
 
-class Canvas(Protocol):
-    """What charts are drawn on; places are in pixels from the top left."""
-
-    def line(self, points: Sequence[Point], colour: str, width: float) -> None:
-        """Straight lines from point to point."""
-
-    def dot(self, at: Point, radius: float, colour: str) -> None:
-        """A filled circle."""
-
-    def text(self, at: Point, words: str, anchor: str) -> None:
-        """Words at the height of the point; *anchor*: it is their ``start``, ``middle`` or ``end``."""
-
-    def content(self) -> bytes:
-        """The file."""
-
-
 class _Svg:
-    """Collects elements."""
+    """Collects elements; places are in pixels from the top left, and words are at the height of their point."""
 
     def __init__(self, height: int) -> None:
         self.height = height
@@ -98,6 +81,9 @@ class _Png:
         return stream.getvalue()
 
 
+Canvas = _Svg | _Png
+
+
 class _Chart:
     """A chart that can be written."""
 
@@ -112,7 +98,7 @@ class _Chart:
 
     def save(self, path: Path) -> None:
         """Write the chart; the suffix, ``.svg`` or ``.png``, says how."""
-        kinds: dict[str, type[_Svg] | type[_Png]] = {".svg": _Svg, ".png": _Png}
+        kinds: dict[str, type[Canvas]] = {".svg": _Svg, ".png": _Png}
         if path.suffix.lower() not in kinds:
             raise ReversiError(f"plot {str(path)!r}: expected a name that ends in .svg or .png")
         canvas = kinds[path.suffix.lower()](self.height)

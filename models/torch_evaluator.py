@@ -25,6 +25,7 @@ from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from search.agent import Agent
+from search.functions import CalledEvaluator
 from search.limits import MoveValue, SearchResult
 from search.solver import Solver
 from search.table import Table
@@ -38,12 +39,14 @@ BATCH = 4096
 Boards = NDArray[np.uint64]
 
 
-class TorchEvaluator:
+class TorchEvaluator(CalledEvaluator):
     """Values of positions of one game, in discs for the side to move, by a module.
 
     With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n
     values, with ``"boards"`` two int64 tensors of boards (as `Trainable` does). Its outputs times *scale* are discs: give
     the number of squares for a value head between -1 and 1. The module is used as it is, in evaluation mode.
+
+    ``Engine(TorchEvaluator(module))`` searches with it, position by position; `TorchAgent` gives it all children of a node at once.
     """
 
     def __init__(
@@ -58,7 +61,8 @@ class TorchEvaluator:
     ) -> None:
         if inputs not in ("planes", "boards"):
             raise ReversiError(f"inputs={shown(inputs)}: expected 'planes' or 'boards'")
-        self.module, self.rules, self.name = module.to(device).eval(), rules or Rules(), name
+        super().__init__(name, "a torch module")
+        self.module, self.rules = module.to(device).eval(), rules or Rules()
         self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
 
     def static_value(self, position: Position) -> float:
@@ -67,12 +71,20 @@ class TorchEvaluator:
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> NDArray[np.float64]:
         """Values of many positions, given as two arrays of boards."""
-        if rules is not None and (rules.size, rules.variant) != (self.rules.size, self.rules.variant):
-            raise ReversiError(f"positions of {rules}: expected those of {self.rules}")
+        self._check(rules or self.rules)
         own, opp = batch.checked_boards(np.asarray(own, np.uint64), np.asarray(opp, np.uint64), self.rules)
         parts = [self._outputs(own[i : i + BATCH], opp[i : i + BATCH]) for i in range(0, own.size, BATCH)]
         limit = self.rules.square_count - 0.5
         return np.clip(self._scale * np.concatenate([np.zeros(0), *parts]), -limit, limit)
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The address of a function that asks the module."""
+        self._check(rules)
+        return super().record(rules)
+
+    def _check(self, rules: Rules) -> None:
+        if (rules.size, rules.variant) != (self.rules.size, self.rules.variant):
+            raise ReversiError(f"positions of {rules}: expected those of {self.rules}")
 
     def _outputs(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
         mine, theirs = (board_tensor(side).to(self._device) for side in (own, opp))

@@ -55,7 +55,7 @@ def search_batch(
     evaluator = get(evaluator)  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator.record(rules), rules, int(depth))
     done = 0
-    with ThreadPoolExecutor(count) as pool:
+    with evaluator.searching(job.stop), ThreadPoolExecutor(count) as pool:
         try:
             for future in as_completed([pool.submit(job.run, rows) for rows in job.chunks()]):
                 done += future.result()

@@ -109,7 +109,7 @@ class Engine:
 
         Of moves that are worth the same the first on the board is played; with *ties* one of them by lot.
         """
-        with self._one_at_a_time:
+        with self._one_at_a_time, self.evaluator.searching(self.stop):
             self._switch.withdraw()
             self.solver._switch.withdraw()
             return _Search(self, position, limits or Limits(time=1.0), multi_pv, ties, goes_on).run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -13,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import checked_boards
+from reversi_env.errors import shown
 from search.core.evaluate import static_values
 
 #: What stands between the name of an evaluator and the file that its weights are from.
 FILE_MARK = ":weights="
+_NAME = re.compile(rf"[a-z0-9]+(-[a-z0-9]+)*({FILE_MARK}.+)?")
 
 
 class EvaluatorError(ReversiError):
@@ -26,6 +29,13 @@ class EvaluatorError(ReversiError):
 def file_name(name: str, path: object) -> str:
     """The name of the evaluator *name* with the weights of a file."""
     return f"{name}{FILE_MARK}{path}"
+
+
+def checked_name(name: object) -> str:
+    """*name*, if it can name an evaluator: words joined by hyphens, and the file that its weights are from."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise EvaluatorError(f"evaluator name {shown(name)}: expected lower-case words joined by hyphens")
+    return name
 
 
 def hint(name: object, known: Mapping[str, object]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -16,15 +15,12 @@ from reversi_env.core.geometry import board_of
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.core import heuristics
-from search.evaluation import Evaluator, EvaluatorError, hint
+from search.evaluation import Evaluator, EvaluatorError, checked_name, hint
 
 Weight = float | tuple[float, ...]
 Weights = Mapping[str, Weight]
 #: Makes record fields that are not weights as they stand out of the weights.
 Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
-
-#: A name of its own, or a formula's with the file that its weights are from.
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*(:weights=.+)?")
 
 
 def square_classes(rules: Rules) -> list[int]:
@@ -89,8 +85,7 @@ class Formula(Evaluator):
     derive: Derivation | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
-            raise EvaluatorError(f"evaluator name {shown(self.name)}: expected lower-case words joined by hyphens")
+        checked_name(self.name)
         checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
         object.__setattr__(self, "weights", MappingProxyType(checked))
 

@@ -20,10 +20,12 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 from numba.np.numpy_support import from_dtype
 
@@ -55,23 +57,37 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
             raise ValueError(
                 f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own"
             )
-        _FUNCTIONS[record] = function
-        TYPE_FINGERPRINTS[record] = _fingerprint(function)
+        register_function(dtype, function, fingerprint(function))
         return function
 
     return register
 
 
-def _fingerprint(function: Callable) -> str:
-    """Hash of the function's file and of the kernel sources that it may use; of its bytecode where there is no file."""
+def register_function(dtype: np.dtype, function: Callable, source: str) -> None:
+    """Make *function* `evaluate` for records of *dtype*; *source* changes whenever what it is compiled from does."""
+    record = from_dtype(np.dtype(dtype))
+    _FUNCTIONS[record], TYPE_FINGERPRINTS[record] = function, source
+
+
+def fingerprint(function: Callable) -> str:
+    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to."""
     try:
         file = inspect.getsourcefile(function)
         if file is not None:
             return source_fingerprint(file)
     except (OSError, TypeError):
         pass
-    code = function.__code__.co_code + repr(function.__code__.co_consts).encode()
-    return hashlib.sha256(code).hexdigest()
+    return hashlib.sha256(repr(_essence(function, ())).encode()).hexdigest()
+
+
+def _essence(value: Any, within: tuple[Any, ...]) -> Any:
+    """What decides the compiled form of a function without a file: its code, and the constants and functions that it refers to."""
+    function = value.py_func if isinstance(value, Dispatcher) else value
+    if isinstance(function, FunctionType) and function not in within:
+        code, found = function.__code__, inspect.getclosurevars(function)
+        named = sorted({**found.globals, **found.nonlocals}.items())
+        return code.co_code, code.co_consts, [(name, _essence(one, (*within, function))) for name, one in named]
+    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
 
 
 @kernel

@@ -13,6 +13,7 @@ from models.boards import board_planes, board_tensor
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
+from search import Engine, Limits
 from search.agents import make
 from search.solver import solve
 from studies.textbook import negamax
@@ -140,3 +141,13 @@ def test_what_is_wrong_is_said():
         tiny(4).static_value(Position.initial(Rules(4, "reversed")))
     with pytest.raises(ReversiError, match=r"output of shape \(1, 2, 4, 4\): expected 1 values"):
         TorchEvaluator(nn.Identity(), Rules(4)).static_value(Position.initial(Rules(4)))
+
+
+@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+def test_the_engine_searches_with_a_module_too():
+    """Position by position, and finds what `TorchAgent` finds with whole families of them."""
+    evaluator, start = tiny(6), Position.initial(Rules(6))
+    found = Engine(evaluator, Rules(6)).search(start, Limits(depth=3, empties_exact=0))
+    assert found.value == pytest.approx(TorchAgent(evaluator, depth=3).search(start).value, abs=0.02)
+    with pytest.raises(ReversiError, match="expected those of"):
+        Engine(evaluator, Rules(4))

@@ -1,6 +1,7 @@
 """The compiled heuristics agree with slow twins from the reports in every game; weights, names, users' own evaluators."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, PositionError, Rules, batch
-from search import evaluators
+from reversi_env.bits import popcount
+from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import EvaluatorError, Formula
+from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
 from tests.search import published
 
@@ -267,14 +270,87 @@ def run_outside(folder):
 
 @pytest.mark.slow
 def test_a_user_adds_an_evaluator_from_outside(tmp_path):
-    """The ten lines of the documentation, in a module of their own: compiled once, kept, and compiled anew after an edit."""
+    """As the documentation has it, in a module of its own: compiled once, kept, and compiled anew after an edit."""
     page = (REPOSITORY / "docs" / "evaluators.md").read_text(encoding="utf-8")
     (source,) = re.findall(r"```python\n# corner_lead.py\n(.*?)```", page, flags=re.DOTALL)
-    assert len([line for line in source.splitlines() if line.strip()]) <= 10
     module = tmp_path / "corner_lead.py"
     module.write_text(source)
     values = ["[8.0, 0.0]", "[-8.0, 0.0]", "[0.0, 0.0]"]
     assert run_outside(tmp_path) == [*values, "1"]
     assert run_outside(tmp_path) == [*values, "0"]
-    module.write_text(source.replace("popcount(own & net.corners)", "2 * popcount(own & net.corners)"))
+    module.write_text(source.replace("popcount(own & board.corners)", "2 * popcount(own & board.corners)"))
     assert run_outside(tmp_path) == ["[24.0, 0.0]", "[-24.0, 0.0]", "[0.0, 8.0]", "1"]
+
+
+CORNERS = np.uint64(evaluators.square_classes(Rules())[0])
+
+
+@evaluator
+def slow_discs(position):
+    return position.disc_difference() + 8 * ((position.own & int(CORNERS)).bit_count())
+
+
+@evaluator(compiled=True)
+def fast_discs(own, opp):
+    return popcount(own) - popcount(opp) + 8 * popcount(own & CORNERS)
+
+
+def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_slow(monkeypatch):
+    own, opp = positions(8)
+    for rules in (Rules(), Rules(8, "reversed")):
+        values = [judge.static_values(own, opp, rules) for judge in (slow_discs, fast_discs)]
+        np.testing.assert_array_equal(*values)
+    with pytest.warns(SlowEvaluatorWarning, match="'slow-discs' is called in Python for every position"):
+        engines = [Engine(judge) for judge in (slow_discs, fast_discs)]
+    position = Position.initial().play_all(["f5", "d6", "c3", "d3", "c4"])
+    slow, fast = (engine.search(position, Limits(depth=4, empties_exact=0), multi_pv=3) for engine in engines)
+    assert (slow.value, slow.pv, slow.nodes, slow.moves) == (fast.value, fast.pv, fast.nodes, fast.moves)
+    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    evaluators.register(slow_discs)
+    agent = pickle.loads(pickle.dumps(make_agent("slow-discs:depth=1")))
+    assert agent.choose(position) in position.legal_actions()
+
+
+@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+def test_what_a_python_function_raises_ends_the_search():
+    fails = False
+
+    @evaluator(name="moody")
+    def function(position):
+        if fails:
+            raise ZeroDivisionError("no more")
+        return 0.0
+
+    engine = Engine(function)
+    fails = True
+    with pytest.raises(ZeroDivisionError, match="no more"):
+        engine.search(Position.initial())
+    fails = False
+    assert engine.search(Position.initial(), Limits(depth=2)).value == 0
+
+
+def test_a_compiled_function_may_be_changed_and_defined_again():
+    found = []
+    for bonus in (1.0, 2.0):
+        scope = {"evaluator": evaluator, "popcount": popcount, "BONUS": bonus}
+        exec("@evaluator(compiled=True)\ndef again(own, opp):\n    return BONUS * popcount(own)", scope)
+        found.append(scope["again"].static_value(Position.initial()))
+    assert found == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: evaluator(7), "7 is no function: expected one, or models.TorchEvaluator"),
+        (lambda: evaluator(lambda position: 0), "evaluator name '<lambda>': expected lower-case words"),
+        (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "takes 1 arguments: expected \\(own, opp\\)"),
+        (lambda: evaluator(weights={"a": 1}, name="two")(lambda position: 0), "expected them with compiled=True"),
+        (
+            lambda: evaluator(name="three")(lambda position: float("nan")).static_value(Position.initial()),
+            "gave nan for ---.*: expected a number",
+        ),
+    ],
+)
+def test_what_makes_no_evaluator(make, message):
+    with pytest.raises(EvaluatorError, match=message):
+        make()

@@ -1,0 +1,198 @@
+"""Evaluators made of functions: in plain Python, which is slow, or compiled into the search.
+
+>>> from reversi_env import Position
+>>> from reversi_env.bits import popcount
+>>> from search import Engine, Limits, evaluator
+>>> @evaluator(compiled=True)
+... def mean_discs(own, opp):
+...     return 0.5 * (popcount(own) - popcount(opp))
+>>> mean_discs.static_value(Position.initial().play("d3"))
+-1.5
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, overload
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Position, Rules
+from reversi_env.batch import checked_boards
+from reversi_env.errors import shown
+from reversi_env.rules import Variant
+from search.core.called_back import CALLED_BACK
+from search.core.evaluate import fingerprint, register_function
+from search.core.heuristics import in_discs, record_type
+from search.evaluation import Evaluator, EvaluatorError, checked_name
+from search.formulas import Formula, Weight, Weights
+
+ValueFunction = Callable[[Position], float]
+_C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64, ctypes.c_uint64)
+
+
+class SlowEvaluatorWarning(UserWarning):
+    """An evaluator is called in Python for every position that is searched."""
+
+
+class CalledEvaluator(Evaluator):
+    """An evaluator that the search calls in Python for every position: any code will do, but it is slow.
+
+    A subclass defines `static_value`. Whatever that raises ends the search, and is raised by it.
+    """
+
+    def __init__(self, name: str, description: str = "") -> None:
+        self.name, self.description = checked_name(name), description
+        self._functions: dict[Rules, Any] = {}
+        self._failure: BaseException | None = None
+        self._stops: list[Callable[[], None]] = []
+
+    @abstractmethod
+    def static_value(self, position: Position) -> float:
+        """Value of the position in discs for the side to move; who that is does not matter, and the search does not tell."""
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        boards = zip(*(side.tolist() for side in checked_boards(own, opp, rules)), strict=True)
+        return np.array([self.static_value(Position(rules, *each)) for each in boards], np.float64)
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The address of a function that calls this evaluator."""
+        if not self._functions:
+            warnings.warn(
+                f"evaluator {self.name!r} is called in Python for every position: thousands a second, not millions",
+                SlowEvaluatorWarning,
+                stacklevel=3,
+            )
+        if rules not in self._functions:
+            self._functions[rules] = _C_FUNCTION(lambda own, opp: self._called(Position(rules, own, opp)))
+        net = np.zeros(1, CALLED_BACK)
+        net["value_function"] = ctypes.cast(self._functions[rules], ctypes.c_void_p).value
+        return net
+
+    @contextmanager
+    def searching(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Around a search: a failure calls *stop*, and is raised at the end."""
+        self._failure = None
+        self._stops.append(stop)
+        try:
+            yield
+        finally:
+            self._stops.remove(stop)
+        if self._failure is not None:
+            raise self._failure
+
+    def _called(self, position: Position) -> float:
+        if self._failure is not None:
+            return 0.0
+        try:
+            return self.static_value(position)
+        except BaseException as failure:
+            if not self._stops:
+                raise  # nobody else would tell: ctypes prints it
+            self._failure = failure
+            for stop in self._stops:
+                stop()
+            return 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_functions": {}, "_failure": None, "_stops": []}
+
+
+class FunctionEvaluator(CalledEvaluator):
+    """A Python function as an evaluator; calling it calls the function."""
+
+    def __init__(self, function: ValueFunction, name: str, written_for: Variant = "normal") -> None:
+        super().__init__(name, (function.__doc__ or "").partition("\n")[0])
+        self._function, self.written_for = function, written_for
+
+    def __call__(self, position: Position) -> float:
+        """What the function says."""
+        return self._function(position)
+
+    def static_value(self, position: Position) -> float:
+        """The function's value within the range of real scores; negated in the game that it was not written for."""
+        value = float(self._function(position))
+        if math.isnan(value):
+            raise EvaluatorError(f"evaluator {self.name} gave {value} for {position.to_text()}: expected a number")
+        limit = position.rules.square_count - 0.5
+        return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
+
+
+@overload
+def evaluator(function: ValueFunction) -> FunctionEvaluator: ...
+@overload
+def evaluator(
+    *, compiled: Literal[False] = False, name: str | None = None, written_for: Variant = "normal"
+) -> Callable[[ValueFunction], FunctionEvaluator]: ...
+@overload
+def evaluator(
+    *,
+    compiled: Literal[True],
+    name: str | None = None,
+    written_for: Variant = "normal",
+    weights: Mapping[str, Weight] | None = None,
+) -> Callable[[Callable[..., Any]], Formula]: ...
+def evaluator(
+    function: ValueFunction | None = None,
+    *,
+    compiled: bool = False,
+    name: str | None = None,
+    written_for: Variant = "normal",
+    weights: Mapping[str, Weight] | None = None,
+) -> Any:
+    """Make an evaluator of a function that gives a position's value in discs for the side to move; a decorator.
+
+    Plain, the function is given a `Position` and may be any Python: some ten thousand positions a second. With *compiled* numba
+    compiles it into the search, which is as fast as the published heuristics. It is then given two boards (uint64), *own* and
+    *opp*, or a record and the two boards: the record has the *weights*, as fields of their names, and what is known of the board,
+    ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and ``square_classes``. `reversi_env.bits` has functions of boards.
+
+    In the other game than the one that it was *written_for* its values are negated. The *name* is the function's own, with hyphens.
+    """
+
+    def make(given: Callable[..., Any]) -> Evaluator:
+        if not callable(given) or isinstance(given, type) or not hasattr(given, "__name__"):
+            raise EvaluatorError(
+                f"{shown(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
+            )
+        named = name or given.__name__.replace("_", "-").lower()
+        if compiled:
+            return _formula(given, named, dict(weights or {}), written_for)
+        if weights is not None:
+            raise EvaluatorError(f"weights of evaluator {named}: expected them with compiled=True")
+        return FunctionEvaluator(given, named, written_for)
+
+    return make if function is None else make(function)
+
+
+def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
+    """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
+    # A function that is changed and defined again, in a notebook, is another one.
+    mark = f"{checked_name(name)}-{fingerprint(function)[:16]}".replace("-", "_")
+    fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
+    kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
+
+    def of_boards(net, own, opp):  # type: ignore[no-untyped-def]
+        return in_discs(net, np.float64(inner(own, opp)))
+
+    def of_record(net, own, opp):  # type: ignore[no-untyped-def]
+        return in_discs(net, np.float64(inner(net, own, opp)))
+
+    count = function.__code__.co_argcount
+    if count not in (2, 3):
+        raise EvaluatorError(f"evaluator {name} takes {count} arguments: expected (own, opp) or (record, own, opp)")
+    register_function(kind, of_boards if count == 2 else of_record, fingerprint(function))
+
+    def derive(given: Weights, rules: Rules) -> dict[str, Any]:
+        return {**given, mark: 0}
+
+    about = (function.__doc__ or "").partition("\n")[0]
+    return Formula(name, about, kind, weights, written_for=written_for, derive=derive)

@@ -1,7 +1,11 @@
 """Value networks: kinds of networks, their forward pass compiled into the search, and trained weights.
 
-* `NETWORKS`: the kinds by name, each a subclass of `Network`; `read_weights`: the network in a weight file.
-* `Trainable`: a network as a torch module, to be fitted. Nothing else here needs torch.
+* Searching with a trained network: `load_network`, `NetworkEvaluator`; torch is not needed.
+* Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `DenseNet`, `read_weights`,
+  `WeightsError`; `Trainable`, one of them as a torch module.
+* Any torch module in a search: `TorchEvaluator`, `TorchAgent`.
+
+What is named here is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -9,9 +13,39 @@ from typing import TYPE_CHECKING
 from reversi_env.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from models.networks import NETWORKS, Network, read_weights
+    from models.files import WeightsError
+    from models.network import NetworkEvaluator, load_network
+    from models.networks import NETWORKS, DeepPatternNet, DenseNet, Network, PatternNet, read_weights
+    from models.torch_evaluator import TorchAgent, TorchEvaluator
     from models.trainable import Trainable
 
-__all__ = ["NETWORKS", "Network", "Trainable", "read_weights"]
-_HOMES = {"Trainable": "models.trainable"}
-__getattr__, __dir__ = lazy_names(__name__, {name: _HOMES.get(name, "models.networks") for name in __all__})
+_HOMES = {
+    "NETWORKS": "models.networks",
+    "DeepPatternNet": "models.networks",
+    "DenseNet": "models.networks",
+    "Network": "models.networks",
+    "NetworkEvaluator": "models.network",
+    "PatternNet": "models.networks",
+    "TorchAgent": "models.torch_evaluator",
+    "TorchEvaluator": "models.torch_evaluator",
+    "Trainable": "models.trainable",
+    "WeightsError": "models.files",
+    "load_network": "models.network",
+    "read_weights": "models.networks",
+}
+__all__ = [
+    "NETWORKS",
+    "DeepPatternNet",
+    "DenseNet",
+    "Network",
+    "NetworkEvaluator",
+    "PatternNet",
+    "TorchAgent",
+    "TorchEvaluator",
+    "Trainable",
+    "WeightsError",
+    "load_network",
+    "read_weights",
+]
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

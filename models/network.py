@@ -1,10 +1,4 @@
-"""The evaluator ``network``: the trained weights of each game, or those of a file, behind the face of any evaluator.
-
->>> from reversi_env import Position
->>> from search import evaluators
->>> -64 < evaluators.get("network").static_value(Position.initial()) < 64
-True
-"""
+"""The evaluator ``network``: the trained weights of each game, or those of a file, behind the face of any evaluator."""
 
 from __future__ import annotations
 
@@ -22,6 +16,8 @@ from search.evaluation import Evaluator, file_name
 
 #: The package's own weights.
 FOLDER = Path(__file__).parent / "weights"
+#: The evaluator for games that no network has been trained for.
+KNOWS_EVERY_GAME = "six-factor"
 
 
 class NetworkEvaluator(Evaluator):
@@ -86,8 +82,19 @@ class NetworkEvaluator(Evaluator):
         return self._loaded[key]
 
 
-#: The evaluator for games that no network has been trained for.
-KNOWS_EVERY_GAME = "six-factor"
+def load_network(path: str | Path | None = None) -> NetworkEvaluator:
+    """The package's network, or the one of a weight file, which is read at once; an evaluator for `search.Engine`.
+
+    >>> from reversi_env import Position
+    >>> -64 < load_network().static_value(Position.initial()) < 64
+    True
+    """
+    network = NetworkEvaluator(None if path is None else str(path))
+    if path is not None:
+        network.weights(read_weights(Path(path)).rules)
+    return network
+
+
 evaluators.register_family("network", NetworkEvaluator)
 
 

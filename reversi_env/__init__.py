@@ -1,31 +1,59 @@
 """Reversi (Othello) and Reversed Reversi on 4x4, 6x6 and 8x8 boards: compiled rules, positions, notation and environments.
 
 Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium and PettingZoo.
+
+* The game: `Rules`, `Position`, `Colour`; arrays of positions, the module `reversi_env.batch`; boards in compiled code,
+  `reversi_env.bits`.
+* Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`.
+* Records of games: `Game`, `read_wthor`, `read_ggf`, `read_obf`; more in `reversi_env.notation`.
+* Errors: `ReversiError` and its kinds.
 """
+
+from typing import TYPE_CHECKING
 
 from reversi_env.envs.registration import register_all
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError, ReversiError, RulesError
+from reversi_env.lazy import lazy_names
 from reversi_env.plugins import explain_failed_imports
 from reversi_env.position import Move, Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules, Start, Variant
 from reversi_env.version import __version__
 
+if TYPE_CHECKING:
+    from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, TorchVectorEnv
+    from reversi_env.notation import Game, read_ggf, read_obf, read_wthor
+
 register_all()
 explain_failed_imports()
+
+# Imported when they are first used.
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
+    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_wthor"), "reversi_env.notation"),
+)
 
 __all__ = [
     "BLACK",
     "WHITE",
     "Colour",
+    "Game",
     "IllegalMoveError",
     "Move",
     "NotationError",
+    "OpponentPool",
     "Position",
     "PositionError",
+    "ReversiEnv",
     "ReversiError",
+    "ReversiVectorEnv",
     "Rules",
     "RulesError",
     "Start",
+    "TorchVectorEnv",
     "Variant",
     "__version__",
+    "read_ggf",
+    "read_obf",
+    "read_wthor",
 ]

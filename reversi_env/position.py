@@ -272,6 +272,13 @@ class Position:
         cells = [(self.white >> sq & 1) - (self.black >> sq & 1) for sq in self.rules.squares()]
         return np.array(cells, np.int8).reshape(self.rules.size, self.rules.size)
 
+    def __repr__(self) -> str:
+        """The board as `from_text` reads it: what a prompt shows can be typed in."""
+        size, text = self.rules.size, self.to_text()
+        rows = "\n".join(text[start : start + size] for start in range(0, size * size, size))
+        rules = "" if self.rules == Rules(size) else f", {self.rules!r}"
+        return f'Position.from_text("""\n{rows}""", {self.turn.name}{rules})'
+
     def __str__(self) -> str:
         """The board with the legal moves marked ``·``, and a line that says who is to move or who won."""
         size, legal = self.rules.size, self.legal_board()

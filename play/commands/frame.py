@@ -41,8 +41,8 @@ def progress_bar(*, lines: bool = False) -> Iterator[Show]:
             nonlocal current
             if doing != current:
                 current = doing
-                for task in bar.task_ids:
-                    bar.remove_task(task)
+                for shown in bar.task_ids:
+                    bar.remove_task(shown)
                 bar.add_task(doing, total=total, note="", rate="")
                 if quiet and lines:
                     print(doing, file=sys.stderr, flush=True)

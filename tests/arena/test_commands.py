@@ -96,24 +96,6 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("greedy",), "1 agents: expected two or more"),
-        (("greedy", "random", "--games", 3), "expected an even number"),
-        (("greedy", "random", "--sprt", "50"), "--sprt '50': expected two numbers of Elo"),
-        (("greedy", "random", "--sprt", "50,0"), "expected two numbers, the first one smaller"),
-        (("greedy", "random", "--openings", "no-such-file"), "openings 'no-such-file' cannot be read"),
-        (("greedy", "gredy"), "did you mean"),
-        (("greedy", "gtp:no-such-program"), "was not found"),
-    ],
-)
-def test_bad_input_is_one_line(reversi, tmp_path, here, arguments, complaint):
-    code, out, err = reversi("tournament", *arguments, "--out", tmp_path / "out")
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert complaint in err
-
-
 def started(folder, *arguments, **others):
     command = [sys.executable, "-m", "play.cli", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

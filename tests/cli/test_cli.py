@@ -152,42 +152,6 @@ def test_match_prints_a_table(reversi):
     assert "4x4 reversed, 4 games" in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("perft", "--size", "5"), "size 5 is not supported: expected one of 4, 6, 8"),
-        (("match", "gredy", "random"), "agent 'gredy' is unknown (did you mean 'greedy'?)"),
-        (("match", "greedy:depth=3", "random"), "option 'depth=3' of agent 'greedy:depth=3' is unknown"),
-        (("match", "greedy:seed=x", "random"), "seed='x' of agent 'greedy:seed=x': expected a whole number"),
-        (("match", "greedy:seed=-1", "random"), "expected a whole number, 0 or more"),
-        (("match", "greedy", "random", "--games", "3"), "3 games: expected an even number"),
-        (("match", "greedy", "random", "--size", "4", "--plies", "40"), "no opening of 40 random plies"),
-    ],
-)
-def test_bad_input_is_one_clear_line(reversi, arguments, message):
-    code, out, err = reversi(*arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.strip().count("\n") == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("match", "greedy"), "reversi match: Missing argument 'B'. (see reversi match --help)"),
-        (("perft", "--deep", 3), "reversi perft: No such option: --deep"),
-        (("mtach",), "reversi: No such command 'mtach'"),
-        (("experiment", "breadht"), "reversi experiment: No such command 'breadht'"),
-    ],
-)
-def test_wrong_usage_is_one_line_too(reversi, arguments, message):
-    code, out, err = reversi(*arguments)
-    assert (code, out) == (2, "")
-    assert err.startswith(message)
-    assert err.count("\n") == 1
-    assert err.endswith("--help)\n")
-
-
 @pytest.mark.parametrize("command", [(), ("bench",), ("experiment",)])
 def test_a_command_without_arguments_shows_its_help_alone(reversi, command):
     _, out, err = reversi(*command)

@@ -23,63 +23,6 @@ from train.games import winrate
 from train.games.match import MatchResult
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("experiment", "all", "--out", "FILE"), "--out '{file}' is a file, or in one: expected a folder"),
-        (("tournament", "greedy", "random", "--out", "FILE/x"), "--out '{file}/x' is a file, or in one"),
-        (("label", "FILE", "--count", 10), "'{file}' is a file: expected a folder, or a name for a new one"),
-        (("label", "FILE/x", "--count", 10), "folder '{file}/x' cannot be made, not a directory: expected a place"),
-        (
-            ("label", "x", "--count", 10, "--empties", "40-50"),
-            "50 empties to be solved by labeller 'exact': expected at most 24 on the 8x8 board, or --labeller network:depth=4",
-        ),
-        (
-            ("label", "x", "--count", 10, "--empties", "20-30", "--labeller", "discs:depth=2,exact=25"),
-            "positions with 25 empties to be solved by labeller 'discs:depth=2,exact=25': expected at most 24",
-        ),
-        (
-            ("solve", "--start", "--size", 8),
-            "--start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach",
-        ),
-        (("experiment", "breadth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
-        (("measure", "depth", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
-        (("exam", "--plot", "FILE/x.svg"), "--plot '{file}/x.svg': expected a file in a folder"),
-        (("measure", "regret", "greedy", "--csv", "."), "--csv '.' is a folder: expected a file"),
-        (
-            ("measure", "regret", "greedy", "--cache", "FILE"),
-            "--cache '{file}' is a file, or in one: expected a folder",
-        ),
-        (("exam", "--plot", "x.gif"), "plot 'x.gif': expected a name that ends in .svg or .png"),
-        (("match", "greedy", "greedy", "--time", -1), "--time -1: expected seconds above 0"),
-        (("winrate", "greedy", "--time", 0), "--time 0: expected seconds above 0"),
-        (("tournament", "greedy", "random", "--time", "nan"), "--time nan: expected seconds above 0"),
-        (("tournament", "greedy", "random", "--limit", 0), "--limit 0: expected seconds above 0"),
-        (("tournament", "greedy", "random", "--errors", 2), "--errors 2 without --sprt: expected both, or neither"),
-        (
-            ("play", "--watch", "--colour", "white"),
-            "--colour white with --watch: expected one of them, agents play both",
-        ),
-        (("play", "--opponent", "greedy"), "--opponent without --watch: expected --agent"),
-        (("play", "--game", 2), "--game 2 without --load: expected a file with games"),
-        (("demo", "--out", "FILE"), "--out '{file}' is a file, or in one: expected a folder"),
-        (("demo", "--out", "x", "--games", 3), "--games 3: expected an even number, since every opening is played"),
-        (("train", "FILE", "--out", "x"), "LABELS '{file}' is a file: expected a folder that `reversi label` made"),
-        (("analyse", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),
-        (("play", "--load", "FILE"), "file '{file}' is empty: expected a game, GGF or moves"),
-        (("analyse", "gone.gff"), "'gone.gff' is neither a board nor moves, and no such file is there: expected"),
-        (("evaluate", "-", "--agent", "foo"), "evaluator 'foo' is unknown: expected one of cell-utility, discs,"),
-        (("evaluate", "-", "--agent", "gtp:foo"), "evaluator 'gtp' is unknown: expected one of cell-utility"),
-    ],
-)
-def test_nothing_begins_that_cannot_end(reversi, tmp_path, arguments, complaint):
-    file = tmp_path / "file"
-    file.touch()
-    code, out, err = reversi(*(str(argument).replace("FILE", str(file)) for argument in arguments))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert complaint.format(file=file) in err
-
-
 @pytest.mark.parametrize("contents", ["hello", "(;GM[Go];)", "\x00\x01"])
 def test_a_file_that_holds_no_game_is_named(reversi, tmp_path, contents):
     file = tmp_path / "game"

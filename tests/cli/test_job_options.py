@@ -9,6 +9,7 @@ from typing import Literal
 import pytest
 import typer
 
+from play.cli import application
 from play.commands.job_options import given, options_from
 from play.commands.usage import Application, UsageError, complaint, with_new_names
 from train.options import GameOptions, option
@@ -91,3 +92,38 @@ def test_an_old_name_works_with_a_note(run, capsys):
     ]
     assert capsys.readouterr().err == "reversi: --rate is called --learning-rate now; the old name works up to 0.2\n"
     assert run("--rate", 0.125, presets=True) == {"learning_rate": 0.125}
+
+
+#: Names that options had up to 0.1, by command; they work up to 0.2.
+OLD_NAMES = {
+    "label": {"--heat": "--temperature"},
+    "train": {
+        "--batch": "--batch-size",
+        "--rate": "--learning-rate",
+        "--decay": "--weight-decay",
+        "--bend": "--huber-delta",
+    },
+    "rl": {
+        "--batch": "--batch-size",
+        "--rate": "--learning-rate",
+        "--entropy": "--entropy-coefficient",
+        "--trace": "--gae-lambda",
+        "--buffer": "--buffer-size",
+        "--explore": "--exploration-fraction",
+    },
+    "rl expert": {"--heat": "--temperature", "--batch": "--batch-size", "--rate": "--learning-rate"},
+}
+
+
+def test_the_old_names_of_all_commands():
+    found = {}
+
+    def look(command, path):
+        job = command.job_options
+        if job is not None and job.place.startswith("train") and job.renamed():
+            found[path] = job.renamed()
+        for name, below in getattr(command, "commands", {}).items():
+            look(below, f"{path} {name}".strip())
+
+    look(typer.main.get_command(application()), "")
+    assert found == OLD_NAMES

@@ -402,55 +402,6 @@ def test_match_between_searching_agents(json_lines):
 # --- bad input ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("solve",), "expected either a FILE of problems or --start"),
-        (("solve", "-", "--start"), "expected either a FILE of problems or --start"),
-        (("solve", "--start", "--all-moves"), "--all-moves is for a FILE of problems"),
-        (("solve", "--start"), "--start without a board size: expected --size 4 or --size 6"),
-        (("solve", "-", "--checkpoint", "job.npz"), "--checkpoint is for --start"),
-        (("solve", "-", "--size", "4"), "--size is for --start"),
-        (
-            ("solve", "no-such-file.obf"),
-            "file 'no-such-file.obf' cannot be read, no such file or directory: expected OBF",
-        ),
-        (("solve", "."), "irectory"),
-        (("solve", "-", "--threads", "5000"), "threads=5000: expected"),
-        (("solve", "-", "--table", "9999999999"), "MiB: expected a number"),
-        (("solve", "--start", "--size", "5"), "--size 5: expected --size 4 or --size 6"),
-        (("evaluate", "-", "--agent", "random"), "agent 'random' has no evaluation: expected one of cell-utility"),
-        (("evaluate", "-", "--agent", "six-facto"), "evaluator 'six-facto' is unknown (did you mean 'six-factor'?)"),
-        (("evaluate", "missing.obf", "--agent", "discs"), "missing.obf"),
-        (("analyse", "XO"), "board 'XO' has 2 squares: expected 16, 36 or 64"),
-        (("analyse", "X" * 5000), "5000 squares: expected 16, 36 or 64"),
-        (("analyse", "XXXXOOOO--??----"), "'?' at square c3"),
-        (("analyse", "f5f5"), "move 2"),
-        (("analyse", "f5d6", "X"), "side 'X' with the moves of a game: expected no side"),
-        (("analyse", "f5d6", "--after", "3"), "--after 3 in a game of 2 moves"),
-        (("analyse", "start", "--after", "3"), "--after 3 with a board"),
-        (("analyse", "4", "--size", "6"), "--size 6 with a game on 4x4: expected the same"),
-        (("analyse", "f5d6", "--game", "1"), "--game 1 with the moves of a game: expected a file with games"),
-        (("analyse", "start", "--game", "1"), "--game 1 with a board: expected a file with games"),
-        (("analyse", "missing.ggf"), "file 'missing.ggf' cannot be read"),
-        (("analyse", "start", "green"), "side 'green': expected X (black) or O (white)"),
-        (("analyse", "start", "X", "--time", "-1"), "time=-1.0: expected seconds above 0"),
-        (("analyse", "start", "X", "--agent", "greedy"), "does not search: expected an evaluator such as six-factor"),
-        (("analyse", "start", "X", "--agent", "six-factor:depth=-1"), "depth='-1'"),
-        (("analyse", "start", "X", "--agent", "six-factor:time=abc"), "time='abc'"),
-        (("match", "six-facto", "random"), "agent 'six-facto' is unknown"),
-        (("match", "six-factor:time=abc", "random"), "time='abc'"),
-        (("match", "random", "random", "--games", "3"), "3 games: expected an even number"),
-    ],
-)
-def test_bad_input_is_one_clear_line(reversi, arguments, message):
-    code, out, err = reversi(*arguments, stdin=f"{FOUR_EMPTIES} X;")
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.strip().startswith("reversi: ")
-    assert err.strip().count("\n") == 0
-
-
 def test_a_fresh_process_keeps_the_contract_too():
     """Once from outside: nothing but JSON on standard output, problems through a pipe."""
     result = subprocess.run(

@@ -1,10 +1,8 @@
 """Options mean the same everywhere, and what is typed wrong is named with what was expected."""
 
-import pytest
 import typer
 
 from play import cli
-from play.commands.usage import LARGEST_NUMBER
 
 #: Options that may be cut to a letter wherever they are.
 SHORT = {
@@ -39,31 +37,6 @@ def test_an_option_that_has_a_letter_has_it_in_every_command():
         if names[0] in SHORT and len(names) == 1 and path != "reversi bench server"
     ]
     assert bare == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("match", "greedy", "random", "-g", "-2"), "reversi match: --games -2: expected 2 or more (see"),
-        (("match", "greedy", "random", "--games", "x"), "reversi match: --games x: expected a whole number (see"),
-        (("match", "a", "b", "-v", "foo"), "reversi match: --variant foo: expected one of 'normal', 'reversed' (see"),
-        (("play", "--level", "9"), "reversi play: --level 9: expected 4 or less (see"),
-        (("gtp", "--time", "soon"), "reversi gtp: --time soon: expected a number (see"),
-        (("exam", "-e", "3", "-e", "x"), "reversi exam: --empties x: expected a whole number (see"),
-        (("perft", "--depth", "9" * 20), f"--depth {'9' * 20}: expected a number up to {LARGEST_NUMBER} (see"),
-        (("perft", "--depth", "9" * 5000), "9…: expected a whole number (see"),
-        (("rl", "--out", "x", "--steps", "9" * 20), f"reversi rl: --steps {'9' * 20}: expected 1e+12 or less"),
-        (("perft", "--depth"), "reversi perft: Option '--depth' requires an argument. (see reversi perft --help)"),
-        (("analyse", "start", "--tme", "3"), "reversi analyse: No such option: --tme"),
-        (("rl", "expert", "--out", "x", "-t", 10**12), "reversi rl expert: --threads 1000000000000: expected 1024 or"),
-        (("tournament", "a", "b", "-w", 10**6), "reversi tournament: --workers 1000000: expected 1024 or less"),
-    ],
-)
-def test_what_is_wrong_is_named(reversi, arguments, complaint):
-    code, out, err = reversi(*arguments)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert complaint in err
-    assert len(err) < 250
 
 
 def test_the_version(reversi):

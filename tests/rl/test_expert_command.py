@@ -55,27 +55,6 @@ def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
     assert "begun with another seed" in err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ([], "--out is missing"),
-        (["--out", "{}", "--size", "5"], "5"),
-        (["--out", "{}", "--labeller", "netwrk:depth=2"], "did you mean 'network'"),
-        (["--out", "{}", "--exam", "3"], "--exam 3: expected an even number"),
-        (["--out", "{}", "--positions", "0"], "--positions 0: expected 1 or more"),
-        (["--out", "{}", "--precision", "half"], "--precision half"),
-        (["--out", "{}/file", "--size", "4"], "is a file"),
-        (["--out", "{}", "--size", "4", "--labeller", "network:depth=2"], "4x4"),
-    ],
-)
-def test_what_is_wrong_is_said_in_one_line(reversi, arguments, words, tmp_path):
-    (tmp_path / "file").write_text("")
-    status, out, err = reversi("rl", "expert", *(argument.format(tmp_path) for argument in arguments))
-    assert (status, out) == (2, "")
-    assert words in err
-    assert len(err.strip().splitlines()) == 1
-
-
 def command(out, cache):
     return ["-c", REVERSI, "rl", "expert", "--out", out, *TINY, *HOW, "--cache", cache]
 

@@ -123,28 +123,6 @@ def test_killed_and_interrupted_it_goes_on(shell, tmp_path):
 # --- bad input --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        ([], "--out is missing"),
-        (["--size", "5"], "5"),
-        (["--algorithm", "a2c"], "--algorithm a2c: expected one of 'ppo', 'dqn'"),
-        (["--steps", "0"], "--steps 0: expected 1 or more"),
-        (["--learning-rate", "7"], "--learning-rate 7: expected 1 or less"),
-        (["--opponent", "six-facto"], "six-facto"),
-        (["--device", "tpu"], "--device 'tpu': expected cpu or cuda"),
-        (["--precision", "double"], "--precision double"),
-        (["--games", "7"], "games=7: expected an even number"),
-    ],
-)
-def test_what_cannot_be_trained_is_said_in_one_line(reversi, tmp_path, arguments, complaint):
-    out = ["--out", tmp_path / "run"] if arguments else []
-    status, stdout, err = reversi("rl", *out, *arguments)
-    assert (status, stdout) == (2, "")
-    assert complaint in err
-    assert len(err.splitlines()) == 1
-
-
 def test_a_file_is_no_folder(reversi, policy_file):
     status, _, err = reversi("rl", "--out", policy_file)
     assert status == 2

@@ -98,31 +98,3 @@ def test_a_table_for_people(reversi, tmp_path):
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
     assert rows == [["10", "11", "exact"], ["11", "10", "depth 2"], ["12", "10", "depth 2"]]
     assert "positions/s" in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--empties", "ten"), "--empties 'ten': expected a number or a range, as in 12 or 10-14"),
-        (("--empties", "14-10"), "empties=14-10: expected a range from 1 to 59"),
-        (("--count", "0"), "--count 0: expected 1 or more"),
-        (("--size", "5"), "size 5 is not supported"),
-        (("--depth", "4"), "--depth 4 with --labeller exact: expected an evaluator to search with"),
-        (("--labeller", "discs:depth=2", "--depth", "4"), "expected the depth in one place"),
-        (("--labeller", "six-facto"), "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
-        (("--labeller", "discs", "--depth", "99"), "depth='99' of labeller 'discs:depth=99': expected"),
-        (("--player", "nobody"), "evaluator 'nobody' is unknown"),
-        (("--device", "tpu"), "device 'tpu': expected one of cpu, cuda"),
-        (("--shard-rows", "0"), "--shard-rows 0: expected 1 or more"),
-        (("--play-depth", "0"), "--play-depth 0: expected 1 or more"),
-        (("--noise", "0.1,much"), "--noise '0.1,much': expected numbers with commas between them"),
-        (("--temperature", "-1"), "expected one or more numbers from 0 to 1000"),
-        (("--prefixes", "4,0.5"), "--prefixes '4,0.5': expected whole numbers with commas between them"),
-    ],
-)
-def test_bad_input_is_one_clear_line(reversi, tmp_path, arguments, message):
-    code, out, err = reversi("label", tmp_path / "out", "--count", 10, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-    assert not (tmp_path / "out").exists()

@@ -1,0 +1,166 @@
+"""What all commands have in common: what is wrong is said in one line, with status 2 and nothing on standard output.
+
+Bad input of every command, and what is said about it. FILE is an empty file, and no other is there.
+"""
+
+import shlex
+
+import pytest
+
+from play.commands.usage import LARGEST_NUMBER
+
+FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX X;"
+REFUSALS = """
+mtach => reversi: No such command 'mtach'
+play --level 9 => reversi play: --level 9: expected 4 or less (see
+play --watch --colour white => --colour white with --watch: expected one of them, agents play both
+play --opponent greedy => --opponent without --watch: expected --agent
+play --game 2 => --game 2 without --load: expected a file with games
+play --load FILE => file 'FILE' is empty: expected a game, GGF or moves
+gtp --time soon => reversi gtp: --time soon: expected a number (see
+match gredy random => agent 'gredy' is unknown (did you mean 'greedy'?)
+match greedy:depth=3 random => option 'depth=3' of agent 'greedy:depth=3' is unknown
+match greedy:seed=x random => seed='x' of agent 'greedy:seed=x': expected a whole number
+match greedy:seed=-1 random => expected a whole number, 0 or more
+match greedy random --games 3 => 3 games: expected an even number
+match greedy random --size 4 --plies 40 => no opening of 40 random plies
+match greedy => reversi match: Missing argument 'B'. (see reversi match --help)
+match greedy random -g -2 => reversi match: --games -2: expected 2 or more (see
+match greedy random --games x => reversi match: --games x: expected a whole number (see
+match a b -v foo => reversi match: --variant foo: expected one of 'normal', 'reversed' (see
+match greedy greedy --time -1 => --time -1: expected seconds above 0
+match six-facto random => agent 'six-facto' is unknown
+match six-factor:time=abc random => time='abc'
+match random random --games 3 => 3 games: expected an even number
+analyse start --tme 3 => reversi analyse: No such option: --tme
+analyse FILE => file 'FILE' is empty: expected a game, GGF or moves
+analyse gone.gff => 'gone.gff' is neither a board nor moves, and no such file is there: expected
+analyse XO => board 'XO' has 2 squares: expected 16, 36 or 64
+analyse 'XXXXOOOO--??----' => '?' at square c3
+analyse f5f5 => move 2
+analyse f5d6 X => side 'X' with the moves of a game: expected no side
+analyse f5d6 --after 3 => --after 3 in a game of 2 moves
+analyse start --after 3 => --after 3 with a board
+analyse 4 --size 6 => --size 6 with a game on 4x4: expected the same
+analyse f5d6 --game 1 => --game 1 with the moves of a game: expected a file with games
+analyse start --game 1 => --game 1 with a board: expected a file with games
+analyse missing.ggf => file 'missing.ggf' cannot be read
+analyse start green => side 'green': expected X (black) or O (white)
+analyse start X --time -1 => time=-1.0: expected seconds above 0
+analyse start X --agent greedy => does not search: expected an evaluator such as six-factor
+analyse start X --agent six-factor:depth=-1 => depth='-1'
+analyse start X --agent six-factor:time=abc => time='abc'
+solve --start --size 8 => --start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach
+solve => expected either a FILE of problems or --start
+solve - --start => expected either a FILE of problems or --start
+solve --start --all-moves => --all-moves is for a FILE of problems
+solve --start => --start without a board size: expected --size 4 or --size 6
+solve - --checkpoint job.npz => --checkpoint is for --start
+solve - --size 4 => --size is for --start
+solve no-such-file.obf => file 'no-such-file.obf' cannot be read, no such file or directory: expected OBF
+solve . => irectory
+solve - --threads 5000 => threads=5000: expected
+solve - --table 9999999999 => MiB: expected a number
+solve --start --size 5 => --size 5: expected --size 4 or --size 6
+evaluate - --agent foo => evaluator 'foo' is unknown: expected one of cell-utility, discs,
+evaluate - --agent gtp:foo => evaluator 'gtp' is unknown: expected one of cell-utility
+evaluate - --agent random => agent 'random' has no evaluation: expected one of cell-utility
+evaluate - --agent six-facto => evaluator 'six-facto' is unknown (did you mean 'six-factor'?)
+evaluate missing.obf --agent discs => missing.obf
+perft --size 5 => size 5 is not supported: expected one of 4, 6, 8
+perft --deep 3 => reversi perft: No such option: --deep
+perft --depth 99999999999999999999 => --depth 99999999999999999999: expected a number up to 1000000000000000 (see
+perft --depth => reversi perft: Option '--depth' requires an argument. (see reversi perft --help)
+demo --out FILE => --out 'FILE' is a file, or in one: expected a folder
+demo --out x --games 3 => --games 3: expected an even number, since every opening is played
+label FILE --count 10 => 'FILE' is a file: expected a folder, or a name for a new one
+label FILE/x --count 10 => folder 'FILE/x' cannot be made, not a directory: expected a place
+label x --count 10 --empties 40-50 => 50 empties to be solved by labeller 'exact': expected at most 24
+label x --count 10 --empties 20-30 --labeller discs:depth=2,exact=25 => 25 empties to be solved by labeller 'discs:depth=2,exact=25'
+label out --count 10 --empties ten => --empties 'ten': expected a number or a range, as in 12 or 10-14
+label out --count 10 --empties 14-10 => empties=14-10: expected a range from 1 to 59
+label out --count 10 --count 0 => --count 0: expected 1 or more
+label out --count 10 --size 5 => size 5 is not supported
+label out --count 10 --depth 4 => --depth 4 with --labeller exact: expected an evaluator to search with
+label out --count 10 --labeller discs:depth=2 --depth 4 => expected the depth in one place
+label out --count 10 --labeller six-facto => agent 'six-facto' is unknown (did you mean 'six-factor'?)
+label out --count 10 --labeller discs --depth 99 => depth='99' of labeller 'discs:depth=99': expected
+label out --count 10 --player nobody => evaluator 'nobody' is unknown
+label out --count 10 --device tpu => device 'tpu': expected one of cpu, cuda
+label out --count 10 --shard-rows 0 => --shard-rows 0: expected 1 or more
+label out --count 10 --play-depth 0 => --play-depth 0: expected 1 or more
+label out --count 10 --noise 0.1,much => --noise '0.1,much': expected numbers with commas between them
+label out --count 10 --temperature -1 => expected one or more numbers from 0 to 1000
+label out --count 10 --prefixes 4,0.5 => --prefixes '4,0.5': expected whole numbers with commas between them
+train FILE --out x => LABELS 'FILE' is a file: expected a folder that `reversi label` made
+rl --out x --steps 99999999999999999999 => reversi rl: --steps 99999999999999999999: expected 1e+12 or less
+rl expert --out x -t 1000000000000 => reversi rl expert: --threads 1000000000000: expected 1024 or
+rl => --out is missing
+rl --out out --size 5 => 5
+rl --out out --algorithm a2c => --algorithm a2c: expected one of 'ppo', 'dqn'
+rl --out out --steps 0 => --steps 0: expected 1 or more
+rl --out out --learning-rate 7 => --learning-rate 7: expected 1 or less
+rl --out out --opponent six-facto => six-facto
+rl --out out --device tpu => --device 'tpu': expected cpu or cuda
+rl --out out --precision double => --precision double
+rl --out out --games 7 => games=7: expected an even number
+rl expert => --out is missing
+rl expert --out out --size 5 => 5
+rl expert --out out --labeller netwrk:depth=2 => did you mean 'network'
+rl expert --out out --exam 3 => --exam 3: expected an even number
+rl expert --out out --positions 0 => --positions 0: expected 1 or more
+rl expert --out out --precision half => --precision half
+rl expert --out FILE --size 4 => is a file
+rl expert --out out --size 4 --labeller network:depth=2 => 4x4
+tournament a b -w 1000000 => reversi tournament: --workers 1000000: expected 1024 or less
+tournament greedy random --out FILE/x => --out 'FILE/x' is a file, or in one
+tournament greedy random --time nan => --time nan: expected seconds above 0
+tournament greedy random --limit 0 => --limit 0: expected seconds above 0
+tournament greedy random --errors 2 => --errors 2 without --sprt: expected both, or neither
+tournament greedy --out out => 1 agents: expected two or more
+tournament greedy random --games 3 --out out => expected an even number
+tournament greedy random --sprt 50 --out out => --sprt '50': expected two numbers of Elo
+tournament greedy random --sprt 50,0 --out out => expected two numbers, the first one smaller
+tournament greedy random --openings no-such-file --out out => openings 'no-such-file' cannot be read
+tournament greedy gredy --out out => did you mean
+tournament greedy gtp:no-such-program --out out => was not found
+winrate greedy --time 0 => --time 0: expected seconds above 0
+exam -e 3 -e x => reversi exam: --empties x: expected a whole number (see
+exam --plot FILE/x.svg => --plot 'FILE/x.svg': expected a file in a folder
+exam --plot x.gif => plot 'x.gif': expected a name that ends in .svg or .png
+measure depth --plot FILE/x.svg => --plot 'FILE/x.svg': expected a file in a folder
+measure regret greedy --csv . => --csv '.' is a folder: expected a file
+measure regret greedy --cache FILE => --cache 'FILE' is a file, or in one: expected a folder
+experiment breadht => reversi experiment: No such command 'breadht'
+experiment all --out FILE => --out 'FILE' is a file, or in one: expected a folder
+experiment breadth --plot FILE/x.svg => --plot 'FILE/x.svg': expected a file in a folder
+""".strip().splitlines()
+
+
+def check_refusal(reversi, arguments, message):
+    code, out, err = reversi(*arguments, stdin=FOUR_EMPTIES)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("reversi")
+    assert message in err
+    assert len(err) < 450
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").touch()
+    command, _, message = refusal.partition(" => ")
+    check_refusal(reversi, shlex.split(command), message)
+    assert {path.name for path in tmp_path.iterdir()} <= {"FILE", "out"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("analyse", "X" * 5000), "5000 squares: expected 16, 36 or 64"),
+        (("perft", "--depth", "9" * 5000), "9…: expected a whole number (see"),
+        (("perft", "--depth", "9" * 20), f"expected a number up to {LARGEST_NUMBER} (see"),
+    ],
+)
+def test_what_is_far_too_long_is_cut(reversi, arguments, message):
+    check_refusal(reversi, arguments, message)

@@ -292,7 +292,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
                 "draws": player.draws,
                 "losses": player.losses,
                 "score": player.score,
-                "discs_per_game": player.discs,
+                "discs_per_game": player.discs_per_game,
                 "elo": player.rating.elo,
                 "elo_low": player.rating.low,
                 "elo_high": player.rating.high,
@@ -359,7 +359,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             f"{round(rating.low):+d}…{round(rating.high):+d}",
             f"+{player.wins} ={player.draws} -{player.losses}",
             f"{player.score:.1%}",
-            f"{round(player.discs, 1) + 0.0:+.1f}",
+            f"{round(player.discs_per_game, 1) + 0.0:+.1f}",
             f"{1000 * clock.per_move:.1f}",
             str(clock.overruns),
         )

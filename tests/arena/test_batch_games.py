@@ -127,8 +127,8 @@ def test_results_count_draws_half_and_pairs_as_one():
     assert results.score_error == pytest.approx(0.125)  # pairs of 0.5 and 0.75
     assert Results(discs, paired=False).score_error == pytest.approx(np.std([1, 0, 0.5, 1], ddof=1) / 2)
     assert np.isnan(Results(discs[:2]).score_error)
-    assert np.isnan(Results(discs[:0]).score)
-    assert Results(discs[:0]).interval() == (0, 1)
+    nothing = Results(discs[:0])
+    assert (nothing.score, nothing.discs_per_game, nothing.interval()) == (0, 0, (0, 1))
 
 
 @pytest.mark.parametrize(

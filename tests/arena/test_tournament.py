@@ -137,7 +137,7 @@ def test_tables_of_a_tournament(played):
         assert player.clock.overruns == 0  # nobody was given a time
         assert table.score(place, place) is None
         assert player.rating.low <= player.rating.elo <= player.rating.high
-    assert sum(player.discs for player in table.players) == pytest.approx(0)
+    assert sum(player.discs_per_game for player in table.players) == pytest.approx(0)
     assert table.score(0, 1) == pytest.approx(1 - table.score(1, 0))
 
 

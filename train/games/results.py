@@ -54,8 +54,8 @@ class Results:
 
     @property
     def score(self) -> float:
-        """A's mean points a game."""
-        return float(self.points.mean()) if self.games else math.nan
+        """A's mean points a game; 0 if there are none."""
+        return float(self.points.mean()) if self.games else 0.0
 
     @property
     def score_error(self) -> float:
@@ -64,8 +64,8 @@ class Results:
 
     @property
     def discs_per_game(self) -> float:
-        """A's mean result in discs."""
-        return float(self.discs.mean()) if self.games else math.nan
+        """A's mean result in discs; 0 if there are no games."""
+        return float(self.discs.mean()) if self.games else 0.0
 
     @property
     def discs_error(self) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reversi_env import BLACK, WHITE
-from train.games.ratings import Rating, Ratings, fit_ratings
+from train.games.ratings import Rating, fit_ratings
+from train.games.results import Results
 from train.games.sprt import pair_counts
 from train.games.storage import Record
 from train.games.tournament import Tournament, points_of
@@ -31,25 +32,15 @@ class Clock:
         return self.seconds / max(1, self.moves)
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One player's result; ``discs`` is the mean result in discs, ``forfeits`` why games were lost without being played out."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Standing(Results):
+    """One player's results; ``forfeits`` says why games were lost without being played out."""
 
     player: int
     name: str
-    games: int
-    wins: int
-    draws: int
-    losses: int
-    discs: float
     rating: Rating
     clock: Clock
     forfeits: tuple[str, ...]
-
-    @property
-    def score(self) -> float:
-        """Mean points a game."""
-        return (self.wins + self.draws / 2) / max(1, self.games)
 
 
 @dataclass(frozen=True)
@@ -72,7 +63,7 @@ def standings(tournament: Tournament) -> Standings:
     options, records = tournament.options, tournament.records
     wins, draws = _tables(len(options.agents), records)
     ratings = fit_ratings(wins, draws)
-    players = [_standing(player, tournament, wins, draws, ratings) for player in range(len(options.agents))]
+    players = [_standing(player, tournament, rating) for player, rating in enumerate(ratings.players)]
     order = sorted(range(len(players)), key=lambda player: -players[player].rating.elo)
     grid = np.ix_(order, order)
     return Standings(tuple(players[player] for player in order), wins[grid], draws[grid], ratings.draw_factor)
@@ -99,20 +90,16 @@ def _tables(players: int, records: tuple[Record, ...]) -> tuple[np.ndarray, np.n
     return wins, draws
 
 
-def _standing(player: int, tournament: Tournament, wins: np.ndarray, draws: np.ndarray, ratings: Ratings) -> Standing:
+def _standing(player: int, tournament: Tournament, rating: Rating) -> Standing:
     own = [record for record in tournament.records if player in (record.fixture.black, record.fixture.white)]
     discs = [record.game.discs if record.fixture.black == player else -record.game.discs for record in own]
-    won, drawn, lost = int(wins[player].sum()), int(draws[player].sum()), int(wins[:, player].sum())
     forfeits = [record.game.forfeit for record in own if _forfeited(record) == player]
     return Standing(
+        np.array(discs, np.int64),
+        paired=False,
         player=player,
         name=tournament.options.names[player],
-        games=len(own),
-        wins=won,
-        draws=drawn,
-        losses=lost,
-        discs=float(np.mean(discs)) if discs else 0.0,
-        rating=ratings.players[player],
+        rating=rating,
         clock=_clock(player, own, tournament.options.allowed_seconds(player)),
         forfeits=tuple(f"{forfeit.kind}: {forfeit.reason}" for forfeit in forfeits if forfeit is not None),
     )

@@ -144,25 +144,6 @@ def wait_for_more_nodes(job, checkpoint, than):
         time.sleep(0.05)
 
 
-@pytest.mark.slow
-def test_a_killed_job_goes_on_from_its_checkpoint(tmp_path):
-    """Killed without warning it loses what came after the last save, and only that."""
-    checkpoint, nodes = tmp_path / "six.npz", [0]
-    for _ in range(2):
-        job = long_job(checkpoint)
-        try:
-            wait_for_more_nodes(job, checkpoint, than=nodes[-1])
-        finally:
-            job.kill()
-            job.communicate()
-        nodes.append(saved_nodes(checkpoint))
-    assert nodes[2] > nodes[1] > 10_000
-    with np.load(checkpoint) as saved:
-        header = json.loads(str(saved["header"]))
-    assert -36 <= header["lower"] < header["upper"] <= 36
-    assert header["seconds"] > 0
-
-
 def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path):
     """And meanwhile nobody else can use its checkpoint."""
     checkpoint = tmp_path / "six.npz"

@@ -4,7 +4,6 @@ import csv
 import dataclasses
 import json
 import shutil
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -329,14 +328,6 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("solved")
 
 
-def tensors_of(folder):
-    return read_policy(folder / "policy.safetensors").net.state_dict()
-
-
-def without_times(figures):
-    return [{key: value for key, value in row.items() if not key.endswith("_seconds")} for row in figures]
-
-
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, cache):
     torch.set_num_threads(1)
@@ -374,34 +365,6 @@ def test_what_was_learnt_plays(finished):
     start = Position.initial(rules)
     for spec in (f"rl:{folder}/policy.safetensors", f"rl-search:{folder}/policy-002.safetensors,depth=1"):
         assert agents.make(spec).choose(start) in start.legal_actions()
-
-
-class StoppedError(Exception):
-    pass
-
-
-@pytest.mark.slow
-def test_a_run_that_is_stopped_anywhere_goes_on_and_ends_with_the_same_weights(finished, tmp_path, cache):
-    """Stopped while it plays, labels, learns, and plays the ladder, in every round."""
-    folder, whole = finished
-    stopped, left = set(), True
-    while left:
-
-        def stop(step):
-            at = (step.iteration, step.doing)
-            if step.iteration and at not in stopped:
-                stopped.add(at)
-                raise StoppedError
-
-        run = ExpertIteration(tmp_path, TINY, threads=1, cache=cache, progress=stop)
-        with suppress(StoppedError):
-            found, left = run.run(), False
-    assert len(stopped) >= 3 * 3
-    assert without_times(found.figures) == without_times(whole.figures)
-    for name, tensor in tensors_of(folder).items():
-        assert torch.equal(tensor, tensors_of(tmp_path)[name]), name
-    for name in ("regret.csv", "labels-003.npz", "learning.svg"):
-        assert (folder / name).read_bytes() == (tmp_path / name).read_bytes()
 
 
 @pytest.mark.slow

@@ -43,11 +43,6 @@ def weights_in(folder):
     return [read_weights(path) for path in sorted(folder.glob("stage-??.safetensors"))]
 
 
-def same_weights(one, other):
-    pairs = zip(weights_in(one), weights_in(other), strict=True)
-    return all((a.weights == b.weights).all() and (a.constants == b.constants).all() for a, b in pairs)
-
-
 @pytest.mark.slow
 def test_every_stage_leaves_labels_weights_and_figures(whole):
     folder, steps = whole
@@ -94,25 +89,6 @@ def test_the_torch_module_of_a_weight_file(whole):
         value = net(*(board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp)))
     path = sorted(whole[0].glob("stage-??.safetensors"))[-1]
     assert float(value) == pytest.approx(evaluators.get(f"network:weights={path}").static_value(position), abs=1e-4)
-
-
-@pytest.mark.slow
-def test_stopped_between_and_within_stages(whole, tmp_path):
-    """By an exception out of the progress, at every kind of moment."""
-
-    class StopError(Exception):
-        pass
-
-    for stage, doing in ((0, "labelling"), (0, "fitting"), (1, "sampling"), (1, "fitting"), (2, "fitting")):
-
-        def stop(step, at=(stage, doing)):
-            if (step.stage, step.doing) == at and step.done * 2 >= step.total:
-                raise StopError
-
-        with pytest.raises(StopError):
-            Bootstrap(tmp_path, SMALL, progress=stop).run()
-    Bootstrap(tmp_path, SMALL).run()
-    assert same_weights(whole[0], tmp_path)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

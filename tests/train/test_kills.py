@@ -115,9 +115,8 @@ def differences(name, place, moments, whole):
     return [file for file in sorted({*found, *whole}) if found.get(file) != whole.get(file)]
 
 
-@pytest.mark.parametrize("name", ["label", "fit", "tuning", "tournament"])
+@pytest.mark.parametrize("name", JOBS)
 def test_killed_twice_a_job_ends_with_the_same_files(name, place):
-    """The quick ones; without processes, tests of the others stop them at every checkpoint."""
     whole, steps = finished(name, place)
     assert differences(name, place, [steps // 3, steps // 4], whole) == []
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, VariantName, VariantOption, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, VariantName, VariantOption
 from play.commands.specs import AgentOption
 from play.commands.usage import Command
 

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from play.commands.options import Json, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json
 from play.commands.usage import Application
 
 app = Application(no_args_is_help=False)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from play.commands.options import Json, Size, VariantName, VariantOption, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, Size, VariantName, VariantOption
 
 if TYPE_CHECKING:
     from play.client import Client, Player, Ticket

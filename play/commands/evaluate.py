@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from play.commands.options import Json, VariantName, VariantOption, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, VariantName, VariantOption
 from play.commands.specs import complete_spec
 
 

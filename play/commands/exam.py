@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, made_folder, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, made_folder
 
 if TYPE_CHECKING:
     from train.judging.exam import Exam, Mark

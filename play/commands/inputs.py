@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from os.path import isfile
 from typing import TYPE_CHECKING
 
-from play.commands.options import print_json
+from play.commands.frame import print_json
 
 if TYPE_CHECKING:
     from play.game import Game

@@ -115,7 +115,7 @@ def _typed(one: OptionField) -> tuple[Any, Any]:
     """The type and default of the command's option: a tuple is a text such as ``10-14`` or ``0.5,1,2``, or may be repeated."""
     kind, default = one.type, None if one.default is MISSING else one.default
     if one.choices:
-        kind = Literal[one.choices]  # type: ignore[valid-type]
+        kind = Literal[one.choices]
     elif one.is_tuple:
         items = get_args(kind)
         kind = list[str] if items[0] is str else str

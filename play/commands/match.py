@@ -180,7 +180,7 @@ def _play_here(
     from train.games.match import MatchResult, play_match
 
     agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
-    players = [_stoppable(agent) for agent in agents]
+    players = player_a, player_b = [_stoppable(agent) for agent in agents]
     played = MatchResult.of([])
 
     def on_game(result: MatchResult) -> None:
@@ -190,7 +190,7 @@ def _play_here(
 
     def work() -> None:
         with suppress(_Ended):
-            play_match(*players, games, rules, opening_plies=plies, seed=seed, on_game=on_game)
+            play_match(player_a, player_b, games, rules, opening_plies=plies, seed=seed, on_game=on_game)
 
     def stop() -> None:
         for player in players:

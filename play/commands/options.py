@@ -9,8 +9,6 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from play.commands.frame import print_json as print_json  # until all commands have it from there
-
 Number = TypeVar("Number", int, float)
 #: Options that may be cut to a letter, the same in every command.
 LETTERS = {

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from play.commands.options import Json, Size, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, Size
 
 
 def known_leaves(size: int, depth: int) -> int | None:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from play.commands.frame import ends_at_ctrl_c, progress_bar
-from play.commands.options import Json, VariantName, VariantOption, checked_plot, checked_seconds, print_json
+from play.commands.frame import ends_at_ctrl_c, print_json, progress_bar
+from play.commands.options import Json, VariantName, VariantOption, checked_plot, checked_seconds
 
 
 def review(

@@ -202,7 +202,9 @@ def _iterate(
             return found, None
         how: dict[str, Any] = {"games": exam, "threads": count, "cache": cache}
         return found, examine(
-            found.policy, **how, progress=lambda player, *done: show("with and without search", *done, player)
+            found.policy,
+            **how,
+            progress=lambda player, done, total: show("with and without search", done, total, player),
         )
 
 
@@ -267,7 +269,7 @@ def exam(
             Path(policy),
             **how,
             threads=_torch_threads(threads),
-            progress=lambda player, *done: show("examining", *done, player),
+            progress=lambda player, done, total: show("examining", done, total, player),
         )
     if as_json:
         print_json(table)

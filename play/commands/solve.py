@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.options import Json, VariantName, VariantOption, print_json
+from play.commands.frame import print_json
+from play.commands.options import Json, VariantName, VariantOption
 
 if TYPE_CHECKING:
     from reversi_env import Position

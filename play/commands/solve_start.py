@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import typer
 
+from play.commands.frame import print_json
 from play.commands.interruptible import INTERRUPTED, interruptible
-from play.commands.options import checked_parent, print_json
+from play.commands.options import checked_parent
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.writing import only_user, written_whole

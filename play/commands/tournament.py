@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from play.commands.clusters import RayAddress, chosen_executor
-from play.commands.frame import print_json, progress_bar
+from play.commands.frame import print_json, print_table, progress_bar
 from play.commands.interruptible import INTERRUPTED
 from play.commands.job_options import given, options_from
 from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, made_folder
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from train.games.sprt import Sprt
     from train.games.standings import Standings
     from train.games.storage import Record
@@ -26,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Characters of a cross table's line for place, name and edges, and for a score.
 WIDTH_OF_NAMES, WIDTH_OF_A_SCORE = 26, 4
+#: Characters of a name in it.
+MOST_OF_A_NAME = 20
 
 WorkerCount = Annotated[
     int | None,
@@ -303,7 +303,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
             }
             for player in table.players
         ],
-        "cross_table": [[table.score(row, column) for column in _places(table)] for row in _places(table)],
+        "cross_table": _scores(table),
         "draw_factor": table.draw_factor,
         "games_file": str(folder / GAMES),
         "ggf_file": str(folder / RECORDS),
@@ -314,8 +314,9 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
     return result
 
 
-def _places(table: Standings) -> range:
-    return range(len(table.players))
+def _scores(table: Standings) -> list[list[float | None]]:
+    places = range(len(table.players))
+    return [[table.score(row, column) for column in places] for row in places]
 
 
 def _sprt_dict(played: Tournament) -> dict[str, Any]:
@@ -339,37 +340,25 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
     """Ratings, cross table, forfeits and the SPRT's answer for people."""
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     from train.games.standings import by_kind
 
-    ratings = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
-    ratings.add_column("", justify="right")
-    ratings.add_column("agent", overflow="fold", min_width=18)
-    for heading in ("Elo", "95 %", "games", "score", "discs", "ms", "late"):
-        ratings.add_column(heading, justify="right", no_wrap=True)
-    for place, player in enumerate(table.players, 1):
-        rating, clock = player.rating, player.clock
-        ratings.add_row(
-            str(place),
-            escape(player.name),
-            f"{round(rating.elo):+d}",  # never -0
-            f"{round(rating.low):+d}…{round(rating.high):+d}",
+    rows = [
+        (
+            *(place, player.name, f"{round(player.rating.elo):+d}"),  # never -0
+            f"{round(player.rating.low):+d}…{round(player.rating.high):+d}",
             f"+{player.wins} ={player.draws} -{player.losses}",
-            f"{player.score:.1%}",
-            f"{round(player.discs_per_game, 1) + 0.0:+.1f}",
-            f"{1000 * clock.per_move:.1f}",
-            str(clock.overruns),
+            *(f"{player.score:.1%}", f"{round(player.discs_per_game, 1) + 0.0:+.1f}"),
+            *(f"{1000 * player.clock.per_move:.1f}", player.clock.overruns),
         )
-    console = Console()
-    scores = [[table.score(row, column) for column in _places(table)] for row in _places(table)]
+        for place, player in enumerate(table.players, 1)
+    ]
     print(title)
     print("ms: mean time of a move, late: moves over the time allowed")
-    console.print(ratings)
+    headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
+    print_table(headings, rows, words=2, box=SIMPLE_HEAD, padding=0, pad_edge=False)
     print("score in % of the row against the column")
-    console.print(cross_table([player.name for player in table.players], scores, console.width))
+    print_cross_table([player.name for player in table.players], _scores(table))
     for player in table.players:
         for kind, reasons in by_kind(player.forfeits).items():
             print(f"{player.name} lost {len(reasons)} by forfeit, {kind}: {reasons[0]}")
@@ -377,23 +366,22 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         print(_sprt_text(played))
 
 
-def cross_table(names: list[str], scores: list[list[float | None]], width: int) -> Table:
-    """Scores of everybody against everybody in %, best first; the names only where *width* has room for them."""
+def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
+    """Scores of everybody against everybody in %, best first; the names only where the terminal has room for them."""
     from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
+    from rich.console import Console
 
-    named = width >= WIDTH_OF_NAMES + WIDTH_OF_A_SCORE * len(names)
-    cross = Table(box=SIMPLE_HEAD, padding=0, pad_edge=False)
-    cross.add_column("", justify="right", no_wrap=True)
-    if named:
-        cross.add_column("agent", overflow="ellipsis", no_wrap=True, max_width=20)
-    for place, _ in enumerate(names, 1):
-        cross.add_column(str(place), justify="right", no_wrap=True)
-    for place, (name, row) in enumerate(zip(names, scores, strict=True), 1):
-        cells = ["·" if score is None else f"{100 * score:.0f}" for score in row]
-        cross.add_row(str(place), *([escape(name)] if named else []), *cells)
-    return cross
+    named = Console().width >= WIDTH_OF_NAMES + WIDTH_OF_A_SCORE * len(names)
+    rows = [
+        (
+            place,
+            *([name[:MOST_OF_A_NAME]] if named else []),
+            *("·" if score is None else f"{100 * score:.0f}" for score in row),
+        )
+        for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)
+    ]
+    headings = ("", *(["agent"] if named else []), *map(str, range(1, len(names) + 1)))
+    print_table(headings, rows, words=1 + named, box=SIMPLE_HEAD, padding=0, pad_edge=False)
 
 
 def _sprt_text(played: Tournament) -> str:

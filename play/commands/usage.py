@@ -70,7 +70,7 @@ class _Checked(_Base):
         return getattr(self.callback, "job_options", None)
 
     @property
-    def params(self) -> list[Any]:  # type: ignore[override]
+    def params(self) -> list[Any]:
         """All parameters: arguments, ``--out``, the job's options, which are loaded only now, and the others."""
         job = self.job_options
         if job is None:

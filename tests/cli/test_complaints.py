@@ -1,20 +1,18 @@
 """What commands refuse before they begin, what they say when there is nothing yet, and tables that fit a terminal."""
 
-import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from play.commands import demo
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_result
 from play.commands.specs import spec_lines
 from play.commands.studies import print_section
-from play.commands.tournament import cross_table
+from play.commands.tournament import print_cross_table
 from reversi_env import Rules
 from search import agents
 from tests.conftest import REPOSITORY
@@ -97,11 +95,12 @@ def test_a_match_fits_a_terminal(reversi, monkeypatch):
 
 
 @pytest.mark.parametrize(("players", "named"), [(3, True), (16, False)])
-def test_a_cross_table_of_all_agents_fits_a_terminal(players, named):
+def test_a_cross_table_of_all_agents_fits_a_terminal(players, named, monkeypatch, capsys):
     names = [f"position-stability {number}" for number in range(players)]
-    console = Console(width=80, record=True, file=io.StringIO())
-    console.print(cross_table(names, [[1.0] * players] * players, 80))
-    text = console.export_text()
+    monkeypatch.setenv("COLUMNS", "80")
+    print_cross_table(names, [[1.0] * players] * players)
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
     assert text.count("100") == players * players
     assert ("position-stab" in text) == named
 

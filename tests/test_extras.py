@@ -257,4 +257,4 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
     assert "network" in names
     assert "rl" not in names
     with pytest.raises(Refused, match="agent 'rl' needs torch, which is not installed"):
-        catalogue.order("rl", 6, ServerOptions())
+        catalogue.limited_agent("rl", 6, ServerOptions())

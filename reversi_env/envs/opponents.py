@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -105,6 +105,24 @@ class Turn:
     as_dict: bool  # whether a model is shown the mask too
 
 
+@runtime_checkable
+class Chooser(Protocol):
+    """An opponent that is shown positions: an agent."""
+
+    def choose(self, position: Position) -> int:
+        """A legal action."""
+        ...
+
+
+@runtime_checkable
+class Model(Protocol):
+    """An opponent that is shown observations: a policy of stable-baselines3, or one like it."""
+
+    def predict(self, observation: Any) -> Any:
+        """Actions, and whatever else."""
+        ...
+
+
 class Player:
     """One opponent, made callable in one way whatever it is."""
 
@@ -114,19 +132,19 @@ class Player:
         self._agent: Any = None
         if self.kind == _EXTERNAL:
             self._agent = _agent_from_spec(opponent) if isinstance(opponent, str) else opponent
-            can_play = hasattr(self._agent, "choose") or hasattr(self._agent, "predict") or callable(self._agent)
+            can_play = isinstance(self._agent, (Chooser, Model)) or callable(self._agent)
             if not can_play or isinstance(self._agent, type):
                 raise SettingsError(
                     f"opponent {shown(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
                     "a pool, or None for two-player mode"
                 )
-        self._is_model = hasattr(self._agent, "predict")
+        self._is_chooser, self._is_model = isinstance(self._agent, Chooser), isinstance(self._agent, Model)
         self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
     def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:
         """Its legal actions in the given games; with ``batched=False`` it is shown the only game without a leading axis."""
         legal = turn.masks != 0
-        if hasattr(self._agent, "choose"):
+        if self._is_chooser:
             answer: Any = [self._agent.choose(position) for position in turn.positions()]
         else:
             boards, masks = (turn.boards, turn.masks) if batched else (turn.boards[0], turn.masks[0])

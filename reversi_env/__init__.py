@@ -5,7 +5,7 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 * The game: `Rules`, `Position`, `Colour`; arrays of positions, the module `reversi_env.batch`; boards in compiled code,
   `reversi_env.bits`.
 * Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`.
-* Records of games: `Game`, `read_wthor`, `read_ggf`, `read_obf`; more in `reversi_env.notation`.
+* Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`.
 * Errors: `ReversiError` and its kinds.
 """
 
@@ -21,7 +21,7 @@ from reversi_env.version import __version__
 
 if TYPE_CHECKING:
     from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, TorchVectorEnv
-    from reversi_env.notation import Game, read_ggf, read_obf, read_wthor
+    from reversi_env.notation import Game, read_ggf, read_obf, read_transcript, read_wthor
 
 register_all()
 explain_failed_imports()
@@ -30,7 +30,7 @@ explain_failed_imports()
 __getattr__, __dir__ = lazy_names(
     __name__,
     dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
-    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_wthor"), "reversi_env.notation"),
+    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation"),
 )
 
 __all__ = [
@@ -55,5 +55,6 @@ __all__ = [
     "__version__",
     "read_ggf",
     "read_obf",
+    "read_transcript",
     "read_wthor",
 ]

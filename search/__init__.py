@@ -5,6 +5,7 @@
 * Values of positions: `evaluator` makes one of a function; `Evaluator`, `Formula`, `get_evaluator`; the module
   `search.evaluators` has all that have a name.
 * Players: `Agent`, `make_agent`, `AgentSpec`; the module `search.agents` has their names and options.
+* A perfect judge around an environment: `ExactRegret`.
 
 What is named here is imported when it is first used.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from search.formulas import Formula
     from search.functions import evaluator
     from search.limits import Limits, SearchResult
+    from search.regret import ExactRegret
     from search.solver import Solver, solve, solve_all_moves, solve_batch
 
 _HOMES = {
@@ -31,6 +33,7 @@ _HOMES = {
     "AgentSpec": "search.agents",
     "Engine": "search.engine",
     "Evaluator": "search.evaluation",
+    "ExactRegret": "search.regret",
     "Formula": "search.formulas",
     "Limits": "search.limits",
     "SearchResult": "search.limits",
@@ -48,6 +51,7 @@ __all__ = [
     "AgentSpec",
     "Engine",
     "Evaluator",
+    "ExactRegret",
     "Formula",
     "Limits",
     "SearchResult",

@@ -6,7 +6,7 @@
 # %%
 import numpy as np
 
-from models import NETWORKS
+from models import Trainable
 from reversi_env import Rules
 from search import make_agent
 from train import FitOptions, LabelOptions, fit, label_positions, play_match, sample_positions
@@ -19,9 +19,9 @@ print(f"{len(labels)} positions, mean absolute score {np.abs(labels.score).mean(
 # The network is a sum of rows over patterns of squares and a small head. A share of the positions is held out, mirror images on the same side.
 
 # %%
-net = NETWORKS["deep"](6)
+net = Trainable("deep", size=6)
 report = fit(
-    net, labels, FitOptions(epochs=8, batch=64), progress=lambda e: print(e.number, round(e.validation_error, 2))
+    net, labels, FitOptions(epochs=8, batch_size=64), progress=lambda e: print(e.number, round(e.validation_error, 2))
 )
 report.error_by_empties
 
@@ -32,7 +32,7 @@ report.error_by_empties
 from pathlib import Path
 from tempfile import mkdtemp
 
-path = net.weights(Rules(6), {"data": "a notebook"}).save_in(Path(mkdtemp()))
+path = net.to_network(Rules(6), {"data": "a notebook"}).save_in(Path(mkdtemp()))
 mine = make_agent(f"network:depth=3,exact=0,weights={path}")
 result = play_match(mine, make_agent("six-factor:depth=3,exact=0"), games=40, rules=Rules(6))
 low, high = result.interval()

@@ -24,6 +24,7 @@ from models.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.writing import write_atomically
 from search import evaluators
+from search.agents import AgentSpec
 from search.evaluation import file_name
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
@@ -297,7 +298,9 @@ class Bootstrap:
 
 
 def _labeller(stage: Stage, weights: Path) -> str:
-    return f"network:depth={stage.depth},mean={stage.mean},weights={weights}" if stage.depth else "exact"
+    if not stage.depth:
+        return "exact"
+    return str(AgentSpec("network").with_(depth=stage.depth, mean=stage.mean, weights=weights))
 
 
 def _each(stage: Stage, empties: int) -> int:

@@ -6,7 +6,7 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
   `reversi_env.bits`.
 * Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`.
 * Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`.
-* Errors: `ReversiError` and its kinds.
+* Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """
 
 from typing import TYPE_CHECKING
@@ -38,21 +38,13 @@ __all__ = [
     "WHITE",
     "Colour",
     "Game",
-    "IllegalMoveError",
-    "Move",
-    "NotationError",
     "OpponentPool",
     "Position",
-    "PositionError",
     "ReversiEnv",
     "ReversiError",
     "ReversiVectorEnv",
     "Rules",
-    "RulesError",
-    "Start",
     "TorchVectorEnv",
-    "Variant",
-    "__version__",
     "read_ggf",
     "read_obf",
     "read_transcript",

@@ -1,4 +1,4 @@
-"""For the API reference: doctests and tables of a docstring as blocks of their own, since Markdown would make quotations of them."""
+"""For the API reference: doctests and tables of a docstring as code blocks, since Markdown would make quotations of them."""
 
 import re
 from typing import Any

@@ -12,11 +12,11 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 from typing import TYPE_CHECKING
 
 from reversi_env.envs.registration import register_all
-from reversi_env.errors import IllegalMoveError, NotationError, PositionError, ReversiError, RulesError
+from reversi_env.errors import ReversiError
 from reversi_env.lazy import lazy_names
 from reversi_env.plugins import explain_failed_imports
-from reversi_env.position import Move, Position
-from reversi_env.rules import BLACK, WHITE, Colour, Rules, Start, Variant
+from reversi_env.position import Position
+from reversi_env.rules import BLACK, WHITE, Colour, Rules
 from reversi_env.version import __version__
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ explain_failed_imports()
 __getattr__, __dir__ = lazy_names(
     __name__,
     dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
-    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation"),
+    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation")
+    # exported up to 0.1
+    | dict.fromkeys(("IllegalMoveError", "NotationError", "PositionError", "RulesError"), "reversi_env.errors")
+    | {"Move": "reversi_env.position", "Start": "reversi_env.rules", "Variant": "reversi_env.rules"},
 )
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "ReversiVectorEnv",
     "Rules",
     "TorchVectorEnv",
+    "__version__",
     "read_ggf",
     "read_obf",
     "read_transcript",

@@ -16,7 +16,8 @@ from typing import get_args
 
 import numpy as np
 
-from reversi_env import Rules, Variant, batch
+from reversi_env import Rules, batch
+from reversi_env.rules import Variant
 from search import evaluators
 from search.core.evaluate import static_values
 from train.judging.exact import ExactSet

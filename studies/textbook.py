@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from reversi_env import Colour, Position, RulesError
-from reversi_env.errors import shown
+from reversi_env import Colour, Position
+from reversi_env.errors import RulesError, shown
 
 #: Judges an unfinished position: its value in discs for the side to move.
 Evaluate = Callable[[Position], float]

@@ -6,8 +6,9 @@ import pettingzoo
 import pytest
 from gymnasium.error import InvalidAction, ResetNeeded
 
-from reversi_env import Position, PositionError, ReversiError, Rules, RulesError, aec
+from reversi_env import Position, ReversiError, Rules, aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.errors import PositionError, RulesError
 from tests.envs.helpers import last_legal
 
 NOT_ACTIONS = [

@@ -9,8 +9,9 @@ import pytest
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 
-from reversi_env import IllegalMoveError, Position
+from reversi_env import Position
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.errors import IllegalMoveError
 from tests.envs.helpers import LastLegal, last_legal
 
 

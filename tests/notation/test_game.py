@@ -4,7 +4,8 @@ import pickle
 
 import pytest
 
-from reversi_env import IllegalMoveError, NotationError, Position, Rules
+from reversi_env import Position, Rules
+from reversi_env.errors import IllegalMoveError, NotationError
 from reversi_env.notation import Annotation, Game
 from tests.notation.samples import BLACK_MUST_PASS
 

@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from reversi_env import BLACK, WHITE, IllegalMoveError, NotationError, Position, PositionError, Rules, RulesError
+from reversi_env import BLACK, WHITE, Position, Rules
+from reversi_env.errors import IllegalMoveError, NotationError, PositionError, RulesError
 from reversi_env.notation import Annotation, Game, read_ggf, read_ggf_game, write_ggf
 from tests.notation.samples import BLACK_MUST_PASS, random_moves
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from reversi_env import BLACK, WHITE, IllegalMoveError, NotationError, Position, PositionError, ReversiError, Rules
+from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from reversi_env.errors import IllegalMoveError, NotationError, PositionError
 from reversi_env.notation import Problem, read_obf, read_obf_line, write_obf_line
 
 FFO_SAMPLE = Path(__file__).parents[1] / "data" / "ffo-sample.obf"

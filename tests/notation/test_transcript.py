@@ -2,7 +2,8 @@
 
 import pytest
 
-from reversi_env import IllegalMoveError, NotationError, Position, Rules
+from reversi_env import Position, Rules
+from reversi_env.errors import IllegalMoveError, NotationError
 from reversi_env.notation import Game, read_transcript, write_transcript
 from tests.notation.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import reversi_env
-from reversi_env import IllegalMoveError, Position, Rules
+from reversi_env import Position, Rules
+from reversi_env.errors import IllegalMoveError
 from reversi_env.rendering import render_ansi, render_rgb, render_svg
 
 

@@ -5,7 +5,8 @@ from importlib.resources import files
 
 import pytest
 
-from reversi_env import Position, Rules, RulesError
+from reversi_env import Position, Rules
+from reversi_env.errors import RulesError
 
 TABLE = json.loads(files("reversi_env").joinpath("data/perft.json").read_text("utf-8"))["leaves"]
 CASES = [(int(size), depth, leaves) for size, row in TABLE.items() for depth, leaves in enumerate(row, start=1)]

@@ -8,18 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reversi_env import (
-    BLACK,
-    WHITE,
-    Colour,
-    IllegalMoveError,
-    NotationError,
-    Position,
-    PositionError,
-    ReversiError,
-    Rules,
-    RulesError,
-)
+from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
+from reversi_env.errors import IllegalMoveError, NotationError, PositionError, RulesError
 
 
 def test_the_start_is_the_books():

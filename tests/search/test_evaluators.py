@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reversi_env import Position, PositionError, Rules, batch
+from reversi_env import Position, Rules, batch
 from reversi_env.bits import popcount
+from reversi_env.errors import PositionError
 from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from reversi_env import RulesError
+from reversi_env.errors import RulesError
 from train.errors import TrainError
 from train.options import GameOptions, Options, option, option_fields
 

@@ -24,6 +24,6 @@ class NotationError(ReversiError):
 
 
 def shown(value: object, limit: int = 60) -> str:
-    """*value* as it should appear in an error message: quoted, and cut when it is long."""
-    text = repr(value)
+    """*value* as it should appear in an error message: quoted, on one line, and cut when it is long."""
+    text = " ".join(repr(value).split("\n"))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

@@ -8,6 +8,7 @@ import torch
 
 from models.boards import board_planes
 from reversi_env import Position, ReversiError, Rules
+from search import Agent
 from train.games.match import play_match
 from train.games.on_gpu import PolicyPlayer, ValuePlayer, play_games, sample
 
@@ -54,7 +55,7 @@ def test_a_player_against_itself_is_even_with_colours_exchanged():
 def test_the_games_are_those_of_a_match_of_agents():
     """Without random numbers a tensor game is the game that two agents play."""
 
-    class Corners:
+    class Corners(Agent):
         def choose(self, position):
             legal = position.legal_actions()
             return next((action for action in (0, 5, 30, 35) if action in legal), legal[0])

@@ -8,7 +8,7 @@ from models.files import WeightsError
 from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
-from play.server.worker import Searcher
+from play.server.worker import Job, Searcher
 from reversi_env import Position, Rules
 from search import agents
 from train.rl import FOLDER
@@ -58,23 +58,21 @@ def test_the_normal_one_beats_what_was_promised():
 def test_they_play_by_name_and_on_the_server(variant):
     start = Position.initial(Rules(6, variant))
     assert agents.make("rl").choose(start) in start.legal_actions()
-    order = catalogue.order("rl:seed=3", 6, ServerOptions())
-    assert not order.searches
-    job = order.message() | {"kind": "move", "number": 1, "seed": 3, "table": 1, "turn": "black"}
-    boards = {"size": 6, "variant": variant, "own": start.own, "opp": start.opp}
-    answer = Searcher().answer(job | boards)
-    assert answer["move"] in [start.rules.name_of(action) for action in start.legal_actions()]
+    agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
+    assert not agent.searches
+    answer = Searcher().answer(Job.of("move", start, agent, table=1, seed=3, number=1))
+    assert answer.found["move"] in start.legal_moves()
 
 
 @pytest.mark.parametrize("spec", ["rl:/etc/passwd", "rl:weights=x", "rl:temperature=1", "rl:seed=x", "rl-search"])
 def test_strangers_name_no_files(spec):
     with pytest.raises(Refused):
-        catalogue.order(spec, 6, ServerOptions())
+        catalogue.limited_agent(spec, 6, ServerOptions())
 
 
 def test_no_policy_for_8x8():
     with pytest.raises(Refused, match="no policy for 8x8: expected size 6"):
-        catalogue.order("rl", 8, ServerOptions())
+        catalogue.limited_agent("rl", 8, ServerOptions())
 
 
 def test_a_flipped_byte_is_found(tmp_path):

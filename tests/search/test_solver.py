@@ -9,7 +9,7 @@ from numba import njit
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_obf
-from search import evaluators
+from search import Evaluator, evaluators
 from search.core import endgame
 from search.solver import BATCH_CHUNK, Solver, make_works, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
@@ -437,7 +437,7 @@ def test_bounds_can_be_watched_while_solving():
     assert solving.result(PATIENCE).nodes >= nodes
 
 
-class Misled:
+class Misled(Evaluator):
     """The network of the game in which the fewest discs win, asked about the other one."""
 
     name = "misled"

@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from models.networks import read_weights
+from reversi_env import __version__
 from search import evaluators
 from tests.cli.jobs import PATIENCE, REVERSI, wait_until
 from tests.train.kills import start
@@ -53,7 +54,7 @@ def test_the_files_and_the_table(reversi, here):
     assert "3,000 positions, 3 epochs" in out
     record = read_weights(path).record
     assert record["command"] == "reversi train ../labels --epochs 3 --held-out 0.2 --seed 4"
-    assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, "0.1.0")
+    assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, __version__)
     assert record["data"]["labels"] == LABELS.as_dict()
     assert (record["data"]["rows"], record["data"]["exact"]) == (3000, 3000)
     assert record["positions"] + record["held_out"] == 3000

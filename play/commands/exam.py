@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from play.commands.frame import print_json
-from play.commands.options import Json, Seed, VariantName, VariantOption, checked_plot, made_folder
+from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.options import Json, Seed, Size, Threads, VariantName, VariantOption, checked_plot, made_folder
 
 if TYPE_CHECKING:
     from train.judging.exam import Exam, Mark
@@ -20,16 +20,19 @@ if TYPE_CHECKING:
 def exam(
     weights: Annotated[str | None, typer.Option("--weights", help="Weight file instead of the package's.")] = None,
     wthor: Annotated[
-        str | None, typer.Option("--wthor", help="Folder with WTHOR files; default: $REVERSI_DATA.")
+        str | None,
+        typer.Option("--wthor", help="Folder with WTHOR files, instead of the package's positions; or $REVERSI_DATA."),
     ] = None,
-    positions: Annotated[int, typer.Option("--positions", "-p", help="Up to 14 empties; fewer above.", min=2)] = 1000,
+    positions: Annotated[
+        int | None,
+        typer.Option("--positions", "-p", help="Up to 14 empties, fewer above; default: all, of WTHOR 1000.", min=2),
+    ] = None,
     empties: Annotated[list[int] | None, typer.Option("--empties", "-e", help="Only these; may be repeated.")] = None,
+    size: Size = 8,
     variant: VariantName = VariantOption.normal,
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", "-t", help="For solving; default: all cores.", min=1, max=1024)
-    ] = None,
+    threads: Threads = None,
     annotate: Annotated[
         Path | None, typer.Option("--annotate", help="Folder for a copy of the weights with the results in its record.")
     ] = None,
@@ -38,89 +41,68 @@ def exam(
 ) -> None:
     """Examine the network and the published heuristics on positions of real games.
 
-    Example: reversi exam --wthor data/wthor --plot errors.svg
+    Examples: reversi exam --plot errors.svg
+
+              reversi exam --wthor data/wthor
 
     For 10 to 20 empty squares: the mean absolute error of the static value
     against exact scores, and the discs that the best move one ply ahead gives
-    away. Heuristics are first scaled to fit best. Exact scores are kept, so
-    that only the first exam takes minutes; Ctrl-C loses nothing solved.
+    away. Heuristics are first scaled to fit best. The package has positions of
+    tournaments (8x8) and of games of its network (6x6, reversed), solved.
+    Those of WTHOR files are solved and kept, so that only the first exam takes
+    minutes; Ctrl-C loses nothing solved.
     """
     from models.network import NetworkEvaluator
-    from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
     from search import evaluators
     from train.judging.endgames import wthor_files
-    from train.judging.exam import EMPTIES, examine, recorded_papers
+    from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers
 
     checked_plot(plot, ".svg", ".png")
-    if cache is not None:
-        made_folder("--cache", cache)
-    if annotate is not None:
-        made_folder("--annotate", annotate)
-    rules, network = Rules(8, variant.value), NetworkEvaluator(None if weights is None else str(weights))
-    try:
-        with _progress() as progress:
+    for option, folder in (("--cache", cache), ("--annotate", annotate)):
+        if folder is not None:
+            made_folder(option, folder)
+    rules, network = Rules(size, variant.value), "network" if weights is None else f"network:weights={weights}"
+    with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
+        if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(
                 wthor_files(wthor),
                 rules,
-                positions=positions,
+                positions=positions or 1000,
                 empties=empties or EMPTIES,
                 seed=seed,
                 folder=cache,
                 threads=threads,
-                progress=progress,
+                progress=lambda doing, done, total: show(f"solving, {doing}", done, total),
             )
-            result = examine((network.name, *evaluators.published()), rules, papers)
-    except KeyboardInterrupt:
-        print("reversi: interrupted; what was solved is kept for the next time", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        else:
+            papers = packaged_papers(rules, positions=positions, empties=empties, seed=seed)
+        result = examine((network, *evaluators.published()), rules, papers)
     if plot is not None:
         _save_plot(result, plot)
     if annotate is not None:
-        _annotate(result, network.file(rules), annotate)
+        _annotate(result, NetworkEvaluator(weights).file(rules), annotate)
     if as_json:
         print_json(result.as_dict())
     else:
         _print_tables(result)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error for what is being solved; nothing where that is no terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("solving, {task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(file=sys.stderr)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        task = bars.add_task("", total=None)
-        yield lambda doing, done, total: bars.update(task, description=doing, completed=done, total=total)
-
-
 def _print_tables(result: Exam) -> None:
     """One table of errors and one of regrets for people."""
-    titles: list[tuple[str, Callable[[Mark], str]]] = [
-        ("mean absolute error of the static value, in discs", lambda mark: f"{mark.error:.2f}"),
-        ("discs that the best move one ply ahead gives away", lambda mark: f"{mark.regret:.2f}"),
-    ]
-    for number, (title, cell) in enumerate(titles):
-        _print_table(result, f"{result.size}x{result.size} {result.variant}: {title}", cell, zero=number == 0)
 
+    def rows(cell: Callable[[Mark], str], *, zero: bool) -> Iterator[list[str]]:
+        for name in result.names():
+            yield [name, *(cell(result.mark(name, paper.empties)) for paper in result.papers)]
+        if zero:
+            yield ["always 0", *(f"{paper.mean_score:.2f}" for paper in result.papers)]
+        yield ["positions", *(str(paper.positions) for paper in result.papers)]
 
-def _print_table(result: Exam, title: str, cell: Callable[[Mark], str], *, zero: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("empties", overflow="fold")
-    for paper in result.papers:
-        table.add_column(str(paper.empties), justify="right", no_wrap=True)
-    for name in result.names():
-        table.add_row(name, *(cell(result.mark(name, paper.empties)) for paper in result.papers))
-    if zero:
-        table.add_row("always 0", *(f"{paper.mean_score:.2f}" for paper in result.papers), end_section=True)
-    table.add_row("positions", *(str(paper.positions) for paper in result.papers))
-    Console().print(table)
+    headings = ["empties", *(str(paper.empties) for paper in result.papers)]
+    game = f"{result.size}x{result.size} {result.variant}"
+    errors, regrets = rows(lambda mark: f"{mark.error:.2f}", zero=True), rows(lambda m: f"{m.regret:.2f}", zero=False)
+    print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
+    print_table(headings, regrets, title=f"{game}: discs that the best move one ply ahead gives away")
 
 
 def _annotate(result: Exam, weights: Path, folder: Path) -> None:
@@ -139,5 +121,5 @@ def _save_plot(result: Exam, path: Path) -> None:
 
     xs = [paper.empties for paper in result.papers]
     series = {name: [result.mark(name, x).error for x in xs] for name in result.names()}
-    title = "Mean absolute error of the static value on positions of tournament games"
+    title = f"Mean absolute error of the static value, {result.size}x{result.size} {result.variant}"
     LineChart(title, "empty squares", "discs", xs, series).save(path)

@@ -15,10 +15,10 @@ from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.errors import TrainError
-from train.judging.endgames import wthor_files
+from train.judging.endgames import packaged_endgames, wthor_files
 from train.judging.endgames import wthor_sample as sample
-from train.judging.exact import ExactSet
-from train.judging.exam import examine, recorded_papers
+from train.judging.exact import ILLEGAL, ExactSet
+from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers
 from train.judging.rescaling import least_squares_scale
 
 
@@ -134,8 +134,39 @@ def test_bad_exams(games):
         next(recorded_papers(files, Rules(6)))
     with pytest.raises(TrainError, match="1 positions: expected 2 or more"):
         next(recorded_papers(files, Rules(), positions=1))
+    with pytest.raises(TrainError, match="11 empty squares: expected some of 10, 12, 14, 16, 18, 20"):
+        next(packaged_papers(Rules(), empties=[11]))
+    with pytest.raises(TrainError, match="1000 positions with 10 empty squares: expected no more than the package has"):
+        next(packaged_papers(Rules(), positions=1000))
+    with pytest.raises(TrainError, match="no solved positions for 4x4: expected 6x6 or 8x8"):
+        next(packaged_papers(Rules(4)))
     with pytest.raises(ReversiError, match="'disks' is unknown"):
         examine(("disks",), Rules(), [])
+
+
+def test_the_packages_positions_are_solved_right():
+    """Values of a few positions of every game, and how many there are."""
+    for rules in (Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")):
+        truth = packaged_endgames(rules)
+        counts = {int(number): int((truth.empties == number).sum()) for number in np.unique(truth.empties)}
+        assert list(counts) == list(EMPTIES)
+        assert min(counts.values()) >= 100
+        images = np.stack(batch.canonical(truth.own, truth.opp)[:2], axis=-1)
+        assert len(np.unique(images, axis=0)) == len(truth)
+        for row in np.flatnonzero(truth.empties == 10)[:5]:
+            position = Position(rules, int(truth.own[row]), int(truth.opp[row]))
+            found = {rules.name_of(a): int(v) for a, v in enumerate(truth.values[row]) if v != ILLEGAL}
+            assert found == solve_all_moves(position)
+
+
+@pytest.mark.slow
+def test_the_packages_tournament_positions_are_of_the_database(external_data):
+    truth, files = packaged_endgames(Rules()), wthor_files(external_data)
+    for number in EMPTIES:
+        rows = np.flatnonzero(truth.empties == number)
+        own, opp = sample(files, number, len(rows))
+        assert np.array_equal(truth.own[rows], own)
+        assert np.array_equal(truth.opp[rows], opp)
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -159,6 +190,17 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
         assert image.size == (1520, 880)
 
 
+@pytest.mark.parametrize(("size", "variant"), [(8, "normal"), (8, "reversed"), (6, "normal"), (6, "reversed")])
+def test_the_command_runs_at_once_on_the_packages_positions(size, variant, json_lines, monkeypatch):
+    monkeypatch.delenv("REVERSI_DATA", raising=False)
+    (result,) = json_lines("exam", "--size", size, "--variant", variant, "--positions", 40)
+    assert [paper["positions"] for paper in result["papers"]] == [40, 40, 40, 20, 12, 8]
+    network = {mark["empties"]: mark for mark in result["marks"] if mark["evaluator"] == "network"}
+    others = [mark for mark in result["marks"] if mark["evaluator"] != "network"]
+    for empties in (10, 12, 14):
+        assert network[empties]["error"] < min(mark["error"] for mark in others if mark["empties"] == empties)
+
+
 def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi):
     own = evaluators.get("network").file(Rules())
     arguments = ("--wthor", games, "-e", 6, "-e", 8, "-p", 5, "--cache", tmp_path, "--threads", 1)
@@ -179,6 +221,7 @@ def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi)
         (("--plot", "errors.pdf"), "plot 'errors.pdf': expected a name that ends in .svg or .png"),
         (("--wthor", "nowhere"), "no WTHOR files in 'nowhere'"),
         (("--weights", "nowhere"), "weight file 'nowhere' cannot be read"),
+        (("--size", "6"), "recorded games on 6x6: expected 8x8"),
     ],
 )
 def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, message):

@@ -17,12 +17,14 @@ import numpy as np
 from reversi_env import Rules, batch
 from reversi_env.notation import read_wthor
 from train.errors import TrainError
-from train.judging.exact import Boards, ExactSet, SolvedFile
+from train.judging.exact import Boards, ExactSet, SolvedFile, unpacked
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
 from train.progress import Progress, silent
 
+#: Solved positions that come with the package, a file a game; studies/exam_positions.py makes them.
+PACKAGED = Path(__file__).parent / "positions"
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
 FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
 DEFAULT_EMPTIES = 14
@@ -142,3 +144,18 @@ def recorded_endgames(
     name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{empties}-{count}-{digest}"
     file = SolvedFile(name, rules, {"empties": empties, "positions": digest}, folder)
     return file.solved(lambda: (own, opp), threads=threads, progress=progress, doing=f"{empties} empties")
+
+
+# --- those of the package -------------------------------------------------------------------------
+
+
+def packaged_endgames(rules: Rules) -> ExactSet:
+    """The package's own solved positions of a game: some hundred with each even number of empty squares from 10 to 20.
+
+    Those of 8x8 normal are of tournament games, the others of games of the network with itself.
+    """
+    path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
+    if not path.exists():
+        raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
+    own, opp, values, _ = unpacked(path.read_bytes(), rules)
+    return ExactSet.of_values(rules, own, opp, values)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models.network import strongest_evaluator
 from reversi_env import Position, Rules, batch
 from reversi_env.caches import cache_folder
 from reversi_env.core.bitboard import PASS_SQUARE
@@ -315,7 +316,9 @@ class _LargeSolver:
 
     def __init__(self, rules: Rules, threads: int | None) -> None:
         self._rules = rules
-        self._solver = Solver(rules, threads=threads or os.cpu_count() or 1, table=Table(TABLE_MEGABYTES))
+        order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
+        count = threads or os.cpu_count() or 1
+        self._solver = Solver(rules, threads=count, table=Table(TABLE_MEGABYTES), evaluator=order)
 
     def values(self, own: Boards, opp: Boards) -> NDArray[np.int8]:
         """The same as `move_values`."""

@@ -1,8 +1,8 @@
 """The exam: static values and one-ply moves against the truth, on positions of real games that no training saw.
 
-Positions are those of the WTHOR database with a given number of empty squares; exact scores come from the solver, once, and are
-kept. The network is judged as it is. Each published heuristic is first multiplied by the number that makes it best, by least
-squares through the origin on these very positions: it is the most that can be said for it.
+Positions are those that the package has, solved, or those of WTHOR files with a given number of empty squares; their exact scores
+come from the solver, once, and are kept. The network is judged as it is. Each published heuristic is first multiplied by the number
+that makes it best, by least squares through the origin on these very positions: it is the most that can be said for it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reversi_env import Rules
 from reversi_env.errors import shown
 from search import evaluators
 from train.errors import TrainError
-from train.judging.endgames import recorded_endgames
+from train.judging.endgames import packaged_endgames, recorded_endgames
 from train.judging.exact import ExactSet
 from train.progress import Progress, silent
 
@@ -108,6 +108,26 @@ def recorded_papers(
     for number in empties:
         count = max(2, round(SHARES.get(number, 1) * positions))
         yield recorded_endgames(files, rules, number, count, seed, folder, threads=threads, progress=progress)
+
+
+def packaged_papers(
+    rules: Rules, *, positions: int | None = None, empties: Sequence[int] | None = None, seed: int = 0
+) -> Iterator[ExactSet]:
+    """The package's positions: all, or *positions* with each number of empties up to 14 and fewer (`SHARES`) above."""
+    truth = packaged_endgames(rules)
+    known = np.unique(truth.empties).tolist()
+    for number in known if empties is None else empties:
+        rows = np.flatnonzero(truth.empties == number)
+        count = len(rows) if positions is None else max(2, round(SHARES.get(number, 1) * positions))
+        if not rows.size:
+            raise TrainError(
+                f"{number} empty squares: expected some of {', '.join(map(str, known))}, which the package has, or WTHOR files"
+            )
+        if count > len(rows):
+            raise TrainError(
+                f"{count} positions with {number} empty squares: expected no more than the package has, {len(rows)}, or WTHOR files"
+            )
+        yield truth.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
 
 
 def _mark(name: str, truth: ExactSet, empties: int) -> Mark:

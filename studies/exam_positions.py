@@ -1,0 +1,79 @@
+"""Make the solved positions of the package that `reversi exam` runs on.
+
+The 8x8 normal ones are of tournament games: WTHOR, the database of the French Othello federation. For the other games there are no
+such records: theirs are of games that the package's network plays against itself, two plies deep, after random moves.
+
+    python -m studies.exam_positions --wthor data/wthor --folder solving     # goes on where it was stopped
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from models.network import strongest_evaluator
+from reversi_env import Rules, Variant, batch
+from reversi_env.writing import write_atomically
+from train.games.self_play import self_play
+from train.judging.endgames import PACKAGED, wthor_files, wthor_sample
+from train.judging.exact import Boards, ExactSet, SolvedFile, packed
+
+#: Positions with each number of empty squares.
+COUNTS = {10: 300, 12: 300, 14: 300, 16: 200, 18: 150, 20: 100}
+#: Random plies before a game of the network's, by the size of the board, and games for each position that is wanted.
+OPENING_PLIES, GAMES_EACH = {6: 8, 8: 12}, 3
+WTHOR = (
+    "tournament games of 1977 to 2012 in the WTHOR database of the Fédération Française d'Othello (www.ffothello.org)"
+)
+
+
+def own_games(rules: Rules, empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
+    """One position a game of the network against itself, no two of them images of each other."""
+    spec = f"{strongest_evaluator(rules)}:depth=2"
+    played = self_play(spec, GAMES_EACH * count, rules, opening_plies=OPENING_PLIES[rules.size], seed=seed + empties)
+    there = rules.square_count - np.bitwise_count(played.own | played.opp) == empties
+    own, opp = played.own[there], played.opp[there]
+    _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
+    chosen = np.sort(first)[:count]
+    assert len(chosen) == count
+    return own[chosen], opp[chosen]
+
+
+def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int | None) -> list[ExactSet]:
+    """The positions of one game by number of empty squares, with all values."""
+    recorded, found = (rules.size, rules.variant) == (8, "normal"), []
+    for empties, count in COUNTS.items():
+        boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
+        file = SolvedFile(f"exam-{rules.size}-{rules.variant}-{empties}-{count}", rules, {"empties": empties}, folder)
+        found.append(file.solved(lambda boards=boards: boards, threads=threads, progress=_say))  # type: ignore[misc]
+    return found
+
+
+def _say(doing: str, done: int, total: int) -> None:
+    print(f"{doing}: {done} of {total}", flush=True)
+
+
+def main() -> None:
+    """Solve, and write the package's files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wthor", help="folder with WTHOR files")
+    parser.add_argument("--folder", type=Path, default=Path("solving"), help="where what is solved is kept")
+    parser.add_argument("--threads", type=int)
+    options = parser.parse_args()
+    files = wthor_files(options.wthor)
+    for rules in (Rules(size, variant) for size in (8, 6) for variant in get_args(Variant)):
+        print(f"{rules.size}x{rules.size} {rules.variant}", flush=True)
+        sets = solved_positions(rules, files, options.folder, options.threads)
+        own, opp, values = (np.concatenate([getattr(one, name) for one in sets]) for name in ("own", "opp", "values"))
+        source = WTHOR if (rules.size, rules.variant) == (8, "normal") else "games of the package's network with itself"
+        PACKAGED.mkdir(exist_ok=True)
+        path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
+        write_atomically(path, packed(rules, own, opp, values, {"source": source}))
+        print(f"{path}: {len(own)} positions, {path.stat().st_size:,} bytes", flush=True)
+
+
+if __name__ == "__main__":
+    main()

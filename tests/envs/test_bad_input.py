@@ -1,5 +1,7 @@
 """Bad input gets the error that Gymnasium's users expect, in words that say what to do, and changes nothing."""
 
+from functools import partial
+
 import gymnasium
 import numpy as np
 import pettingzoo
@@ -11,22 +13,9 @@ from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.errors import PositionError, RulesError
 from tests.envs.helpers import last_legal
 
-NOT_ACTIONS = [
-    -1,
-    17,
-    2**70,
-    1.0,
-    np.float64(3),
-    "a1",
-    None,
-    True,
-    np.bool_(True),
-    [1],
-    (1,),
-    np.array([1]),
-    np.array(1.0),
-]
-not_actions = pytest.mark.parametrize("action", NOT_ACTIONS, ids=repr)
+NOT_ACTIONS = [-1, 17, 2**70, 1.0, np.float64(3), "a1", None, True, np.bool_(True), [1], (1,)]
+not_actions = pytest.mark.parametrize("action", [*NOT_ACTIONS, np.array([1]), np.array(1.0)], ids=repr)
+SINGLE_AGENT = {"opponent": "random", "colour": "white", "observation": "flat", "reward": "shaped"}
 opponents = pytest.mark.parametrize("opponent", [None, "random", last_legal])
 
 
@@ -54,22 +43,12 @@ def game(**options):
 @pytest.mark.parametrize("illegal", ["lose", "raise", "random"])
 @not_actions
 def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
-    env = begun(illegal=illegal)
-    before = env.get_state()
-    with pytest.raises(InvalidAction, match=r"action .*: expected an integer from 0 to 16"):
-        env.step(action)
-    assert env.get_state() == before
-    env.step(env.sample_legal())
-
-
-@not_actions
-def test_what_is_not_an_action_is_refused_by_the_aec_environment(action):
-    env = game()
-    before = env.state()
-    with pytest.raises(InvalidAction, match=r"action .*: expected an integer from 0 to 16"):
-        env.step(action)
-    assert np.array_equal(env.state(), before)
-    assert env.agent_selection == "player_0"
+    for env in (begun(illegal=illegal), game(illegal=illegal)):
+        before = str(env.get_state())
+        with pytest.raises(InvalidAction, match=r"action .*: expected an integer from 0 to 16"):
+            env.step(action)
+        assert str(env.get_state()) == before
+        env.step(env.sample_legal())
 
 
 @pytest.mark.parametrize(
@@ -84,27 +63,18 @@ def test_integers_of_every_kind_are_actions(action):
     assert env.agent_selection == "player_1"
 
 
-@opponents
-def test_illegal_actions_may_raise(opponent):
+@pytest.mark.parametrize("make", [partial(begun, opponent=None), begun, partial(begun, opponent=last_legal), game])
+def test_illegal_actions_may_raise(make):
     """The message names the action, its square and the legal ones; the game goes on where it was."""
-    env = begun(opponent=opponent, illegal="raise")
-    before = env.get_state()
+    env = make(illegal="raise")
+    before = str(env.get_state())
     for action, name in ((5, "b2"), (0, "a1"), (16, "pass")):
-        with pytest.raises(
-            InvalidAction, match=rf"action {action} \({name}\) is illegal here: expected one of 1 \(b1\)"
-        ):
+        message = rf"action {action} \({name}\) is illegal here: expected one of 1 \(b1\), 4 \(a2\)"
+        with pytest.raises(InvalidAction, match=message):
             env.step(action)
-        assert env.get_state() == before
-    assert env.step(1)[-1]["illegal_action"] is False
-
-
-def test_illegal_actions_may_raise_in_the_aec_environment():
-    env = game(illegal="raise")
-    with pytest.raises(InvalidAction, match=r"action 5 \(b2\) is illegal here: expected one of 1 \(b1\), 4 \(a2\)"):
-        env.step(5)
-    assert env.agent_selection == "player_0"
+        assert str(env.get_state()) == before
     env.step(1)
-    assert env.agent_selection == "player_1"
+    assert env.position().empties < 12
 
 
 @opponents
@@ -154,16 +124,25 @@ def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
 # --- the order of calls
 
 
-def test_stepping_before_the_first_reset():
+def test_what_needs_a_reset_first():
     for env in (ReversiEnv(), ReversiEnv(opponent=None), ReversiVectorEnv(2), aec.env(), gymnasium.make("Reversi-v0")):
         with pytest.raises(ResetNeeded, match="reset"):
             env.step(0)
+    text = {"render_mode": "ansi"}
+    env = aec.env(**text)
+    looks = [lambda: env.observe("player_0"), env.state, env.get_state]
+    for look in (*looks, env.render, ReversiEnv(**text).render, ReversiVectorEnv(2, **text).render):
+        with pytest.raises(ResetNeeded, match="reset"):
+            look()
+    with pytest.raises(ResetNeeded, match="reset all games before resetting some"):
+        ReversiVectorEnv(2).reset(options={"reset_mask": np.array([True, False])})
 
 
 @opponents
-def test_stepping_a_finished_episode(opponent):
+@pytest.mark.parametrize("lost", [False, True], ids=["played out", "lost by an illegal action"])
+def test_stepping_a_finished_episode(opponent, lost):
     env = begun(opponent=opponent)
-    while not env.step(env.sample_legal())[2]:
+    while not env.step(5 if lost else env.sample_legal())[2]:
         pass
     before = env.get_state()
     for _ in range(2):
@@ -172,13 +151,6 @@ def test_stepping_a_finished_episode(opponent):
     assert env.get_state() == before
     env.reset()
     env.step(env.sample_legal())
-
-
-def test_stepping_after_an_illegal_action_has_lost():
-    env = begun()
-    assert env.step(5)[2]
-    with pytest.raises(ResetNeeded):
-        env.step(1)
 
 
 def test_stepping_a_finished_aec_game():
@@ -195,19 +167,6 @@ def test_stepping_a_finished_aec_game():
     env.reset()
     with pytest.raises(InvalidAction):
         env.step(None)
-
-
-def test_looking_at_an_aec_game_before_the_first_reset():
-    env = aec.env(render_mode="ansi")
-    for look in (lambda: env.observe("player_0"), env.state, env.render, env.get_state):
-        with pytest.raises(ResetNeeded, match="reset"):
-            look()
-
-
-def test_rendering_before_the_first_reset():
-    for env in (ReversiEnv(render_mode="ansi"), ReversiVectorEnv(2, render_mode="ansi")):
-        with pytest.raises(ResetNeeded, match=r"call reset\(\) before render"):
-            env.render()
 
 
 def test_stepping_finished_games_without_autoreset():
@@ -281,14 +240,11 @@ def test_seeds_are_whole_numbers(seed):
             one.reset(seed=seed)
     with pytest.raises(SettingsError, match="seed .*: expected a whole number of 0 or more"):
         envs.reset(seed=[1, seed, 2])
+    with pytest.raises(SettingsError, match="2 seeds: expected one for each of the 3"):
+        envs.reset(seed=[1, 2])
     assert env.get_state() == before[0]
     assert (envs.get_state() == before[1]).all()
     assert turns.get_state()["_state"] == before[2]
-
-
-def test_a_batch_needs_a_seed_for_every_game():
-    with pytest.raises(SettingsError, match="2 seeds: expected one for each of the 3"):
-        batch().reset(seed=[1, 2])
 
 
 @pytest.mark.parametrize(
@@ -299,11 +255,6 @@ def test_a_reset_mask_is_an_array_of_bools(mask):
         SettingsError, match="reset_mask .*: expected 3 booleans in an array, at least one of them True"
     ):
         batch("DISABLED").reset(options={"reset_mask": mask})
-
-
-def test_some_games_cannot_be_reset_before_all_were():
-    with pytest.raises(ResetNeeded, match="reset all games before resetting some"):
-        ReversiVectorEnv(2).reset(options={"reset_mask": np.array([True, False])})
 
 
 # --- what an environment is made with
@@ -347,27 +298,25 @@ def test_gymnasium_and_pettingzoo_pass_the_errors_on():
 
 
 @pytest.mark.parametrize(
-    "options", [{"opponent": "random"}, {"colour": "white"}, {"observation": "flat"}, {"reward": "shaped"}]
+    ("options", "message"),
+    [
+        *(({name: value}, "belong to ReversiEnv") for name, value in SINGLE_AGENT.items()),
+        ({"max_cycles": 10}, "option 'max_cycles' is unknown"),
+        ({"render_mode": "svg"}, "render_mode='svg'"),
+    ],
 )
-def test_the_aec_environment_has_no_single_agent_options(options):
-    with pytest.raises(SettingsError, match="belong to ReversiEnv"):
+def test_the_aec_environment_has_no_single_agent_options_and_names_unknown_ones(options, message):
+    with pytest.raises(SettingsError, match=message):
         aec.env(**options)
 
 
-def test_the_aec_environment_names_unknown_options():
-    with pytest.raises(SettingsError, match="option 'max_cycles' is unknown"):
-        aec.env(max_cycles=10)
-    with pytest.raises(SettingsError, match="render_mode='svg'"):
-        aec.env(render_mode="svg")
-
-
-@pytest.mark.parametrize("count", [0, -1, 1.5, "2", True, None])
-def test_a_batch_has_a_size(count):
-    with pytest.raises(SettingsError, match="num_envs=.*expected a whole number of 1 or more"):
-        ReversiVectorEnv(count)
-
-
-@pytest.mark.parametrize("mode", ["same", 3, None])
-def test_autoreset_modes_are_named(mode):
-    with pytest.raises(SettingsError, match="autoreset_mode=.*NEXT_STEP, SAME_STEP, DISABLED"):
-        ReversiVectorEnv(2, autoreset_mode=mode)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        *(({"num_envs": count}, "whole number of 1 or more") for count in (0, -1, 1.5, "2", True, None)),
+        *(({"autoreset_mode": mode}, "NEXT_STEP, SAME_STEP, DISABLED") for mode in ("same", 3, None)),
+    ],
+)
+def test_a_batch_has_a_size_and_a_mode(options, message):
+    with pytest.raises(SettingsError, match=f"{next(iter(options))}=.*{message}"):
+        ReversiVectorEnv(**{"num_envs": 2} | options)

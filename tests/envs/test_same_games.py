@@ -5,7 +5,6 @@ A batch is played with random legal actions and recorded; each of its games is t
 their own.
 """
 
-import importlib
 import itertools
 from dataclasses import dataclass
 
@@ -224,60 +223,3 @@ def test_greedy_takes_a_best_move(size, variant):
             best = max(-rules.sign * child.disc_difference() for child in children)
             replies = [child for child in children if by_colour(child) == by_colour(env.position())]
             assert -rules.sign * replies[0].disc_difference() == best
-
-
-# --- other people's rules -------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_every_game_is_a_game_of_openspiel():
-    """Same legal actions, boards and results at every ply of a thousand games."""
-    pyspiel = pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, of the extra bench")
-    game, count = pyspiel.load_game("othello"), 1000
-    recorded = record(count, 70, 5, opponent=None)
-    finished = 0
-    for i in range(count):
-        state = game.new_initial_state()
-        for before, step in itertools.pairwise(recorded):
-            assert state.current_player() == before.to_move[i]
-            assert state.legal_actions() == np.flatnonzero(before.masks[i]).tolist()
-            empty, black, white = np.array(state.observation_tensor(0)).reshape(3, 8, 8)
-            own, opp = (white, black) if before.to_move[i] else (black, white)
-            assert np.array_equal(before.observations[i], [own, opp])
-            assert np.array_equal(empty, 1 - own - opp)
-            state.apply_action(int(step.actions[i]))
-            assert state.is_terminal() == step.terminated[i]
-            if step.terminated[i]:
-                finished += 1
-                assert state.returns()[before.to_move[i]] == step.rewards[i]
-                break
-    assert finished > 0.95 * count
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # JAX's own
-def test_every_game_is_a_game_of_pgx():
-    """Same legal actions, boards and results; Pgx plays two passes more at the end of games that end early."""
-    pgx = pytest.importorskip("pgx", reason="Pgx is not installed, of the extra bench")
-    jax = importlib.import_module("jax")
-    count = 1000
-    recorded = record(count, 70, 6, opponent=None)
-    env = pgx.make("othello")
-    state = jax.vmap(env.init)(jax.random.split(jax.random.PRNGKey(0), count))
-    step_all = jax.jit(jax.vmap(env.step))
-    first = np.asarray(state.current_player)  # Pgx draws who is black
-    running, mover, rewards, totals = np.ones(count, bool), np.zeros(count, int), np.zeros(count), np.zeros((count, 2))
-    for before, step in itertools.pairwise(recorded):
-        assert np.array_equal(np.asarray(state.legal_action_mask)[running], before.masks[running].astype(bool))
-        boards = np.asarray(state.observation).transpose(0, 3, 1, 2)
-        assert np.array_equal(boards[running], before.observations[running].astype(bool))
-        mover[running] = np.asarray(state.current_player)[running]
-        assert np.array_equal(mover[running], (first ^ before.to_move)[running])
-        state = step_all(state, np.where(running, step.actions, 64))
-        totals += np.asarray(state.rewards)
-        rewards[running] = step.rewards[running]
-        running &= ~step.terminated
-    ended = ~running
-    assert ended.mean() > 0.95
-    assert np.asarray(state.terminated)[ended].all()
-    assert np.array_equal(totals[ended, mover[ended]], rewards[ended])

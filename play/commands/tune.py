@@ -81,7 +81,7 @@ def tune(
 
     chosen = given(context)
     seed = chosen["seed"]
-    objective: WinRate | LabelError
+    objective: Objective
     if aim is Aim.wins:
         opponents = tuple(panel or ("random",))
         objective = WinRate(size, variant.value, opponents, games, depth, exact, seed=seed, threads=threads)
@@ -99,10 +99,12 @@ def tune(
             rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
             show(f"{formula}, {options.optimiser}", generation.number, options.generations, f"{best}, {rate}")
 
-        with spread(objective, executor, threads) as judged:
+        with spread(executor, threads) as losses:
             for method in methods:
                 options = TuneOptions(formula, optimiser=method.value, **chosen)
-                found.append((method.value, run(options, judged, out, command=command, progress=tell)))
+                found.append(
+                    (method.value, run(options, objective, out, losses=losses, command=command, progress=tell))
+                )
     results = [as_dict(method, tuned, aim) for method, tuned in found]
     if as_json:
         print_json({"formula": formula, "objective": objective.described(), "results": results})

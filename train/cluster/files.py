@@ -64,15 +64,9 @@ def unpacked(sent: Iterable[Parcel], folder: Path | None = None) -> dict[str, st
 
 def relocated(argument: Any, places: Mapping[str, str]) -> Any:
     """Options with other names for their files."""
-    if not places or not _has_texts(argument):
-        return argument
-    changed: dict[str, Any] = {}
-    for name, value in _fields(argument):
-        if isinstance(value, str):
-            changed[name] = _moved(value, places)
-        elif isinstance(value, tuple) and all(isinstance(text, str) for text in value):
-            changed[name] = tuple(_moved(text, places) for text in value)
-    return replace(argument, **{name: value for name, value in changed.items() if value != getattr(argument, name)})
+    moved = {name: _moved(value, places) for name, value in _fields(argument) if places}
+    changed = {name: value for name, value in moved.items() if value != getattr(argument, name)}
+    return replace(argument, **changed) if changed else argument
 
 
 def _files(text: str) -> tuple[str, ...]:
@@ -83,26 +77,26 @@ def _files(text: str) -> tuple[str, ...]:
         return (text,)
 
 
-def _moved(text: str, places: Mapping[str, str]) -> str:
-    if text in places:
-        return places[text]
-    [name] = _files(text)
-    return str(AgentSpec.parse(text).with_(weights=places[name])) if name in places else text
-
-
-def _has_texts(argument: Any) -> bool:
-    return is_dataclass(argument) and not isinstance(argument, type)
+def _moved(value: Any, places: Mapping[str, str]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_moved(part, places) for part in value)
+    if not isinstance(value, str):
+        return value
+    if value in places:
+        return places[value]
+    [name] = _files(value)
+    return str(AgentSpec.parse(value).with_(weights=places[name])) if name in places else value
 
 
 def _fields(argument: Any) -> Iterator[tuple[str, Any]]:
-    return ((field.name, getattr(argument, field.name)) for field in fields(argument))
+    """The fields of options, by name; of anything else none."""
+    if is_dataclass(argument) and not isinstance(argument, type):
+        yield from ((field.name, getattr(argument, field.name)) for field in fields(argument))
 
 
 def _texts(argument: Any) -> Iterator[str]:
-    for _, value in _fields(argument) if _has_texts(argument) else ():
-        for text in value if isinstance(value, tuple) else (value,):
-            if isinstance(text, str):
-                yield text
+    for _, value in _fields(argument):
+        yield from (text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str))
 
 
 def _is(path: Path, parcel: Parcel) -> bool:

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any
 
 from reversi_env import ReversiError, __version__, plugins
@@ -54,13 +53,11 @@ class RayCluster:
             _connect(self._ray, self.address)
             self._ours = True
         if not self.cpus():
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise ReversiError(f"Ray cluster {self.address} has no CPUs: expected machines that work")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._ours:
             self._ray.shutdown()
             self._ours = False
@@ -134,24 +131,21 @@ class RayWorkers:
     def __enter__(self) -> RayWorkers:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pending.clear()
 
     def _answer(self, task: Any) -> Answer:
         errors = self._ray.exceptions
         try:
-            said: Answer = self._ray.get(task)
-            return said
+            return self._ray.get(task)
         except errors.RayTaskError as error:  # not from a job, whose errors are answers: the worker never came so far
             raise ReversiError(
-                f"a machine of the cluster cannot run jobs ({_last_line(error)}): expected the package, "
+                f"a machine of the cluster cannot run jobs ({_lines(error)[-1]}): expected the package, "
                 f"reversi-lab {__version__} with its extra 'cluster', to be installed on all"
             ) from None
         except errors.RayError as error:
             raise ReversiError(
-                f"a job was lost with its worker {RETRIES + 1} times ({type(error).__name__}: {_first_line(error)}): "
+                f"a job was lost with its worker {RETRIES + 1} times ({type(error).__name__}: {_lines(error)[0]}): "
                 f"expected a job that workers survive"
             ) from None
 
@@ -168,9 +162,8 @@ def do_job(pool: str, setup: list[Any], job: Any) -> Answer:
     def worker() -> Callable[[Any], Any]:
         global _current
         if _current is None or _current[0] != pool:
-            if _current is not None:
-                close(_current[1])
-                _current = None
+            previous, _current = _current, None
+            close(previous and previous[1])
             _current = pool, _made(_ray().get(setup[0]))
         return _current[1]
 
@@ -236,15 +229,12 @@ def _connect(ray: Any, address: str) -> None:
         ray.init(address=None if address == AUTO else address, include_dashboard=None if match else False, **how)
     except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ReversiError(
-            f"Ray cluster {address} cannot be joined ({_first_line(error)}): expected this machine to be part of it "
+            f"Ray cluster {address} cannot be joined ({_lines(error)[0]}): expected this machine to be part of it "
             f"(`ray start --address={address}`), with the same versions of Ray and Python and, if it asks for one, its "
             f"token (RAY_AUTH_MODE=token, and `ray get-auth-token` on the head)"
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
-
-
-def _last_line(error: Exception) -> str:
-    return next(filter(None, map(str.strip, reversed(str(error).splitlines()))), type(error).__name__)
+def _lines(error: Exception) -> list[str]:
+    """What an error says; its name if that is nothing."""
+    return [*filter(None, map(str.strip, str(error).splitlines()))] or [type(error).__name__]

@@ -14,9 +14,9 @@ import threading
 from collections.abc import Callable, Container, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from reversi_env import ReversiError
@@ -76,9 +76,7 @@ class Workers(Generic[Job, Result]):
     def __enter__(self) -> Workers[Job, Result]:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Let idle workers end, and end those that are still at a job that nobody waits for any more."""
         close(self._here)
         self._end(self._jobs)
@@ -155,17 +153,12 @@ def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arg
         # what came until now is ignored too; programs that we start get a usual mask
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    worker: Callable[[Any], Any] | None = None
-
-    def made() -> Callable[[Any], Any]:
-        nonlocal worker
-        worker = worker or make(*arguments)
-        return worker
-
+    made = cache(partial(make, *arguments))
     with suppress(EOFError, OSError):
         while True:
             connection.send(answer(made, connection.recv()))
-    close(worker)
+    if made.cache_info().currsize:
+        close(made())
 
 
 def _end_with_parent() -> None:

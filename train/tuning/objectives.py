@@ -8,9 +8,10 @@ games or positions that no candidate was chosen by.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,25 +37,39 @@ _SPREAD_POSITIONS = 512
 _TINY = 1e-15
 
 
-class Objective(Protocol):
-    """What candidates are judged by."""
+@dataclass(frozen=True)
+class Objective(ABC):
+    """What candidates are judged by, in one game."""
+
+    size: int = 8
+    variant: Variant = "normal"
+    threads: int | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def rules(self) -> Rules:
         """The game."""
-        ...
+        return Rules(self.size, self.variant)
 
+    @abstractmethod
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """One loss a candidate, in the round of that number; they are of one formula."""
-        ...
 
+    @abstractmethod
     def checked(self) -> Objective:
         """The same on games or positions of its own, to measure a result on."""
-        ...
 
+    @abstractmethod
     def described(self) -> dict[str, Any]:
         """What decides the losses, as JSON has it."""
-        ...
+
+
+#: Finds the losses of candidates by an objective, in the round of a number.
+Losses = Callable[[Objective, Sequence[Formula], int], NDArray[np.float64]]
+
+
+def losses_here(objective: Objective, candidates: Sequence[Formula], number: int) -> NDArray[np.float64]:
+    """The losses of candidates, found in this process."""
+    return objective.losses(candidates, number)
 
 
 def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
@@ -73,7 +88,7 @@ def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
 
 
 @dataclass(frozen=True)
-class WinRate:
+class WinRate(Objective):
     """One minus the mean points a game (a draw is half a point) against every opponent of a panel.
 
     The candidate and the opponents that are evaluators choose their moves by a search of ``depth`` plies; with ``exact``, the
@@ -81,7 +96,6 @@ class WinRate:
     ``openings`` random plies, from both sides.
     """
 
-    size: int = 8
     variant: Variant = "reversed"
     panel: tuple[str, ...] = ("random",)
     games: int = 1000
@@ -89,7 +103,6 @@ class WinRate:
     exact: int = 0
     openings: int = 4
     seed: int = 0
-    threads: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.panel:
@@ -98,11 +111,6 @@ class WinRate:
             raise TrainError(
                 f"games={self.games}: expected an even number, since every opening is played from both sides"
             )
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
 
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """Shares of the points that the candidates did not get."""
@@ -139,29 +147,21 @@ class WinRate:
 
 
 @dataclass(frozen=True)
-class LabelError:
+class LabelError(Objective):
     """The mean absolute error in discs against exact scores, of the candidate's values times the number that suits them best.
 
     Positions are those of noisy games (`train.labels`) with ``empties`` from lowest to highest.
     """
 
-    size: int = 8
-    variant: Variant = "normal"
     positions: int = 4000
     empties: tuple[int, int] = (8, 12)
     seed: int = 0
-    threads: int | None = field(default=None, compare=False)
     #: Positions of these objectives, and their mirror images, are left out.
     excluded: tuple[LabelError, ...] = ()
     _cache: dict[str, ExactSet] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._options()  # refuses what makes no data
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return Rules(self.size, self.variant)
 
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """Errors in discs, the same in every round."""

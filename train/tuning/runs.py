@@ -23,10 +23,9 @@ from search.formula_files import formula_file
 from search.formulas import Formula
 from train.options import Options, option
 from train.run import JsonLines, Run, check_same
-from train.tuning.objectives import LabelError, Objective
+from train.tuning.objectives import LabelError, Losses, Objective, losses_here
 from train.tuning.optimisers import Optimiser, make_optimiser
 from train.tuning.space import Space, space_of
-from train.tuning.spreading import SpreadObjective
 
 #: Best candidates that are judged again, on games or positions of their own, before one is chosen.
 FINALISTS = 5
@@ -89,30 +88,30 @@ def tune(
     objective: Objective,
     folder: Path | None = None,
     *,
+    losses: Losses = losses_here,
     command: str = "",
     progress: Callable[[Generation], None] = lambda generation: None,
 ) -> Tuned:
-    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights."""
+    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights.
+
+    *losses* judges the candidates, by default in this process; see `train.tuning.spreading.spread`.
+    """
     space = space_of(options.formula, options.varied)
     if folder is None:
-        return _tune(options, objective, space, _Log(None, {}), progress)
+        return _tune(options, objective, losses, space, _Log(None, {}), progress)
+    path = folder / f"{options.formula.partition(':')[0]}-{options.optimiser}.json"
     with Run(folder):
-        log = _Log(
-            folder / f"{_stem(options)}.jsonl", {"tuning": options.described(), "objective": objective.described()}
-        )
-        tuned = _tune(options, objective, space, log, progress)
-        path = folder / f"{_stem(options)}.json"
+        heading = {"tuning": options.described(), "objective": objective.described()}
+        log = _Log(path.with_suffix(".jsonl"), heading)
+        tuned = _tune(options, objective, losses, space, log, progress)
         write_atomically(path, _content(options, objective, tuned, command))
         return replace(tuned, file=path)
-
-
-def _stem(options: TuneOptions) -> str:
-    return f"{options.formula.partition(':')[0]}-{options.optimiser}"
 
 
 def _tune(
     options: TuneOptions,
     objective: Objective,
+    losses: Losses,
     space: Space,
     log: _Log,
     progress: Callable[[Generation], None],
@@ -125,18 +124,19 @@ def _tune(
         began = perf_counter()
         points = optimiser.ask()
         known = log.losses(number, points)
-        losses = known[0] if known else objective.losses([space.evaluator(point) for point in points], number)
-        optimiser.tell(losses)
-        judged = sorted([*judged, *zip(losses.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
+        found = known[0] if known else losses(objective, [space.evaluator(point) for point in points], number)
+        optimiser.tell(found)
+        judged = sorted([*judged, *zip(found.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
         seconds = known[1] if known else perf_counter() - began
-        generations.append(Generation(number, losses, judged[0][0], seconds))
-        log.add(number, points, losses, seconds)
+        generations.append(Generation(number, found, judged[0][0], seconds))
+        log.add(number, points, found, seconds)
         progress(generations[-1])
-    return _chosen(objective, space, optimiser, judged, generations)
+    return _chosen(objective, losses, space, optimiser, judged, generations)
 
 
 def _chosen(
     objective: Objective,
+    losses: Losses,
     space: Space,
     optimiser: Optimiser,
     judged: list[tuple[float, NDArray[np.float64]]],
@@ -147,10 +147,9 @@ def _chosen(
     favourite = optimiser.favourite()
     finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
     second = objective.checked()
-    best = finalists[int(np.argmin(second.losses(finalists)))]
-    third = second.checked()
-    check, published = third.losses([best, space.formula])
-    found = float(objective.losses([best], generations[-1].number)[0])
+    best = finalists[int(np.argmin(losses(second, finalists, 0)))]
+    check, published = losses(second.checked(), [best, space.formula], 0)
+    found = float(losses(objective, [best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
     name = space.formula.family
@@ -159,7 +158,7 @@ def _chosen(
 
 def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: str) -> bytes:
     rules = objective.rules
-    truth = objective.plain if isinstance(objective, SpreadObjective) else objective
+    truth = objective
     if not isinstance(truth, LabelError):
         empties = SCALE_EMPTIES[rules.size]
         truth = LabelError(rules.size, rules.variant, SCALE_POSITIONS, empties, seed=options.seed)

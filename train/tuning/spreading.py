@@ -1,4 +1,4 @@
-"""An objective whose candidates are judged by other processes or machines: one candidate, one job.
+"""Candidates that are judged by other processes or machines: one candidate, one job.
 
 A candidate's loss depends on the candidate, the objective and the round alone, so it does not matter who else is judged with it.
 """
@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env import Rules
 from search import evaluators
 from search.formulas import Formula
 from train.cluster import Executor, WorkerPool, in_order
-from train.tuning.objectives import LabelError, Objective, WinRate
+from train.tuning.objectives import LabelError, Losses, Objective, losses_here
 
 #: A formula by name, its weights, and what one unit is worth in discs: what travels of a candidate.
 Candidate = tuple[str, dict[str, Any], Any]
@@ -49,48 +48,22 @@ def unpacked(candidate: Candidate) -> Formula:
     return replace(evaluators.formula(name).with_weights(**weights), scale=scale)
 
 
-class SpreadObjective:
-    """An objective, judged by a pool for as long as *stack* is open."""
-
-    def __init__(self, plain: WinRate | LabelError, executor: Executor, threads: int, stack: ExitStack) -> None:
-        self.plain = plain
-        self._executor, self._threads, self._stack = executor, threads, stack
-        self._pool: WorkerPool | None = None
-
-    @property
-    def rules(self) -> Rules:
-        """The game."""
-        return self.plain.rules
-
-    def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-        """One loss a candidate, in the round of that number."""
-        jobs = ((place, number, packed(candidate)) for place, candidate in enumerate(candidates))
-        return np.array(list(in_order(self._hired().results(jobs))), np.float64)
-
-    def checked(self) -> SpreadObjective:
-        """The same on games or positions of its own."""
-        return SpreadObjective(self.plain.checked(), self._executor, self._threads, self._stack)
-
-    def described(self) -> dict[str, Any]:
-        """What decides the losses, as JSON has it."""
-        return self.plain.described()
-
-    def _hired(self) -> WorkerPool:
-        if self._pool is None:
-            if isinstance(self.plain, LabelError):
-                self.plain.truth()  # solved once and sent along, not once in every worker
-            objective = replace(self.plain, threads=self._threads)
-            self._pool = self._stack.enter_context(self._executor.workers(Judge, objective, cpus=self._threads))
-        return self._pool
-
-
 @contextmanager
-def spread(
-    objective: WinRate | LabelError, executor: Executor | None, threads: int | None = None
-) -> Iterator[WinRate | LabelError | SpreadObjective]:
-    """The objective, judged by an executor's workers with so many threads each, by default one; without one, as it is."""
+def spread(executor: Executor | None, threads: int | None = None) -> Iterator[Losses]:
+    """What finds losses by an executor's workers with so many threads each, by default one; without one, in this process."""
     if executor is None:
-        yield objective
+        yield losses_here
         return
+    threads, pools = threads or 1, dict[Objective, WorkerPool]()
     with ExitStack() as stack:
-        yield SpreadObjective(objective, executor, threads or 1, stack)
+
+        def losses(objective: Objective, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
+            if objective not in pools:
+                if isinstance(objective, LabelError):
+                    objective.truth()  # solved once and sent along, not once in every worker
+                workers = executor.workers(Judge, replace(objective, threads=threads), cpus=threads)
+                pools[objective] = stack.enter_context(workers)
+            jobs = ((place, number, packed(candidate)) for place, candidate in enumerate(candidates))
+            return np.array(list(in_order(pools[objective].results(jobs))), np.float64)
+
+        yield losses

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import print_json
-from play.commands.options import Json, VariantName, VariantOption
+from play.commands.frame import picked, print_json, shown_after_ctrl_c
+from play.commands.options import Json, VariantName
 from play.commands.specs import AgentOption
 from play.commands.usage import Command
 
@@ -56,7 +55,7 @@ def analyse(
     size: Annotated[
         int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
     ] = None,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:
     """Search a position: best move, value in discs for the side to move, expected line.
@@ -71,20 +70,17 @@ def analyse(
     search early and shows the best so far.
     """
     from play.commands.inputs import typed_position
-    from play.commands.interruptible import INTERRUPTED
     from play.thinker import default_agent
 
-    position = typed_position(board, side, variant.value, size, after, game)
+    position = typed_position(board, side, variant, size, after, game)
     player = _searcher(agent or default_agent(position.rules), {"time": time, "depth": depth, "nodes": nodes}, threads)
     found, interrupted = _search(player, position, multi_pv)
-    if interrupted:
-        print("reversi: interrupted, this is the best so far", file=sys.stderr)
-    if as_json:
-        print_json(_as_dict(found, multi_pv))
-    else:
-        _print(position, found)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+    with shown_after_ctrl_c(interrupted, "interrupted, this is the best so far"):
+        if as_json:
+            moves = {"moves": [picked(entry, "move", "value") for entry in found.moves]} if multi_pv > 1 else {}
+            print_json(picked(found, "move", "value", "depth", "exact", "pv", "nodes", "seconds") | moves)
+        else:
+            _print(position, found)
 
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
@@ -119,22 +115,6 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
         player.stop,
         lambda: f"searching, {perf_counter() - began:.0f} s (Ctrl-C shows the best so far)",
     )
-
-
-def _as_dict(found: SearchResult, multi_pv: int) -> dict[str, Any]:
-    """The result under the command line's stable keys; values in discs for the side to move."""
-    result: dict[str, Any] = {
-        "move": found.move,
-        "value": found.value,
-        "depth": found.depth,
-        "exact": found.exact,
-        "pv": list(found.pv),
-        "nodes": found.nodes,
-        "seconds": found.seconds,
-    }
-    if multi_pv > 1:
-        result["moves"] = [{"move": entry.move, "value": entry.value} for entry in found.moves]
-    return result
 
 
 def _print(position: Position, found: SearchResult) -> None:

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from play.commands.frame import print_json
-from play.commands.options import Json, Size, VariantName, VariantOption
+from play.commands.options import Json, Size, VariantName
 
 if TYPE_CHECKING:
     from play.client import Client, Player, Ticket
     from play.game import Game
-    from reversi_env.rules import Colour
-
-
-class ColourOption(StrEnum):
-    """The side to play."""
-
-    black = "black"
-    white = "white"
+    from reversi_env.rules import Colour, Variant
 
 
 def connect(
@@ -41,9 +33,9 @@ def connect(
     join: Annotated[
         str | None, typer.Option("--join", "-j", help="Ticket or invitation link of a game to join or come back to.")
     ] = None,
-    colour: Annotated[ColourOption, typer.Option("--colour", "-c", help="The side to play.")] = ColourOption.black,
+    colour: Annotated[Literal["black", "white"], typer.Option("--colour", "-c", help="The side to play.")] = "black",
     size: Size = 8,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:
     """Play on a server to the end of the game.
@@ -60,9 +52,9 @@ def connect(
     from reversi_env import Colour
 
     client = Client(server_url(server))
-    mine = Colour.BLACK if colour is ColourOption.black else Colour.WHITE
+    mine = Colour.BLACK if colour == "black" else Colour.WHITE
     player = _player(level, agent, as_json)
-    ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant.value)
+    ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant)
     try:
         game = client.play(ticket, player)
     except (KeyboardInterrupt, EOFError):
@@ -71,10 +63,10 @@ def connect(
     _report(game, player.role, ticket, as_json)
 
 
-def _created(client: Client, mine: Colour, opponent: str, size: int, variant: str) -> Ticket:
+def _created(client: Client, mine: Colour, opponent: str, size: int, variant: Variant) -> Ticket:
     from reversi_env import Colour, Rules
 
-    rules = Rules(size, variant)  # type: ignore[arg-type]
+    rules = Rules(size, variant)
     ticket, theirs = client.create(rules, mine, None if opponent == "friend" else opponent)
     if theirs is not None:
         print(f"your friend joins with: reversi connect {client.url} --join {theirs}", file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.frame import ends_at_ctrl_c, picked, print_json, print_table, progress_bar
 from play.commands.options import Json, made_folder
 
 if TYPE_CHECKING:
@@ -60,11 +60,7 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
         "matches": [
             {
                 "opponent": match.opponent,
-                "games": match.result.games,
-                "wins": match.result.wins,
-                "draws": match.result.draws,
-                "losses": match.result.losses,
-                "score": match.result.score,
+                **picked(match.result, "games", "wins", "draws", "losses", "score"),
                 "interval": match.result.interval(),
                 "discs_per_game": match.result.discs_per_game,
             }

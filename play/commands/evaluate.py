@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from play.commands.frame import print_json
-from play.commands.options import Json, VariantName, VariantOption
+from play.commands.options import Json, VariantName
 from play.commands.specs import complete_spec
 
 
@@ -17,7 +17,7 @@ def evaluate(
         str,
         typer.Option("--agent", "-a", help="Evaluator, for example [b]six-factor[/b].", autocompletion=complete_spec),
     ],
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:
     """Print the evaluator's value of every position in discs for the side to move, without any search.
@@ -27,7 +27,7 @@ def evaluate(
     A finished game has its score. Lines that cannot be read are reported
     with their number, and the exit status is 1 then.
     """
-    from play.commands.inputs import BadLines, problems
+    from play.commands.inputs import problems
     from reversi_env.errors import ReversiError, shown
     from search import evaluators
     from search.agents import AgentSpec, names
@@ -40,16 +40,10 @@ def evaluate(
     if not isinstance(player, SearchAgent):
         known = ", ".join(evaluators.names())
         raise ReversiError(f"agent {shown(agent)} has no evaluation: expected one of {known}")
-    with BadLines(as_json) as bad:
-        for line, problem in problems(file, variant.value):
-            if isinstance(problem, ReversiError):
-                bad.report(line, problem)
-                continue
-            position = problem.position
-            value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
-            if as_json:
-                print_json({"line": line, "value": value})
-            else:
-                print(f"line {line}: {value:+.2f}")
-    if bad.count:
-        raise typer.Exit(1)
+    for line, problem in problems(file, variant, as_json):
+        position = problem.position
+        value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
+        if as_json:
+            print_json({"line": line, "value": value})
+        else:
+            print(f"line {line}: {value:+.2f}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.commands.options import Json, Seed, Size, Threads, VariantName, VariantOption, checked_plot, made_folder
+from play.commands.options import Json, Seed, Size, Threads, VariantName, checked_plot, made_folder
 
 if TYPE_CHECKING:
     from train.judging.exam import Exam, Mark
@@ -29,7 +29,7 @@ def exam(
     ] = None,
     empties: Annotated[list[int] | None, typer.Option("--empties", "-e", help="Only these; may be repeated.")] = None,
     size: Size = 8,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
     threads: Threads = None,
@@ -62,7 +62,7 @@ def exam(
     for option, folder in (("--cache", cache), ("--annotate", annotate)):
         if folder is not None:
             made_folder(option, folder)
-    rules, network = Rules(size, variant.value), "network" if weights is None else f"network:weights={weights}"
+    rules, network = Rules(size, variant), "network" if weights is None else f"network:weights={weights}"
     with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
         if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(

@@ -63,6 +63,22 @@ def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
+@contextmanager
+def shown_after_ctrl_c(interrupted: bool, words: str) -> Iterator[None]:
+    """Around the output of what there is: if Ctrl-C cut the work short, say *words* before it and end with that status after it."""
+    if interrupted:
+        print(f"reversi: {words}", file=sys.stderr)
+    yield
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def picked(found: object, *names: str) -> dict[str, Any]:
+    """These attributes of *found*, as JSON has them."""
+    values = {name: getattr(found, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 def print_json(result: dict[str, Any]) -> None:
     """Write *result* as one line of JSON on standard output."""
     print(json.dumps(result), flush=True)

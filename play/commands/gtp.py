@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from play.commands.options import Size, VariantName, VariantOption
+from play.commands.options import Size, VariantName
 from play.commands.specs import AgentArgument, Threads
 
 
 def gtp(
     agent: AgentArgument = None,
     size: Size = 8,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     time: Annotated[
         float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
     ] = 1.0,
@@ -33,7 +33,7 @@ def gtp(
     from play.thinker import Thinker, default_agent
     from reversi_env import Rules
 
-    rules = Rules(size, variant.value)
+    rules = Rules(size, variant)
     thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
     thinker.check(rules)
     thinker.prepare(rules)  # before a clock runs

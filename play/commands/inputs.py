@@ -9,17 +9,21 @@ from collections.abc import Iterator
 from os.path import isfile
 from typing import TYPE_CHECKING
 
+import typer
+
 from play.commands.frame import print_json
 
 if TYPE_CHECKING:
     from play.game import Game
     from reversi_env import Position
-    from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem
+    from reversi_env.rules import Variant
 
 #: How the moves of a game begin; no board does, which has no numbers. And how files with games are called.
 _GAME = re.compile(r"\s*(?:1\.\s*)?[a-hA-H][1-8]")
 _GAME_FILES = (".ggf", ".txt")
+#: Messages about lines that cannot be read, at most.
+MOST_BAD_LINES = 5
 #: What no board has in it.
 _NO_BOARD = re.compile(r"[^-._XxOo*0BbWw●○\s?]")
 
@@ -43,64 +47,48 @@ def read_lines(file: str) -> Iterator[str]:
         ) from None
 
 
-def problems(file: str, variant: str) -> Iterator[tuple[int, Problem | ReversiError]]:
-    """Every problem line with its number, as a problem or as the error that it is; blank lines and comments are skipped."""
+def problems(file: str, variant: Variant, as_json: bool) -> Iterator[tuple[int, Problem]]:
+    """Every problem line with its number; blank lines and comments are skipped.
+
+    Lines that cannot be read are JSON objects among the results, or messages beside them, the first few only. At the end the
+    command ends with status 1 if there were any.
+    """
     from reversi_env import Position, Rules
     from reversi_env.errors import ReversiError
     from reversi_env.notation import Problem, read_obf_line
 
-    found = False
-    for number, line in enumerate(read_lines(file), start=1):
-        if not line.strip() or line.lstrip().startswith(("%", "#")):
-            continue
-        found = True
-        try:
-            problem = read_obf_line(line)
-            position = problem.position
-            rules = Rules(position.rules.size, variant)  # type: ignore[arg-type]
-            yield (
-                number,
-                Problem(Position(rules, position.own, position.opp, position.turn), problem.scores, problem.comment),
-            )
-        except ReversiError as error:
-            yield number, error
+    found, bad = False, 0
+    try:
+        for number, line in enumerate(read_lines(file), start=1):
+            if not line.strip() or line.lstrip().startswith(("%", "#")):
+                continue
+            found = True
+            try:
+                problem = read_obf_line(line)
+                plain = problem.position
+                position = Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)
+            except ReversiError as error:
+                bad += 1
+                if as_json:
+                    print_json({"line": number, "error": str(error)})
+                elif bad <= MOST_BAD_LINES:
+                    print(f"line {number}: {error}", file=sys.stderr)
+                continue
+            yield number, Problem(position, problem.scores, problem.comment)
+    finally:
+        more = bad - MOST_BAD_LINES
+        if more > 0 and not as_json:
+            print(f"… and {more} more line{'s' if more > 1 else ''} that cannot be read", file=sys.stderr)
     if not found:
         print(f"reversi: no positions in {'standard input' if file == '-' else file}", file=sys.stderr)
-
-
-class BadLines:
-    """The lines that could not be read: JSON objects among the results, or messages beside them, the first few only.
-
-    How many more there were is said at the end of the ``with`` block.
-    """
-
-    MOST_SHOWN = 5
-
-    def __init__(self, as_json: bool) -> None:
-        self._as_json = as_json
-        self.count = 0
-
-    def __enter__(self) -> BadLines:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        more = self.count - self.MOST_SHOWN
-        if more > 0 and not self._as_json:
-            print(f"… and {more} more line{'s' if more > 1 else ''} that cannot be read", file=sys.stderr)
-
-    def report(self, line: int, error: ReversiError) -> None:
-        """Say that *line* cannot be read, and why."""
-        self.count += 1
-        if self._as_json:
-            print_json({"line": line, "error": str(error)})
-        elif self.count <= self.MOST_SHOWN:
-            print(f"line {line}: {error}", file=sys.stderr)
+    if bad:
+        raise typer.Exit(1)
 
 
 def typed_position(
     board: str,
     side: str | None,
-    variant: str,
+    variant: Variant,
     size: int | None = None,
     after: int | None = None,
     number: int | None = None,
@@ -115,7 +103,10 @@ def typed_position(
     if _GAME.match(board) or board.lower().endswith(_GAME_FILES) or isfile(board):  # noqa: PTH113 - a Path is upset by a text too long for a name
         if side is not None:
             raise ReversiError(f"side {shown(side)} with the moves of a game: expected no side, the moves tell it")
-        position = _position_of_game(board, variant, size, after, number)
+        game = typed_game(board, variant, size, number)
+        if after is not None and after > len(game.moves):
+            raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
+        position = game.position if after is None else game.positions[after]
     elif number is not None:
         raise ReversiError(f"--game {number} with a board: expected a file with games")
     elif after is not None:
@@ -129,13 +120,13 @@ def typed_position(
     return position
 
 
-def typed_game(text: str, variant: str, size: int | None = None, number: int | None = None) -> Game:
+def typed_game(text: str, variant: Variant, size: int | None = None, number: int | None = None) -> Game:
     """The game of moves such as ``f5d6c3``, or of a file; the rules are those that the options tell, but a GGF file has its own."""
     from play.game import Game
     from play.terminal.storage import load
     from reversi_env import ReversiError, Rules
 
-    rules = Rules(8 if size is None else size, variant)  # type: ignore[arg-type]
+    rules = Rules(8 if size is None else size, variant)
     if _GAME.match(text):
         if number is not None:
             raise ReversiError(f"--game {number} with the moves of a game: expected a file with games")
@@ -146,16 +137,7 @@ def typed_game(text: str, variant: str, size: int | None = None, number: int | N
     return game
 
 
-def _position_of_game(text: str, variant: str, size: int | None, after: int | None, number: int | None) -> Position:
-    from reversi_env import ReversiError
-
-    game = typed_game(text, variant, size, number)
-    if after is not None and after > len(game.moves):
-        raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
-    return game.position if after is None else game.positions[after]
-
-
-def _position_of_board(board: str, side: str, variant: str, size: int | None) -> Position:
+def _position_of_board(board: str, side: str, variant: Variant, size: int | None) -> Position:
     from reversi_env import BLACK, WHITE, Position, Rules
     from reversi_env.errors import ReversiError, shown
 
@@ -163,7 +145,7 @@ def _position_of_board(board: str, side: str, variant: str, size: int | None) ->
     if side.lower() not in sides:
         raise ReversiError(f"side {shown(side)}: expected X (black) or O (white)")
     if board in ("start", "4", "6", "8"):
-        rules = Rules((size or 8) if board == "start" else int(board), variant)  # type: ignore[arg-type]
+        rules = Rules((size or 8) if board == "start" else int(board), variant)
         return Position.from_colours(rules, *rules.start_boards, sides[side.lower()])
     if len(board) not in (16, 36, 64) and _NO_BOARD.search(board):
         raise ReversiError(
@@ -171,4 +153,4 @@ def _position_of_board(board: str, side: str, variant: str, size: int | None) ->
             "square, moves such as f5d6c3, or a file with a game"
         )
     plain = Position.from_text(board, sides[side.lower()])
-    return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)  # type: ignore[arg-type]
+    return Position(Rules(plain.rules.size, variant), plain.own, plain.opp, plain.turn)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import print_json, print_table, progress_bar
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds
+from play.commands.frame import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from play.commands.job_options import given, options_from
+from play.commands.options import Json, checked_seconds
 from play.commands.specs import complete_spec, spec_lines
 
 if TYPE_CHECKING:
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 NAME_WIDTH = 22
 
 
+@options_from(
+    "train.games.options:TournamentOptions",
+    without=("agents", "games", "format", "plies", "balance", "limit", "sprt"),
+)
 def match(
+    context: typer.Context,
     agent_a: Annotated[
         str, typer.Argument(metavar="A", help="Agent spec, for example [b]greedy[/b].", autocompletion=complete_spec)
     ],
@@ -36,27 +42,13 @@ def match(
         typer.Argument(metavar="B", help="Agent spec, for example [b]random:seed=7[/b].", autocompletion=complete_spec),
     ],
     games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
-    size: Size = 8,
-    variant: VariantName = VariantOption.normal,
-    openings: Annotated[
-        str,
-        typer.Option(
-            "--openings", help="random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
-        ),
-    ] = "random",
     plies: Annotated[
         int | None,
         typer.Option("--plies", "-k", help="Length of the openings; by default 6, and of a file all.", min=0, max=60),
     ] = None,
-    time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for searching agents.")] = None,
-    depth: Annotated[
-        int | None, typer.Option("--depth", "-d", help="Plies to search, for searching agents.", min=1, max=60)
-    ] = None,
-    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, for searching agents.", min=1)] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes that play; by default this one.", min=1, max=1024)
     ] = None,
-    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     r"""Play agent A against agent B, every opening from both sides.
@@ -79,41 +71,46 @@ def match(
     each game, as in a tournament: the games are the same on any number of
     processes. Ctrl-C ends the match early and shows the games so far.
     """
-    from play.commands.interruptible import INTERRUPTED
     from reversi_env import Rules
+    from train.games.match import MatchResult
 
-    checked_seconds(time)
-    rules = Rules(size, variant.value)
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    openings, seed = chosen.pop("openings"), chosen.pop("seed")
+    rules = Rules(chosen.pop("size"), chosen.pop("variant"))
     if openings.isdecimal():  # up to 0.1 this was another name of --plies
         print(f"reversi: --openings {openings} is called --plies {openings} now", file=sys.stderr)
         openings, plies = "random", int(openings)
-    limits = {"time": time, "depth": depth, "nodes": nodes}
+    agents, played = (agent_a, agent_b), MatchResult.of([])
     with progress_bar() as show:
 
-        def tell(done: int) -> None:
-            show(f"{agent_a} – {agent_b}", done, games)
+        def tell(result: MatchResult) -> None:
+            nonlocal played
+            played = result
+            show(f"{agent_a} – {agent_b}", result.games, games)
 
-        tell(0)
-        agents = (agent_a, agent_b)
+        tell(played)
         if workers is None and openings == "random":
-            result, interrupted = _play_here(agents, limits, games, rules, 6 if plies is None else plies, seed, tell)
+            interrupted = _play_here(agents, chosen, games, rules, 6 if plies is None else plies, seed, tell)
         else:
-            how = {"openings": openings, "plies": plies, "seed": seed, **limits}
-            result, interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
-    if interrupted:
-        print(f"reversi: interrupted after {result.games} of {games} games", file=sys.stderr)
-    if result.games and as_json:
-        print_json(as_dict(agent_a, agent_b, result))
-    elif result.games:
-        print_result(agent_a, agent_b, rules, result)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+            how = {"openings": openings, "plies": plies, "seed": seed, **chosen}
+            interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
+    with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):
+        if played.games and as_json:
+            print_json(as_dict(agent_a, agent_b, played))
+        elif played.games:
+            print_result(agent_a, agent_b, rules, played)
 
 
 def _play_apart(
-    agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Callable[[int], None]
-) -> tuple[MatchResult, bool]:
-    """A tournament of two, on processes; after Ctrl-C the pairs of games that were played to their end."""
+    agents: tuple[str, str],
+    games: int,
+    rules: Rules,
+    how: dict[str, Any],
+    workers: int,
+    tell: Callable[[MatchResult], None],
+) -> bool:
+    """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
     from train.games.match import MatchResult
     from train.games.tournament import TournamentOptions, run_tournament
 
@@ -122,15 +119,14 @@ def _play_apart(
 
     def hear(record: Record, done: int) -> None:
         found[record.fixture.index] = record
-        tell(done)
+        tell(MatchResult.of([found[game].game for game in sorted(found) if game ^ 1 in found]))
 
-    interrupted = False
     with TemporaryDirectory() as folder:
         try:
             run_tournament(options, Path(folder), workers=workers, on_game=hear)
         except KeyboardInterrupt:
-            interrupted = True
-    return MatchResult.of([found[game].game for game in sorted(found) if game ^ 1 in found]), interrupted
+            return True
+    return False
 
 
 class _Ended(Exception):  # noqa: N818 - nothing is wrong
@@ -167,30 +163,24 @@ def _stoppable(agent: Agent) -> Agent:
 
 def _play_here(
     specs: tuple[str, str],
-    limits: dict[str, float | None],
+    limits: dict[str, float],
     games: int,
     rules: Rules,
     plies: int,
     seed: int,
-    tell: Callable[[int], None],
-) -> tuple[MatchResult, bool]:
-    """The games that were played to their end in this process, and whether Ctrl-C cut the match short."""
+    tell: Callable[[MatchResult], None],
+) -> bool:
+    """The match in this process; whether Ctrl-C cut it short."""
     from play.commands.interruptible import interruptible
     from search.agents import make
-    from train.games.match import MatchResult, play_match
+    from train.games.match import play_match
 
     agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
     players = player_a, player_b = [_stoppable(agent) for agent in agents]
-    played = MatchResult.of([])
-
-    def on_game(result: MatchResult) -> None:
-        nonlocal played
-        played = result
-        tell(result.games)
 
     def work() -> None:
         with suppress(_Ended):
-            play_match(player_a, player_b, games, rules, opening_plies=plies, seed=seed, on_game=on_game)
+            play_match(player_a, player_b, games, rules, opening_plies=plies, seed=seed, on_game=tell)
 
     def stop() -> None:
         for player in players:
@@ -199,11 +189,10 @@ def _play_here(
     try:
         for agent in agents:
             agent.prepare(rules)  # compiles here, where Ctrl-C can end it
-        _, interrupted = interruptible(work, stop)
+        return interruptible(work, stop)[1]
     finally:
         for agent in agents:
             agent.close()
-    return played, interrupted
 
 
 def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
@@ -212,18 +201,12 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
     return {
         "a": agent_a,
         "b": agent_b,
-        "games": result.games,
-        "wins": result.wins,
-        "draws": result.draws,
-        "losses": result.losses,
-        "score": result.score,
+        **picked(result, "games", "wins", "draws", "losses", "score"),
         "score_low": low,
         "score_high": high,
         "discs_per_game": result.discs_per_game,
-        "seconds_per_move_a": result.seconds_per_move("a"),
-        "seconds_per_move_b": result.seconds_per_move("b"),
-        "forfeits_a": result.forfeits("a"),
-        "forfeits_b": result.forfeits("b"),
+        **{f"seconds_per_move_{player}": result.seconds_per_move(player) for player in "ab"},
+        **{f"forfeits_{player}": result.forfeits(player) for player in "ab"},
     }
 
 

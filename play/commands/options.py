@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -31,15 +30,10 @@ LETTERS = {
 }
 
 
-class VariantOption(StrEnum):
-    """Which side wins: the one with more discs, or the one with fewer."""
-
-    normal = "normal"
-    reversed = "reversed"
-
-
 Size = Annotated[int, typer.Option("--size", "-n", help="Board size: 4, 6 or 8.")]
-VariantName = Annotated[VariantOption, typer.Option("--variant", "-v", help="Most discs win, or fewest do.")]
+VariantName = Annotated[
+    Literal["normal", "reversed"], typer.Option("--variant", "-v", help="Most discs win, or fewest do.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Same seed, same result.", min=0)]
 Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from play.commands.options import Size, VariantName, VariantOption
+from play.commands.options import Size, VariantName
 from play.commands.specs import AgentOption, complete_spec
 
 if TYPE_CHECKING:
     from play.game import Game
     from play.terminal.session import Settings
-
-
-class SideOption(StrEnum):
-    """The side that the person at the terminal plays."""
-
-    black = "black"
-    white = "white"
-    both = "both"
-
+    from reversi_env.rules import Variant
 
 OpponentOption = Annotated[
     str | None,
@@ -46,8 +37,8 @@ def play(
         float | None, typer.Option("--time", help="Seconds a move; 1 if no limit is given.", min=0.01, max=1e6)
     ] = None,
     size: Size = 8,
-    variant: VariantName = VariantOption.normal,
-    colour: Annotated[SideOption, typer.Option("--colour", "-c", help="Your side.")] = SideOption.black,
+    variant: VariantName = "normal",
+    colour: Annotated[Literal["black", "white", "both"], typer.Option("--colour", "-c", help="Your side.")] = "black",
     watch: Annotated[bool, typer.Option("--watch", help="Watch two agents play.")] = False,
     opponent: OpponentOption = None,
     pause: Annotated[
@@ -88,7 +79,7 @@ def play(
         game, settings, path = _resumed(time, level)
         _check_same_game(game, settings, agent, opponent, watch, _given(context, "size", "variant", "colour"))
     else:
-        game, settings = _begun(agent, opponent, size, variant.value, colour, watch)
+        game, settings = _begun(agent, opponent, size, variant, colour, watch)
     settings.level, settings.time = level or settings.level, time or settings.time
     settings.adviser, settings.pause, settings.shows_bar = adviser or settings.adviser, pause, evaluation
     if load is not None:
@@ -103,7 +94,7 @@ def play(
 
 
 def _begun(
-    agent: str | None, opponent: str | None, size: int, variant: str, colour: SideOption, watch: bool
+    agent: str | None, opponent: str | None, size: int, variant: Variant, colour: str, watch: bool
 ) -> tuple[Game, Settings]:
     """A new game with its players."""
     from play.game import Game
@@ -113,11 +104,11 @@ def _begun(
 
     if opponent is not None and not watch:
         raise ReversiError("--opponent without --watch: expected --agent for the computer that you play against")
-    rules = Rules(size, variant)  # type: ignore[arg-type]
+    rules = Rules(size, variant)
     spec = agent or default_agent(rules)
     if watch:
         return Game(rules), Settings({BLACK: spec, WHITE: opponent or spec}, opponent=spec)
-    people = {SideOption.black: {BLACK}, SideOption.white: {WHITE}, SideOption.both: {BLACK, WHITE}}[colour]
+    people = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}[colour]
     return Game(rules), Settings({side: None if side in people else spec for side in (BLACK, WHITE)}, opponent=spec)
 
 

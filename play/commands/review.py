@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from play.commands.frame import ends_at_ctrl_c, print_json, progress_bar
-from play.commands.options import Json, VariantName, VariantOption, checked_plot, checked_seconds
+from play.commands.options import Json, VariantName, checked_plot, checked_seconds
 
 
 def review(
@@ -30,7 +30,7 @@ def review(
     size: Annotated[
         int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
     ] = None,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the course of the game: FILE.svg, .png or .pdf.")
     ] = None,
@@ -50,7 +50,7 @@ def review(
 
     checked_seconds(time)
     checked_plot(plot, ".svg", ".png", ".pdf")
-    record = typed_game(game, variant.value, size, number).record()
+    record = typed_game(game, variant, size, number).record()
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
         found = analyse(
             record,

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import print_json
-from play.commands.options import Json, VariantName, VariantOption
+from play.commands.frame import picked, print_json
+from play.commands.options import Json, VariantName
 
 if TYPE_CHECKING:
     from reversi_env import Position
+    from reversi_env.rules import Variant
     from search.solver import Solver
 
 
@@ -22,7 +23,7 @@ def solve(
     size: Annotated[
         int | None, typer.Option("--size", "-n", help="With --start: board size, 4 or 6 (8 is out of reach).")
     ] = None,
-    variant: VariantName = VariantOption.normal,
+    variant: VariantName = "normal",
     threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that share one table.", min=1)] = 1,
     table: Annotated[float, typer.Option("--table", help="Table size in MiB.", min=0.001)] = 256,
     order: Annotated[
@@ -62,42 +63,35 @@ def solve(
             raise ReversiError("--start without a board size: expected --size 4 or --size 6; 8x8 is out of reach")
         from play.commands.solve_start import solve_from_start
 
-        solve_from_start(size, variant.value, threads, table, order, checkpoint, minutes, as_json)
+        solve_from_start(size, variant, threads, table, order, checkpoint, minutes, as_json)
         return
     if checkpoint is not None or size is not None:
         option = "--size" if checkpoint is None else "--checkpoint"
         raise ReversiError(f"{option} is for --start: expected a FILE without it")
-    if _solve_file(str(file), variant.value, threads, table, order, all_moves, as_json):
-        raise typer.Exit(1)
+    _solve_file(str(file), variant, threads, table, order, all_moves, as_json)
 
 
 def _solve_file(
-    file: str, variant: str, threads: int, table: float, order: str | None, all_moves: bool, as_json: bool
-) -> int:
-    """Solve line by line; the number of lines that could not be read."""
-    from play.commands.inputs import BadLines, problems
-    from reversi_env.errors import ReversiError
+    file: str, variant: Variant, threads: int, table: float, order: str | None, all_moves: bool, as_json: bool
+) -> None:
+    """Solve line by line."""
+    from play.commands.inputs import problems
     from search.solver import Solver
     from search.table import Table
 
     solver: Solver | None = None
     shared = Table(table)
-    with BadLines(as_json) as bad:
-        for line, problem in problems(file, variant):
-            if isinstance(problem, ReversiError):
-                bad.report(line, problem)
-                continue
-            position = problem.position
-            if solver is None or solver.rules != position.rules:
-                shared.clear()
-                solver = Solver(position.rules, threads=threads, table=shared, evaluator=order)
-                solver.load_kernels()  # here, where Ctrl-C can end a compilation
-            result = _solve_line(solver, line, position, all_moves)
-            if as_json:
-                print_json(result)
-            else:
-                _print_line(result, problem.best_score if variant == "normal" else None)
-    return bad.count
+    for line, problem in problems(file, variant, as_json):
+        position = problem.position
+        if solver is None or solver.rules != position.rules:
+            shared.clear()
+            solver = Solver(position.rules, threads=threads, table=shared, evaluator=order)
+            solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        result = _solve_line(solver, line, position, all_moves)
+        if as_json:
+            print_json(result)
+        else:
+            _print_line(result, problem.best_score if variant == "normal" else None)
 
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
@@ -118,15 +112,7 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) 
         known = f", value between {solution.lower:+d} and {solution.upper:+d}"
         print(f"reversi: interrupted in line {line}{known}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED)
-    result = {
-        "line": line,
-        "score": solution.score,
-        "move": solution.move,
-        "nodes": solution.nodes,
-        "seconds": solution.seconds,
-        "pv": list(solution.pv),
-        "empties": position.empties,
-    }
+    result = {"line": line, **picked(solution, "score", "move", "nodes", "seconds", "pv"), "empties": position.empties}
     if all_moves:
         result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]
     return result

@@ -17,6 +17,7 @@ from play.commands.interruptible import INTERRUPTED, interruptible
 from play.commands.options import checked_parent
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.rules import Variant
 from reversi_env.writing import only_user, written_whole
 from search.solver import Solution, Solver
 from search.table import Table
@@ -28,7 +29,7 @@ SOLVABLE_SIZES = (4, 6)
 
 def solve_from_start(
     size: int,
-    variant: str,
+    variant: Variant,
     threads: int,
     megabytes: float,
     order: str | None,
@@ -39,7 +40,7 @@ def solve_from_start(
     """Run, or resume, the job; print the value for black, who moves first, or after Ctrl-C what is known of it."""
     if size not in SOLVABLE_SIZES:
         raise ReversiError(f"--start with --size {size}: expected --size 4 or --size 6; 8x8 is out of reach")
-    rules = Rules(size, variant)  # type: ignore[arg-type]
+    rules = Rules(size, variant)
     path = Path(checkpoint) if checkpoint else None
     checked_parent("--checkpoint", path)
     with nullcontext() if path is None else only_user(path):

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from play.commands.clusters import RayAddress, chosen_executor
-from play.commands.frame import print_json, print_table, progress_bar
-from play.commands.interruptible import INTERRUPTED
+from play.commands.frame import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Seed, Size, VariantName, VariantOption, checked_seconds, made_folder
+from play.commands.options import Json, checked_seconds, made_folder
 from play.commands.specs import complete_spec
 
 if TYPE_CHECKING:
@@ -95,18 +94,18 @@ def tournament(
     folder = out or Path("tournaments") / options.fingerprint()
     made_folder("--out", folder)
     played, interrupted = _play(options, folder, workers, ray)
-    if interrupted:
-        print(
-            f"reversi: interrupted after {len(played.records)} of {options.total} games; the same command goes on",
-            file=sys.stderr,
-        )
-    if played.records:
-        _report(played, folder, as_json)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+    so_far = f"interrupted after {len(played.records)} of {options.total} games; the same command goes on"
+    with shown_after_ctrl_c(interrupted, so_far):
+        if played.records:
+            _report(played, folder, as_json)
 
 
+@options_from(
+    "train.games.options:TournamentOptions",
+    without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt"),
+)
 def winrate(
+    context: typer.Context,
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.", autocompletion=complete_spec)],
     opponent: Annotated[
         str, typer.Argument(metavar="OPPONENT", help="Whom it plays.", autocompletion=complete_spec)
@@ -114,18 +113,10 @@ def winrate(
     margin: Annotated[float, typer.Option("--margin", help="How well the rate must be known.")] = 0.02,
     confidence: Annotated[float, typer.Option("--confidence", help="Chance that the interval is right.")] = 0.95,
     games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,
-    size: Size = 8,
-    variant: VariantName = VariantOption.normal,
     plies: Annotated[
         int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0, max=60)
     ] = None,
-    time: Annotated[float | None, typer.Option("--time", help="Seconds a move, for agents that leave it open.")] = None,
-    depth: Annotated[
-        int | None, typer.Option("--depth", "-d", help="Plies to search, likewise.", min=1, max=60)
-    ] = None,
-    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes a move, likewise.", min=1)] = None,
     workers: WorkerCount = None,
-    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Play until the win rate is known well enough, draws counted as half.
@@ -138,7 +129,9 @@ def winrate(
     from reversi_env import Rules
     from train.games.winrate import ConfidenceSequence, estimate_win_rate, rate_of
 
-    checked_seconds(time)
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    rules = Rules(chosen.pop("size"), chosen.pop("variant"))
     seen, interrupted = ConfidenceSequence(confidence), False
 
     def hear(sequence: ConfidenceSequence) -> None:
@@ -147,37 +140,22 @@ def winrate(
         note = f"{sequence.mean:.3f} ± {sequence.margin:.3f}"
         show(f"{agent} – {opponent}", 2 * sequence.count, None, note)
 
+    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "most_games": games, "plies": plies}
+    how |= {"seed": chosen.pop("seed"), "workers": workers or _cores()}
     with progress_bar() as show:
         try:
-            estimate_win_rate(
-                agent,
-                opponent,
-                Rules(size, variant.value),
-                margin=margin,
-                confidence=confidence,
-                most_games=games,
-                plies=plies,
-                seed=seed,
-                workers=workers or _cores(),
-                limits={"time": time, "depth": depth, "nodes": nodes},
-                on_pair=hear,
-            )
+            estimate_win_rate(agent, opponent, rules, **how, limits=chosen, on_pair=hear)
         except KeyboardInterrupt:
             interrupted = True
     found = rate_of(seen, margin)
-    if interrupted:
-        print(f"reversi: interrupted after {found.games} games", file=sys.stderr)
-    if not found.games:
-        pass
-    elif as_json:
-        print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
-    else:
-        interval = f"{found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence"
-        ending = "" if found.converged else f"; not yet known to within {margin:g}"
-        print(f"{agent} wins {found.rate:.1%} against {opponent} ({interval})")
-        print(f"{found.games} games, every opening from both sides{ending}")
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
+    with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
+        if found.games and as_json:
+            print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
+        elif found.games:
+            interval = f"{found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence"
+            ending = "" if found.converged else f"; not yet known to within {margin:g}"
+            print(f"{agent} wins {found.rate:.1%} against {opponent} ({interval})")
+            print(f"{found.games} games, every opening from both sides{ending}")
 
 
 # --- options ----------------------------------------------------------------------------------------
@@ -279,20 +257,13 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
     from train.games.storage import GAMES, PLOT, RECORDS
 
     result: dict[str, Any] = {
-        "size": played.options.size,
-        "variant": played.options.variant,
+        **picked(played.options, "size", "variant"),
         "complete": played.complete,
         "games": len(played.records),
         "openings": played.openings,
         "agents": [
             {
-                "name": player.name,
-                "games": player.games,
-                "wins": player.wins,
-                "draws": player.draws,
-                "losses": player.losses,
-                "score": player.score,
-                "discs_per_game": player.discs_per_game,
+                **picked(player, "name", "games", "wins", "draws", "losses", "score", "discs_per_game"),
                 "elo": player.rating.elo,
                 "elo_low": player.rating.low,
                 "elo_high": player.rating.high,
@@ -326,15 +297,8 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
     assert sprt is not None
     counts = sprt_counts(played)
     low, high = sprt.bounds
-    return {
-        "elo0": sprt.elo0,
-        "elo1": sprt.elo1,
-        "accepted": played.verdict,
-        "llr": sprt.llr(counts),
-        "llr_low": low,
-        "llr_high": high,
-        "pairs": counts.tolist(),
-    }
+    llr = {"llr": sprt.llr(counts), "llr_low": low, "llr_high": high}
+    return {**picked(sprt, "elo0", "elo1"), "accepted": played.verdict, **llr, "pairs": counts.tolist()}
 
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:

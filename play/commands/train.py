@@ -7,13 +7,13 @@ import shlex
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Threads, VariantOption
+from play.commands.options import Json, Threads
 
 if TYPE_CHECKING:
     from train.fitting.training import Trained
@@ -37,7 +37,9 @@ def train(
         ),
     ] = None,
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
-    variant: Annotated[VariantOption | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")] = None,
+    variant: Annotated[
+        Literal["normal", "reversed"] | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")
+    ] = None,
     player: Annotated[
         str | None, typer.Option("--player", help="Evaluator that plays the bootstrap's games, as network.")
     ] = None,
@@ -72,7 +74,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     of_labels = given(context)
     seed = of_labels.pop("seed", 0)
-    game = {"size": size, "variant": variant and variant.value, "scale": scale, "player": player, "exact": exact}
+    game = {"size": size, "variant": variant, "scale": scale, "player": player, "exact": exact}
     of_bootstrap = {name: value for name, value in game.items() if value is not None}
     if probcut is not None:
         if labels is not None or bootstrap or of_labels or of_bootstrap or network is not None or device != "cpu":

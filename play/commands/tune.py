@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from play.commands.clusters import RayAddress, Workers, chosen_executor
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Size, Threads, VariantName, VariantOption, number_range
+from play.commands.options import Json, Size, Threads, VariantName, number_range
 
 if TYPE_CHECKING:
     from train.tuning import Generation, Objective, Tuned
 
 
-class Aim(StrEnum):
-    """What weights are judged by."""
-
-    wins = "wins"
-    error = "error"
-
-
-class Method(StrEnum):
-    """Who looks for them."""
-
-    genetic = "genetic"
-    cma = "cma"
-    both = "both"
+Aim = Literal["wins", "error"]
 
 
 @options_from("train.tuning.runs:TuneOptions", without=("formula", "optimiser"), named={"varied": "vary"})
@@ -39,12 +26,13 @@ def tune(
     context: typer.Context,
     formula: Annotated[str, typer.Argument(metavar="FORMULA", help="Evaluator, for example [b]ten-weight[/b].")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the log and the weights.")] = Path("tuned"),
-    aim: Annotated[Aim, typer.Option("--aim", help="Win games, or come near exact scores.")] = Aim.wins,
+    aim: Annotated[Aim, typer.Option("--aim", help="Win games, or come near exact scores.")] = "wins",
     optimiser: Annotated[
-        Method, typer.Option("--optimiser", help="Genetic algorithm, CMA-ES, or one after the other.")
-    ] = Method.both,
+        Literal["genetic", "cma", "both"],
+        typer.Option("--optimiser", help="Genetic algorithm, CMA-ES, or one after the other."),
+    ] = "both",
     size: Size = 8,
-    variant: VariantName = VariantOption.reversed,
+    variant: VariantName = "reversed",
     panel: Annotated[
         list[str] | None, typer.Option("--panel", help="An opponent: random or an evaluator; may be repeated.")
     ] = None,
@@ -82,29 +70,27 @@ def tune(
     chosen = given(context)
     seed = chosen["seed"]
     objective: Objective
-    if aim is Aim.wins:
+    if aim == "wins":
         opponents = tuple(panel or ("random",))
-        objective = WinRate(size, variant.value, opponents, games, depth, exact, seed=seed, threads=threads)
+        objective = WinRate(size, variant, opponents, games, depth, exact, seed=seed, threads=threads)
     else:
-        objective = LabelError(size, variant.value, positions, number_range(empties), seed, threads=threads)
-    methods = [Method.genetic, Method.cma] if optimiser is Method.both else [optimiser]
-    require(*("pymoo" if method is Method.genetic else "cma" for method in methods))
+        objective = LabelError(size, variant, positions, number_range(empties), seed, threads=threads)
+    methods = ("genetic", "cma") if optimiser == "both" else (optimiser,)
+    require(*("pymoo" if method == "genetic" else "cma" for method in methods))
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
     going_on = "reversi: interrupted; the same command goes on"
     with ends_at_ctrl_c(going_on), chosen_executor(ray, workers) as executor, progress_bar() as show:
 
         def tell(generation: Generation) -> None:
-            best = f"{1 - generation.best:.1%} won" if aim is Aim.wins else f"error {generation.best:.3f}"
+            best = f"{1 - generation.best:.1%} won" if aim == "wins" else f"error {generation.best:.3f}"
             rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
             show(f"{formula}, {options.optimiser}", generation.number, options.generations, f"{best}, {rate}")
 
         with spread(executor, threads) as losses:
             for method in methods:
-                options = TuneOptions(formula, optimiser=method.value, **chosen)
-                found.append(
-                    (method.value, run(options, objective, out, losses=losses, command=command, progress=tell))
-                )
+                options = TuneOptions(formula, optimiser=method, **chosen)
+                found.append((method, run(options, objective, out, losses=losses, command=command, progress=tell)))
     results = [as_dict(method, tuned, aim) for method, tuned in found]
     if as_json:
         print_json({"formula": formula, "objective": objective.described(), "results": results})
@@ -114,7 +100,7 @@ def tune(
 
 def as_dict(method: str, tuned: Tuned, aim: Aim) -> dict[str, Any]:
     """One optimiser's result: win rates, or errors in discs, in the last round and on others."""
-    figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim is Aim.wins else (lambda loss: loss)
+    figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim == "wins" else (lambda loss: loss)
     return {
         "optimiser": method,
         "figure": figure(tuned.loss),
@@ -131,7 +117,7 @@ def _print_result(formula: str, objective: Objective, results: list[dict[str, An
     from search import evaluators
     from search.evaluation import file_name
 
-    what = "points a game" if aim is Aim.wins else "mean absolute error, discs"
+    what = "points a game" if aim == "wins" else "mean absolute error, discs"
     rules = objective.rules
     rows = []
     for result in results:

@@ -18,7 +18,7 @@ import os
 from concurrent.futures import wait
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class AI:
         time_out: float,
         *,
         agent: str | None = None,
-        variant: str = "reversed",
+        variant: Literal["normal", "reversed"] = "reversed",
     ) -> None:
         self.chessboard_size = chessboard_size
         self.color = color
@@ -74,17 +74,12 @@ class AI:
         self.candidate_list.extend(moves)
         if len(moves) == 1:
             return
-        best = self._thought(board, deadline)
-        if best is not None:
+        answer = in_background(partial(self._think, board.copy(), deadline))
+        if wait([answer], max(0.0, deadline - perf_counter())).done and (best := answer.result()) is not None:
             self.candidate_list.append(best)
 
-    def _thought(self, board: np.ndarray, deadline: float) -> Square | None:
-        """The agent's move, or None if it was not ready in time."""
-        answer = in_background(partial(self._think, board.copy(), deadline))
-        done = wait([answer], max(0.0, deadline - perf_counter())).done
-        return answer.result() if done else None
-
     def _think(self, board: np.ndarray, deadline: float) -> Square | None:
+        """The agent's move, or None if it was not ready in time."""
         if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
             self._load_in_background()
         thinker, rules = self._loaded.result()
@@ -102,13 +97,11 @@ class AI:
         self._process, self._loaded = os.getpid(), in_background(self._load)
 
     def _load(self) -> tuple[Thinker, Rules]:
-        from play.thinker import Thinker, default_agent
+        from play.thinker import prepared_thinker
         from reversi_env import Rules
 
-        rules = Rules(self.chessboard_size, self._variant)  # type: ignore[arg-type]
-        thinker = Thinker(self._agent or default_agent(rules))
-        thinker.prepare(rules)
-        return thinker, rules
+        rules = Rules(self.chessboard_size, self._variant)
+        return prepared_thinker(self._agent, rules), rules
 
 
 def legal_moves(board: np.ndarray, color: int) -> list[Square]:

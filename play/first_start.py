@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from search.agent import Agent
 
 #: What the bar says, or the line where nobody watches one.
-MESSAGE = "compiling for this CPU, at the first start only"
+MESSAGE = "reversi: compiling for this CPU, at the first start only …"
 _ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -93,8 +93,12 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
         return
     todo = list(parts)
     if len(todo) > 1:
-        with _announced(len(todo)) as done:
-            _compile_apart(todo, done)
+        from play.commands.frame import progress_bar
+
+        with progress_bar(lines=True) as show:
+            show(MESSAGE, 0, len(todo))
+            for done, _ in enumerate(_compile_apart(todo), 1):
+                show(MESSAGE, done, len(todo))
     load()
 
 
@@ -104,38 +108,23 @@ def prepare_parts(names: Iterable[str]) -> None:
     compile_ahead(todo, lambda: [PARTS[name]("") for name in todo])
 
 
-def _compile_apart(parts: Iterable[str], done: Callable[[], None]) -> None:
-    """Let a process compile each of the *parts*; *done* is called for each."""
+def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
+    """Let a process compile each of the *parts*, which are given back as they are done."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command, none = [sys.executable, "-P", "-m", "play.first_start"], subprocess.DEVNULL
-    running = [
-        subprocess.Popen([*command, part], env=environment, stdin=none, stdout=none, stderr=none) for part in parts
-    ]
+    running = {
+        part: subprocess.Popen([*command, part], env=environment, stdin=none, stdout=none, stderr=none)
+        for part in parts
+    }
     try:
-        for process in running:
+        for part, process in running.items():
             process.wait()
-            done()
+            yield part
     finally:
-        for process in running:
+        for process in running.values():
             process.kill()
             process.wait()
-
-
-@contextmanager
-def _announced(parts: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, or a line where that is no terminal."""
-    if not sys.stderr.isatty():
-        print(f"reversi: {MESSAGE} …", file=sys.stderr, flush=True)
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(MESSAGE, total=parts)
-        yield lambda: bar.advance(task)
 
 
 def main() -> None:

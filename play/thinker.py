@@ -15,7 +15,6 @@ from search.players import SearchAgent
 
 #: Options of a spec that bound its search.
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
-#: Plays wherever no network has been trained.
 
 
 @dataclass(frozen=True)
@@ -104,6 +103,14 @@ def default_agent(rules: Rules) -> str:
     from models.network import strongest_evaluator
 
     return strongest_evaluator(rules)
+
+
+def prepared_thinker(agent: str | None, rules: Rules, time: float = 1.0, threads: int | None = None) -> Thinker:
+    """The *agent*, by default the strongest, ready to play that game: what it needs is loaded before a clock runs."""
+    thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
+    thinker.check(rules)
+    thinker.prepare(rules)
+    return thinker
 
 
 def _least(first: Any, second: Any) -> Any:

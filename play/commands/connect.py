@@ -48,12 +48,18 @@ def connect(
     back after a lost connection or Ctrl-C.
     """
     from play.client import Client, Ticket, server_url
+    from play.client_players import Computer, Person
     from play.commands.interruptible import INTERRUPTED
+    from play.terminal.screen import Screen
     from reversi_env import Colour
+    from search.agents import make
 
     client = Client(server_url(server))
     mine = Colour.BLACK if colour == "black" else Colour.WHITE
-    player = _player(level, agent, as_json)
+    if level is None and agent is None:
+        player: Player = Person(Screen())
+    else:
+        player = Computer(make(agent or "six-factor", level=level), as_json)
     ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant)
     try:
         game = client.play(ticket, player)
@@ -75,17 +81,6 @@ def _created(client: Client, mine: Colour, opponent: str, size: int, variant: Va
     return ticket
 
 
-def _player(level: int | None, agent: str | None, quiet: bool) -> Player:
-    """The agent, or the person at this terminal."""
-    from play.client_players import Computer, Person
-    from play.terminal.screen import Screen
-    from search.agents import make
-
-    if level is None and agent is None:
-        return Person(Screen())
-    return Computer(make(agent or "six-factor", level=level), quiet)
-
-
 def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
     """The score, for people or programs; in discs for black, the empty squares to the winner."""
     from reversi_env.rules import BLACK, WHITE
@@ -93,17 +88,9 @@ def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
     winner, score = game.winner(), game.score(BLACK)
     black, white = game.position.discs(BLACK), game.position.discs(WHITE)
     if as_json:
-        result = {
-            "game": ticket.game,
-            "role": role,
-            "moves": list(game.moves),
-            "black": black,
-            "white": white,
-            "score": score,
-            "winner": None if winner is None else str(winner),
-            "ending": game.ending or "played",
-        }
-        print_json(result)
+        result = {"game": ticket.game, "role": role, "moves": list(game.moves), "black": black, "white": white}
+        ended = {"winner": None if winner is None else str(winner), "ending": game.ending or "played"}
+        print_json({**result, "score": score, **ended})
         return
     how = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
     outcome = "a draw" if winner is None else f"{winner} wins{how}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.frame import ends_at_ctrl_c, picked, print_json, print_table, progress_bar
-from play.commands.options import Json, made_folder
+from play.commands.options import Json, checked_even, made_folder
 
 if TYPE_CHECKING:
     from train.fitting.demo import DemoResult
@@ -27,18 +27,16 @@ def demo(
     the network plays alpha-beta with each published heuristic, equally deep.
     About two minutes on two cores. Interrupted, it goes on where it was.
     """
-    from reversi_env.errors import ReversiError
     from reversi_env.extras import require
 
     require("torch", "pyarrow")
-    if games % 2:
-        raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
+    checked_even("--games", games)
     made_folder("--out", out)
     with ends_at_ctrl_c("reversi: interrupted; the same command goes on"), progress_bar(lines=True) as show:
         from train.fitting.demo import chart, run
 
         result = run(
-            *(out,),
+            out,
             scale=scale,
             games=games,
             progress=lambda step: show(f"{step.name}: {step.doing}", step.done, step.total),

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from play.commands.options import Size, VariantName
-from play.commands.specs import AgentArgument, Threads
+from play.commands.specs import AgentArgument, SecondsAMove, Threads
 
 
 def gtp(
     agent: AgentArgument = None,
     size: Size = 8,
     variant: VariantName = "normal",
-    time: Annotated[
-        float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
-    ] = 1.0,
+    time: SecondsAMove = 1.0,
     threads: Threads = 1,
 ) -> None:
     """Be a GTP engine on standard input and output, for Quarry, GRhino's tools and other GTP controllers.
@@ -30,13 +24,11 @@ def gtp(
 
     from play.protocols.gtp import GtpEngine, serve
     from play.protocols.standard_streams import protocol_streams
-    from play.thinker import Thinker, default_agent
+    from play.thinker import prepared_thinker
     from reversi_env import Rules
 
     rules = Rules(size, variant)
-    thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
-    thinker.check(rules)
-    thinker.prepare(rules)  # before a clock runs
+    thinker = prepared_thinker(agent, rules, time, threads)
     engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}")
     with protocol_streams() as (lines, output):
         serve(engine, lines, output)

@@ -15,7 +15,7 @@ from play.commands.job_options import given, options_from
 from play.commands.options import Json, Threads
 
 if TYPE_CHECKING:
-    from train.labels import Found, LabelOptions, Manifest
+    from train.labels import Found, LabelOptions
 
 
 @options_from("train.labels.options:LabelOptions", required=("count",))
@@ -73,7 +73,20 @@ def label(
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}
         manifest = generate(options, folder, **how, progress=lambda step: show(step.stage, step.done, step.total))
-    result = _as_dict(out, manifest, finished, perf_counter() - began)
+    seconds, made = perf_counter() - began, manifest.options
+    by_empties = [
+        {"empties": made.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, made.strata))}
+        for stratum in range(made.strata)
+    ]
+    result = {
+        "folder": out,
+        "positions": manifest.rows,
+        "shards": len(manifest.shards),
+        "resumed_from": finished,
+        "seconds": seconds,
+        "positions_per_second": (manifest.rows - finished) / seconds,
+        "by_empties": by_empties,
+    }
     if as_json:
         print_json(result)
     else:
@@ -93,24 +106,6 @@ def _with_depth(labeller: str, depth: int | None) -> str:
     if "depth" in spec.options:
         raise ReversiError(f"--depth {depth} with --labeller {shown(labeller)}: expected the depth in one place")
     return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
-
-
-def _as_dict(out: str, manifest: Manifest, finished: int, seconds: float) -> dict[str, Any]:
-    """The result under the command line's stable keys."""
-    options = manifest.options
-    by_empties = [
-        {"empties": options.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, options.strata))}
-        for stratum in range(options.strata)
-    ]
-    return {
-        "folder": out,
-        "positions": manifest.rows,
-        "shards": len(manifest.shards),
-        "resumed_from": finished,
-        "seconds": seconds,
-        "positions_per_second": (manifest.rows - finished) / seconds,
-        "by_empties": by_empties,
-    }
 
 
 def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:

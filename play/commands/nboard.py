@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from play.commands.specs import AgentArgument, Threads
+from play.commands.specs import AgentArgument, SecondsAMove, Threads
 
 
 def nboard(
     agent: AgentArgument = None,
-    time: Annotated[
-        float, typer.Option("--time", help="Seconds a move, where neither agent nor board set a limit.", min=0.001)
-    ] = 1.0,
+    time: SecondsAMove = 1.0,
     threads: Threads = 1,
 ) -> None:
     """Be an engine on standard input and output for NBoard, a board for Othello players.
@@ -26,11 +20,9 @@ def nboard(
     """
     from play.protocols.nboard import NBoardEngine, serve, write_line
     from play.protocols.standard_streams import protocol_streams
-    from play.thinker import Thinker, default_agent
+    from play.thinker import prepared_thinker
     from reversi_env import Rules
 
-    thinker = Thinker(agent or default_agent(Rules()), time=time, threads=threads)
-    thinker.check(Rules())
-    thinker.prepare(Rules())  # before a clock runs
+    thinker = prepared_thinker(agent, Rules(), time, threads)
     with protocol_streams() as (lines, output):
         serve(NBoardEngine(thinker, write_line(output)), lines)

@@ -104,6 +104,14 @@ def made_folder(option: str, path: Path) -> None:
         raise ReversiError(f"{option} {str(path)!r} is read-only: expected a folder where you may write")
 
 
+def checked_even(option: str, games: int) -> None:
+    """Refuse a number of games that would leave an opening played from one side only."""
+    from reversi_env.errors import ReversiError
+
+    if games % 2:
+        raise ReversiError(f"{option} {games}: expected an even number, since every opening is played from both sides")
+
+
 def checked_seconds(seconds: float | None, option: str = "--time") -> None:
     """Refuse a time that is none, also where no agent would look at it."""
     from reversi_env.errors import ReversiError

@@ -14,13 +14,12 @@ import typer
 
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Seed, Threads, made_folder
+from play.commands.options import Json, Seed, Threads, checked_even, made_folder
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
     from train.rl.expert import Expert
     from train.rl.expert import Progress as ExpertStep
-    from train.rl.options import RlOptions
     from train.rl.training import Progress, Training
 
 #: Columns that the table of an exam needs.
@@ -71,13 +70,22 @@ def rl(
     from reversi_env.extras import require
 
     require("sb3_contrib", "stable_baselines3", "torch")
-    folder = _folder(out)
-    _check_device(device)
-    options = _rl_options(folder, given(context), device)
-    made_folder("--out", folder)
-    from play.first_start import prepare_parts
-    from train.rl.training import Training
+    import torch
 
+    from play.first_start import prepare_parts
+    from reversi_env.errors import ReversiError
+    from train.rl.options import RlOptions, fastest_precision, preset
+    from train.rl.training import Training
+    from train.run import remembered
+
+    folder = _folder(out)
+    if device not in ("cpu", "cuda"):
+        raise ReversiError(f"--device {device!r}: expected cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
+    changes, begun = given(context), remembered(folder, RlOptions)
+    options = replace(begun, **changes) if begun else preset(**{"precision": fastest_precision(device), **changes})
+    made_folder("--out", folder)
     prepare_parts(["environment", "endgames"])
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
     going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"
@@ -91,28 +99,6 @@ def rl(
         training = Training(folder, options, **how, progress=tell)
         training.run()
     _show_training(training, folder, perf_counter() - began, as_json)
-
-
-def _rl_options(folder: Path, changes: dict[str, Any], device: str) -> RlOptions:
-    """Those that the folder remembers, or a preset, with *changes*."""
-    from train.rl.options import RlOptions, fastest_precision, preset
-    from train.run import remembered
-
-    begun = remembered(folder, RlOptions)
-    if begun is not None:
-        return replace(begun, **changes)
-    return preset(**{"precision": fastest_precision(device), **changes})
-
-
-def _check_device(device: str) -> None:
-    import torch
-
-    from reversi_env.errors import ReversiError
-
-    if device not in ("cpu", "cuda"):
-        raise ReversiError(f"--device {device!r}: expected cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
 def _show_training(training: Training, folder: Path, seconds: float, as_json: bool) -> None:
@@ -165,47 +151,34 @@ def expert(
     rl-search, log.csv, learning.svg, and regret.svg: how many discs it gives
     away in solved endgames, round by round.
     """
-    from reversi_env.errors import ReversiError
     from reversi_env.extras import require
 
     require("torch")
-    folder = _folder(out)
-    if exam % 2:
-        raise ReversiError(f"--exam {exam}: expected an even number, since every opening is played from both sides")
-    made_folder("--out", folder)
-    began = perf_counter()
-    with ends_at_ctrl_c(f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"):
-        found, table = _iterate(folder, given(context), threads, cache, exam)
-    _show_expert(found, table, perf_counter() - began, as_json)
-
-
-def _iterate(
-    out: Path, changes: dict[str, Any], threads: int | None, cache: Path | None, exam: int
-) -> tuple[Expert, dict[str, Any] | None]:
-    """All rounds and, if it is asked for, the policy with and without search."""
     from train.rl.expert import ExpertIteration, examine
     from train.rl.expert_options import ExpertOptions, preset
     from train.run import remembered
 
-    begun = remembered(out, ExpertOptions)
-    options = preset(**changes) if begun is None else replace(begun, **changes)
-    count = _torch_threads(threads)
-    with progress_bar() as show:
+    folder, table = _folder(out), None
+    checked_even("--exam", exam)
+    made_folder("--out", folder)
+    changes, command, began = given(context), shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
+    going_on = f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"
+    with ends_at_ctrl_c(going_on), progress_bar() as show:
 
         def tell(step: ExpertStep) -> None:
             where = f"round {step.iteration}/{step.iterations}: " if step.iteration else ""
             show(f"{where}{step.doing}", step.done, step.total)
 
-        command = shlex.join(["reversi", *sys.argv[1:]])
-        found = ExpertIteration(out, options, threads=count, command=command, cache=cache, progress=tell).run()
-        if not exam:
-            return found, None
-        how: dict[str, Any] = {"games": exam, "threads": count, "cache": cache}
-        return found, examine(
-            found.policy,
-            **how,
-            progress=lambda player, done, total: show("with and without search", done, total, player),
-        )
+        def tell_exam(player: str, done: int, total: int) -> None:
+            show("with and without search", done, total, player)
+
+        begun = remembered(folder, ExpertOptions)
+        options = replace(begun, **changes) if begun else preset(**changes)
+        how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
+        found = ExpertIteration(folder, options, command=command, progress=tell, **how).run()
+        if exam:
+            table = examine(found.policy, games=exam, progress=tell_exam, **how)
+    _show_expert(found, table, perf_counter() - began, as_json)
 
 
 def _torch_threads(threads: int | None) -> int:
@@ -255,22 +228,16 @@ def exam(
     which its value is best, alpha-beta over that value, and the same searches
     with the evaluator [b]network[/b].
     """
-    from reversi_env.errors import ReversiError
     from reversi_env.extras import require
 
     require("torch")
-    if games % 2:
-        raise ReversiError(f"--games {games}: expected an even number, since every opening is played from both sides")
+    checked_even("--games", games)
     from train.rl.expert import examine
 
     how: dict[str, Any] = {"games": games, "depth": depth, "seed": seed, "cache": cache}
+    how["threads"] = _torch_threads(threads)
     with progress_bar() as show:
-        table = examine(
-            Path(policy),
-            **how,
-            threads=_torch_threads(threads),
-            progress=lambda player, done, total: show("examining", done, total, player),
-        )
+        table = examine(Path(policy), **how, progress=lambda who, done, total: show("examining", done, total, who))
     if as_json:
         print_json(table)
     else:
@@ -287,14 +254,8 @@ def show_exam(table: dict[str, Any]) -> None:
     for player, entry in table["players"].items():
         points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
         rows.append((player, *points, f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
-    print_table(
-        ("points, %", *headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"),
-        rows,
-        width=EXAM_WIDTH,
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    headings = ["points, %", *headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"]
+    look: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "show_edge": False, "padding": (0, 1, 0, 0)}
+    print_table(headings, rows, width=EXAM_WIDTH, **look)
     where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")

@@ -46,7 +46,7 @@ def serve(
     from play.server.running import listen, url_of
     from play.server.running import serve as run
     from play.server.store import check
-    from play.thinker import Thinker, default_agent
+    from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 
     options = ServerOptions(
@@ -63,8 +63,7 @@ def serve(
     except ReversiError:
         listener.close()
         raise
-    thinker = Thinker(default_agent(Rules()))
-    thinker.prepare(Rules())  # the first move in the browser does not wait for a compiler
+    prepared_thinker(None, Rules())  # the first move in the browser does not wait for a compiler
     print(f"Reversi on {url_of(listener)}  (Ctrl-C ends)", flush=True)
     print(f"games are kept in {options.database}", file=sys.stderr)
     run(options, listener)

@@ -46,22 +46,17 @@ def solve_from_start(
     with nullcontext() if path is None else only_user(path):
         job = _Job(rules, threads, megabytes, order, path)
         interrupted = job.run(60 * minutes)
-    _show(rules, job.result(), as_json)
-    if interrupted:
-        raise typer.Exit(INTERRUPTED)
-
-
-def _show(rules: Rules, result: dict[str, Any], as_json: bool) -> None:
-    name = _name(rules)
+    name, result = _name(rules), job.result()
     if as_json:
         print_json(result)
     elif result["proven"]:
         print(f"{name}: {result['score']:+d} for black  {result['nodes']:,} nodes  {result['seconds']:.1f} s")
         print(" ".join(result["pv"]))
     else:
-        print(
-            f"{name}: between {result['lower']:+d} and {result['upper']:+d} for black after {result['nodes']:,} nodes"
-        )
+        bounds = f"between {result['lower']:+d} and {result['upper']:+d} for black"
+        print(f"{name}: {bounds} after {result['nodes']:,} nodes")
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _name(rules: Rules) -> str:
@@ -125,7 +120,7 @@ class _Job:
             "proven": proven,
             "lower": lower,
             "upper": upper,
-            "pv": list(solution.pv) if solution is not None and proven else [],
+            "pv": list(solution.pv) if solution and proven else [],
             "nodes": nodes,
             "seconds": self._seconds(),
         }
@@ -154,17 +149,8 @@ class _Job:
         A finished one has the line of perfect play instead of the table, which is hundreds of megabytes.
         """
         assert self.checkpoint is not None
-        lower, upper, nodes = self._bounds()
-        header = {
-            "format": CHECKPOINT_FORMAT,
-            "size": self.rules.size,
-            "variant": self.rules.variant,
-            "lower": lower,
-            "upper": upper,
-            "nodes": nodes,
-            "seconds": self._seconds(),
-            "generation": self.table.generation,
-        }
+        known = {key: self.result()[key] for key in ("size", "variant", "lower", "upper", "nodes", "seconds")}
+        header = {"format": CHECKPOINT_FORMAT, **known, "generation": self.table.generation}
         words = self.table.words()
         if self.solution is not None and self.finished:
             header["pv"], words = list(self.solution.pv), words[:0]

@@ -45,3 +45,6 @@ AgentOption = Annotated[
     typer.Option("--agent", "-a", metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False),
 ]
 Threads = Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1, max=1024)]
+SecondsAMove = Annotated[
+    float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
+]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.frame import Show, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
 from play.commands.options import Json, Threads
 
@@ -101,12 +102,8 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
     from train.fitting.cuts import add_probcut
 
     with ends_at_ctrl_c("stopped; nothing was written"), progress_bar() as show:
-        path, cuts = add_probcut(
-            *(Path(weights), out),
-            seed=seed,
-            threads=threads,
-            progress=lambda done, total: show("searching, positions", done, total),
-        )
+        how: dict[str, Any] = {"seed": seed, "threads": threads}
+        path, cuts = add_probcut(Path(weights), out, **how, progress=lambda *done: show("searching, positions", *done))
     if as_json:
         from search.cuts import as_table
 
@@ -146,15 +143,13 @@ def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], 
     wrong = of_labels if bootstrap else of_bootstrap
     if wrong:
         option = f"--{next(iter(wrong)).replace('_', '-')}"
-        what = (
-            "is not for --bootstrap: expected it with LABELS" if bootstrap else "is for --bootstrap: expected it there"
-        )
-        raise ReversiError(f"{option} {what}")
+        what = "not for --bootstrap: expected it with LABELS" if bootstrap else "for --bootstrap: expected it there"
+        raise ReversiError(f"{option} is {what}")
 
 
 def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
     from reversi_env.errors import ReversiError, shown
-    from train.fitting.fit import preset
+    from train.fitting.fit import Epoch, preset
     from train.fitting.training import train_on_labels
     from train.labels import read_manifest
 
@@ -162,15 +157,12 @@ def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, A
         raise ReversiError(f"LABELS {shown(labels, 300)} is a file: expected a folder that `reversi label` made")
     manifest = read_manifest(Path(labels)).options
     options = preset(manifest.size, manifest.variant, **changes)
-    return train_on_labels(
-        *(labels, out, options),
-        network=changes.get("network", "linear"),
-        **how,
-        solving=lambda done, total: show("solving successors", done, total),
-        progress=lambda epoch: show(
-            "fitting, epochs", epoch.number, options.epochs, f"error {epoch.validation_error:.3f} discs"
-        ),
-    )
+
+    def tell(epoch: Epoch) -> None:
+        show("fitting, epochs", epoch.number, options.epochs, f"error {epoch.validation_error:.3f} discs")
+
+    how |= {"network": changes.get("network", "linear"), "solving": partial(show, "solving successors")}
+    return train_on_labels(labels, out, options, **how, progress=tell)
 
 
 def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
@@ -187,15 +179,9 @@ def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:
     """Where the weights are, how good they are, and how to use them."""
     if as_json:
         by_empties = [{"empties": e, "error": error} for e, error in trained.error_by_empties.items()]
+        figures = {"validation_error": trained.validation_error, "by_empties": by_empties}
         print_json(
-            {
-                "weights": str(trained.weights),
-                "validation_error": trained.validation_error,
-                "by_empties": by_empties,
-                "positions": trained.positions,
-                "epochs": trained.epochs,
-                "seconds": seconds,
-            }
+            {"weights": str(trained.weights), **figures, **picked(trained, "positions", "epochs"), "seconds": seconds}
         )
         return
     rows = ((empties, f"{error:.2f}") for empties, error in trained.error_by_empties.items())

@@ -17,10 +17,9 @@ def compiled(monkeypatch):
     """The parts that processes were asked to compile."""
     asked = []
 
-    def apart(parts, done):
+    def apart(parts):
         asked.extend(parts)
-        for _ in parts:
-            done()
+        return parts
 
     monkeypatch.setattr(first_start, "_compile_apart", apart)
     return asked
@@ -41,7 +40,7 @@ def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
     loads = []
     compile_ahead(["search:network", "solver:network"], load)
     assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
-    assert capsys.readouterr().err == f"reversi: {first_start.MESSAGE} …\n"
+    assert capsys.readouterr().err == f"{first_start.MESSAGE}\n"
 
 
 def test_the_parts_of_agents():
@@ -50,9 +49,8 @@ def test_the_parts_of_agents():
 
 
 def test_a_process_that_fails_changes_nothing():
-    done = []
-    first_start._compile_apart(["nonsense:", "search:no-such-evaluator"], lambda: done.append(1))
-    assert done == [1, 1]
+    parts = ["nonsense:", "search:no-such-evaluator"]
+    assert list(first_start._compile_apart(parts)) == parts
 
 
 @pytest.mark.slow
@@ -64,4 +62,4 @@ def test_a_first_start_says_so_once_and_the_next_has_nothing_to_say(tmp_path):
         for _ in range(2)
     ]
     assert answers[0].stdout == answers[1].stdout != ""
-    assert [answer.stderr for answer in answers] == [f"reversi: {first_start.MESSAGE} …\n", ""]
+    assert [answer.stderr for answer in answers] == [f"{first_start.MESSAGE}\n", ""]

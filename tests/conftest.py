@@ -40,6 +40,17 @@ def ffo_paths(external_data: Path) -> list[Path]:
 
 
 @pytest.fixture
+def one_torch_thread():
+    """Small tensors are fastest on one thread, above all where test processes share the cores."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
 def reversi(monkeypatch, capsys):
     """Run the command line in this process: (exit status, standard output, standard error)."""
 

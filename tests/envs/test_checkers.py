@@ -14,7 +14,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check
 from reversi_env import aec
 from reversi_env.core.playout import LONGEST_GAME
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
-from tests.envs.helpers import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same
+from tests.envs.helpers import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same, same_step
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's tests import PettingZoo's own old modules
@@ -56,10 +56,13 @@ def test_check_env_with_other_options(options, hasty_window):
         gymnasium_check(gymnasium.make("Reversi-v0", **options).unwrapped)
 
 
-@pytest.mark.parametrize("name", ["reversi_env:Reversi-v0", "reversi_env:ReversedReversi-v0"])
-def test_the_ids_are_found_through_the_module_prefix(name):
-    assert gymnasium.make(name).unwrapped.settings.variant == ("reversed" if "Reversed" in name else "normal")
-    assert gymnasium.make_vec(name, num_envs=2).unwrapped.num_envs == 2
+@pytest.mark.parametrize(("variant", "name"), IDS.items())
+def test_the_ids_are_found_through_the_module_prefix_and_by_pettingzoo(variant, name):
+    assert gymnasium.make(f"reversi_env:{name}").unwrapped.settings.variant == variant
+    assert gymnasium.make_vec(f"reversi_env:{name}", num_envs=2).unwrapped.num_envs == 2
+    env = pettingzoo.make("aec", name, size=6)
+    assert isinstance(env, aec.raw_env)
+    assert (env.rules.size, env.rules.variant) == (6, variant)
 
 
 def test_made_with_make_the_wrappers_stay_quiet():
@@ -89,13 +92,6 @@ def test_pettingzoo_checks(size, variant, hasty_window, capsys):
         render_test(make)
         state_space_test(make())
         state_test(make(), 60)
-
-
-def test_pettingzoo_makes_it_by_id():
-    for variant, name in IDS.items():
-        env = pettingzoo.make("aec", name, size=6)
-        assert isinstance(env, aec.raw_env)
-        assert (env.rules.size, env.rules.variant) == (6, variant)
 
 
 @pytest.mark.parametrize(("size", "variant"), GAMES)
@@ -159,15 +155,6 @@ def info_of(infos, i):
     return {key: infos[key][i] for key in infos if not key.startswith(("_", "final")) and infos[f"_{key}"][i]}
 
 
-def assert_same_observation(left, right):
-    if isinstance(left, dict):
-        assert left.keys() == right.keys()
-        assert all(np.array_equal(left[key], right[key]) for key in left)
-    else:
-        assert left.dtype == right.dtype
-        assert np.array_equal(left, right)
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("opponent", "observation", "options"),
@@ -190,7 +177,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
     results, expected = (ours.reset(seed=11), theirs.reset(seed=11)), 0
     for _ in range(120):
         (our_obs, *our_rest, our_infos), (their_obs, *their_rest, their_infos) = results
-        assert_same_observation(our_obs, their_obs)
+        assert same(our_obs, their_obs)
         for mine, other in zip(our_rest, their_rest, strict=True):
             assert (mine.dtype, mine.tolist()) == (other.dtype, other.tolist())
         for i in range(count):
@@ -203,7 +190,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
             assert np.array_equal(our_infos["_final_obs"], their_infos["_final_obs"])
             assert np.array_equal(our_infos["_final_info"], their_infos["_final_info"])
             for i in np.flatnonzero(their_infos["_final_obs"]):
-                assert_same_observation(our_infos["final_obs"][i], their_infos["final_obs"][i])
+                assert same(our_infos["final_obs"][i], their_infos["final_obs"][i])
                 final, other = info_of(our_infos["final_info"], i), info_of(their_infos["final_info"], i)
                 assert all(np.array_equal(final[key], other[key]) for key in other if key != "rewards")
         ended = our_rest[1] if our_rest else np.zeros(count, bool)
@@ -268,4 +255,4 @@ def test_without_copies_the_buffers_are_the_same_and_so_are_the_games():
         assert np.array_equal(actions, reused.sample_legal())
         ours, theirs = copied.step(actions), reused.step(actions)
         assert theirs[0] is first or np.shares_memory(theirs[0], first)
-        assert all(same(a, b) for a, b in zip(ours, theirs, strict=True))
+        assert same_step(ours, theirs)

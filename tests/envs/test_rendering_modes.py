@@ -13,31 +13,27 @@ from reversi_env.rendering import render_ansi, render_rgb
 from tests.envs.helpers import last_legal
 
 
-def test_the_text_shows_the_position_and_the_last_move():
-    env = ReversiEnv(opponent=None, render_mode="ansi")
-    env.reset(seed=1)
-    assert env.render() == render_ansi(Position.initial(), None)
-    env.step(37)
-    assert env.render() == render_ansi(Position.initial().play(37), 37)
-
-
-def test_the_last_move_is_the_opponents_reply():
-    env = ReversiEnv(opponent=last_legal, render_mode="ansi")
-    env.reset(seed=1)
-    env.step(37)
+@pytest.mark.parametrize(("mode", "draw"), [("ansi", render_ansi), ("rgb_array", render_rgb)])
+def test_the_position_and_the_last_move_are_shown_in_all_environments(mode, draw):
+    env, game = ReversiEnv(opponent=None, render_mode=mode), aec.env(render_mode=mode)
+    against = ReversiEnv(opponent=last_legal, render_mode=mode)
+    for one in (env, game, against):
+        one.reset(seed=1)
+        assert np.array_equal(one.render(), draw(Position.initial(), None))
+        one.step(37)
     moved = Position.initial().play(37)
+    assert np.array_equal(env.render(), draw(moved, 37))
+    assert np.array_equal(game.render(), draw(moved, 37))
     reply = moved.legal_actions()[-1]
-    assert env.render() == render_ansi(moved.play(reply), reply)
-
-
-def test_pixels():
-    env = ReversiEnv(size=6, render_mode="rgb_array")
-    env.reset(seed=1)
-    frame = env.render()
-    assert (frame.dtype, frame.ndim, frame.shape[2]) == (np.uint8, 3, 3)
-    assert np.array_equal(frame, render_rgb(env.position(), None))
-    env.step(env.sample_legal())
-    assert not np.array_equal(env.render(), frame)
+    assert np.array_equal(against.render(), draw(moved.play(reply), reply))
+    envs = ReversiVectorEnv(3, size=4, opponent=None, render_mode=mode)
+    envs.reset(seed=1)
+    actions = envs.sample_legal()
+    envs.step(actions)
+    frames = envs.render()
+    assert isinstance(frames, tuple)
+    for frame, position, action in zip(frames, envs.positions(), actions, strict=True):
+        assert np.array_equal(frame, draw(position, int(action)))
 
 
 def test_the_end_is_shown_too():
@@ -60,29 +56,6 @@ def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
     env.close()
     assert not window.is_open
     env.close()
-
-
-def test_the_aec_environment_draws_the_same_pictures():
-    single = ReversiEnv(opponent=None, render_mode="rgb_array")
-    game = aec.env(render_mode="rgb_array")
-    text = aec.env(render_mode="ansi")
-    for env in (single, game, text):
-        env.reset(seed=1)
-        env.step(37)
-    assert np.array_equal(single.render(), game.render())
-    assert text.render() == render_ansi(Position.initial().play(37), 37)
-
-
-def test_a_batch_is_drawn_game_by_game():
-    for mode, draw in (("ansi", render_ansi), ("rgb_array", render_rgb)):
-        envs = ReversiVectorEnv(3, size=4, opponent=None, render_mode=mode)
-        envs.reset(seed=1)
-        actions = envs.sample_legal()
-        envs.step(actions)
-        frames = envs.render()
-        assert isinstance(frames, tuple)
-        for frame, position, action in zip(frames, envs.positions(), actions, strict=True):
-            assert np.array_equal(frame, draw(position, int(action)))
 
 
 def test_a_batch_has_no_window():

@@ -14,19 +14,11 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from reversi_env.envs import OpponentPool, ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
-from tests.envs.helpers import last_legal
+from tests.envs.helpers import draw_legal, last_legal, same
 from train.rl.sb3 import ReversiVecEnv
 
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
 POLICIES = {"planes": "MlpPolicy", "flat": "MlpPolicy", "dict": "MultiInputPolicy"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small networks are fastest on one thread, above all where test processes share the cores."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def single(**options):
@@ -115,24 +107,6 @@ def test_maskable_ppo_beats_random_on_the_small_board():
 # --- the batch adapter
 
 
-def seeded(count, seed, **options):
-    """Our batch and SB3's own one of single environments, with the same seeds."""
-    ours = ReversiVecEnv(count, **options)
-    theirs = DummyVecEnv([lambda: Monitor(ReversiEnv(**options))] * count)
-    for env in (ours, theirs):
-        env.seed(seed)
-    return ours, theirs
-
-
-def assert_same_observations(left, right):
-    if isinstance(left, dict):
-        assert left.keys() == right.keys()
-        assert all(np.array_equal(left[key], right[key]) for key in left)
-    else:
-        assert left.dtype == right.dtype
-        assert np.array_equal(left, right)
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -142,20 +116,23 @@ def assert_same_observations(left, right):
     ],
 )
 def test_the_batch_is_the_same_as_sb3s_own(options):
-    ours, theirs = seeded(5, 3, size=4, **options)
+    options |= {"size": 4}
+    ours, theirs = ReversiVecEnv(5, **options), DummyVecEnv([lambda: Monitor(ReversiEnv(**options))] * 5)
+    for env in (ours, theirs):
+        env.seed(3)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
-    assert_same_observations(ours.reset(), theirs.reset())
+    assert same(ours.reset(), theirs.reset())
     rng, ended = np.random.default_rng(2), 0
     for _ in range(80):
         masks = get_action_masks(ours)
         assert masks.dtype == np.bool_
         assert np.array_equal(masks, get_action_masks(theirs))
-        actions = (rng.random(masks.shape) * masks).argmax(1)
+        actions = draw_legal(rng, masks)
         if rng.random() < 0.1:
             actions[0] = 5
         (observations, rewards, dones, infos), expected = ours.step(actions), theirs.step(actions)
-        assert_same_observations(observations, expected[0])
+        assert same(observations, expected[0])
         assert (rewards.dtype, dones.dtype) == (np.float32, np.bool_)
         assert rewards.tolist() == expected[1].tolist()
         assert dones.tolist() == expected[2].tolist()
@@ -163,7 +140,7 @@ def test_the_batch_is_the_same_as_sb3s_own(options):
             assert ("terminal_observation" in info) == ("episode" in info) == done
             if done:
                 ended += 1
-                assert_same_observations(info["terminal_observation"], other["terminal_observation"])
+                assert same(info["terminal_observation"], other["terminal_observation"])
                 assert info["TimeLimit.truncated"] == other["TimeLimit.truncated"] is False
                 assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=1e-6)
                 assert info["episode"]["l"] == other["episode"]["l"]

@@ -2,13 +2,14 @@
 
 import copy
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
 
 from reversi_env import aec
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
-from tests.envs.helpers import LastLegal, last_legal, same, same_step
+from tests.envs.helpers import LastLegal, last_legal, same_step
 
 OPTIONS = {
     "two players": {"opponent": None},
@@ -24,66 +25,62 @@ WAYS = {
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
+MAKERS = {
+    "single": partial(ReversiEnv, size=6),
+    "next step": partial(ReversiVectorEnv, 5, size=4, autoreset_mode="NEXT_STEP"),
+    "same step, no copies": partial(ReversiVectorEnv, 5, size=4, autoreset_mode="SAME_STEP", copy=False),
+}
+makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
 def some_steps(env, count):
-    """Random steps, and a reset wherever an episode ends; everything that was returned."""
+    """Random steps, and a reset wherever the episode of a single environment ends; copies of everything that was returned."""
     results = []
     for _ in range(count):
-        result = env.step(env.sample_legal())
-        results.append(result)
-        if result[2]:
+        results.append(copy.deepcopy(env.step(env.sample_legal())))
+        if results[-1][2] is True:
             results.append(env.reset())
     return results
-
-
-def batch_steps(envs, count):
-    return [envs.step(envs.sample_legal()) for _ in range(count)]
 
 
 def assert_same_results(left, right):
     assert all(same_step(a, b) for a, b in zip(left, right, strict=True))
 
 
-# --- the single environment
+# --- the single and the vector environment
 
 
 @options
 @ways
-def test_a_copy_goes_on_in_the_same_way(options, way):
-    env = ReversiEnv(size=6, **options)
+@makers
+def test_a_copy_goes_on_in_the_same_way_and_alone(options, way, make):
+    env = make(**options)
     env.reset(seed=1)
     some_steps(env, 20)
-    twin = way(env)
-    assert twin.position() == env.position()
-    assert_same_results(some_steps(twin, 60), some_steps(env, 60))
-    assert env.np_random.integers(2**60) == twin.np_random.integers(2**60)
+    twin, before, masks = way(env), env.get_state(), env.action_masks()
+    assert np.array_equal(twin.action_masks(), masks)
+    played = some_steps(twin, 60)
+    assert np.array_equal(env.get_state(), before)
+    assert np.array_equal(env.action_masks(), masks)
+    assert_same_results(some_steps(env, 60), played)
+    if isinstance(env, ReversiEnv):
+        assert env.np_random.integers(2**60) == twin.np_random.integers(2**60)
 
 
 @options
-@ways
-def test_copies_are_independent(options, way):
-    env = ReversiEnv(size=6, **options)
-    env.reset(seed=1)
-    some_steps(env, 3)
-    twin, before = way(env), env.get_state()
-    some_steps(twin, 40)
-    assert env.get_state() == before
-    assert not np.shares_memory(env._state, twin._state)
-
-
-@options
-def test_going_back_to_a_state(options):
-    env = ReversiEnv(size=6, **options)
+@makers
+def test_going_back_to_a_state(options, make):
+    env, other = make(**options), make(**options)
     env.reset(seed=1)
     some_steps(env, 7)
-    state = env.get_state()
+    state, masks = env.get_state(), env.action_masks()
     kept = pickle.loads(pickle.dumps(state))
     played = some_steps(env, 50)
-    env.set_state(state)
-    assert state == kept
-    assert_same_results(some_steps(env, 50), played)
-    other = ReversiEnv(size=6, **options)
-    other.set_state(kept)
-    assert_same_results(some_steps(other, 50), played)
+    for one in (env, other):
+        one.set_state(state)
+        assert np.array_equal(state, kept)
+        assert np.array_equal(one.action_masks(), masks)
+        assert_same_results(some_steps(one, 50), played)
 
 
 def test_a_finished_and_an_unbegun_episode_stay_what_they_are():
@@ -148,52 +145,6 @@ def test_states_of_other_games_are_refused():
     batch = ReversiVectorEnv(1, size=4, opponent=None)
     batch.set_state(small.get_state())
     assert batch.positions() == [small.position()]
-
-
-# --- the vector environment
-
-
-@options
-@ways
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_a_copied_batch_goes_on_in_the_same_way(options, way, mode):
-    envs = ReversiVectorEnv(5, size=4, autoreset_mode=mode, **options)
-    envs.reset(seed=1)
-    batch_steps(envs, 9)
-    twin = way(envs)
-    assert np.array_equal(twin.action_masks(), envs.action_masks())
-    for left, right in zip(batch_steps(twin, 40), batch_steps(envs, 40), strict=True):
-        assert same(left[0], right[0])
-        assert all(np.array_equal(a, b) for a, b in zip(left[1:4], right[1:4], strict=True))
-        assert np.array_equal(left[4]["action_mask"], right[4]["action_mask"])
-
-
-@options
-@ways
-def test_copied_batches_are_independent(options, way):
-    envs = ReversiVectorEnv(5, size=4, copy=False, **options)
-    envs.reset(seed=1)
-    batch_steps(envs, 3)
-    before, masks = envs.get_state(), envs.action_masks()
-    batch_steps(way(envs), 30)
-    assert (envs.get_state() == before).all()
-    assert np.array_equal(envs.action_masks(), masks)
-
-
-@options
-def test_a_batch_goes_back_to_its_states(options):
-    envs = ReversiVectorEnv(5, size=4, **options)
-    envs.reset(seed=1)
-    batch_steps(envs, 6)
-    states = envs.get_state()
-    masks, played = envs.action_masks(), batch_steps(envs, 40)
-    other = ReversiVectorEnv(5, size=4, **options)
-    for one in (envs, other):
-        one.set_state(states)
-        assert np.array_equal(one.action_masks(), masks)
-        for left, right in zip(batch_steps(one, 40), played, strict=True):
-            assert same(left[0], right[0])
-            assert all(np.array_equal(a, b) for a, b in zip(left[1:4], right[1:4], strict=True))
 
 
 # --- the AEC environment

@@ -10,7 +10,7 @@ from reversi_env import Rules
 from reversi_env.envs import ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import CanonicalPositions, LastMovePlane, SymmetryAugmentation
 from reversi_env.symmetries import action_images
-from tests.envs.helpers import GAMES, RULES, board_of, draw_legal, mask_of, only_these_warnings
+from tests.envs.helpers import ENDS_AFTER_A_PASS, GAMES, board_of, draw_legal, mask_of, moves_of, only_these_warnings
 
 SYMMETRIC = [SymmetryAugmentation, CanonicalPositions]
 
@@ -102,42 +102,25 @@ def test_bad_actions_are_refused_through_the_wrapper(wrapper, action):
         env.step(action)
 
 
-def test_the_last_move_has_a_plane():
-    env, rules = LastMovePlane(ReversiEnv(opponent=None)), RULES[8, "normal"]
+def test_the_last_move_has_a_plane_which_is_empty_after_a_pass():
+    env, rules = LastMovePlane(ReversiEnv(opponent=None, size=4)), Rules(4)
     planes, _ = env.reset(seed=1)
-    assert planes.shape == (3, 8, 8)
+    assert planes.shape == (3, 4, 4)
     assert not planes[2].any()
-    for action in (37, 43, 18):
+    for action in moves_of(ENDS_AFTER_A_PASS, rules):
         planes, _, _, _, _ = env.step(action)
-        assert np.flatnonzero(planes[2]).tolist() == [action]
+        assert np.flatnonzero(planes[2]).tolist() == [action] * (action != rules.pass_action)
         assert np.array_equal(planes[:2], board_of(env.unwrapped.position()))
-    assert env.unwrapped.position().rules == rules
-
-
-def test_after_a_pass_the_plane_is_empty():
-    env = LastMovePlane(ReversiEnv(opponent=None, size=4))
-    env.reset(seed=1)
-    for action in ("c4", "b4", "a4", "d4", "d2"):
-        planes, _, _, _, _ = env.step(Rules(4).action_from_name(action))
-    assert planes[2].sum() == 1
-    planes, _, _, _, _ = env.step(16)
-    assert not planes[2].any()
-
-
-def test_the_reply_is_the_last_move():
-    env = LastMovePlane(ReversiEnv(colour="white"))
-    planes, _ = env.reset(seed=1)
-    (reply,) = np.flatnonzero(planes[2])
-    assert planes[1].flat[reply] == 1
 
 
 def test_turning_goes_around_the_last_move():
     """A symmetric wrapper turns all three planes; the other way round the plane would lie wrongly, and is refused."""
-    env = SymmetryAugmentation(LastMovePlane(ReversiEnv(colour="white")))
-    for seed in range(10):
-        planes, _ = env.reset(seed=seed)
-        (reply,) = np.flatnonzero(planes[2])
-        assert planes[1].flat[reply] == 1
+    plain = LastMovePlane(ReversiEnv(colour="white"))  # the opponent's reply is the last move
+    for env in (plain, SymmetryAugmentation(plain)):
+        for seed in range(10):
+            planes, _ = env.reset(seed=seed)
+            (reply,) = np.flatnonzero(planes[2])
+            assert planes[1].flat[reply] == 1
     with pytest.raises(SettingsError, match="expected it inside"):
         LastMovePlane(SymmetryAugmentation(ReversiEnv()))
 

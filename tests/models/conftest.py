@@ -1,12 +1,8 @@
-"""Torch on one thread: the tensors of these tests are small, and its threads only get in each other's way."""
+"""Torch on one thread, in every test."""
 
 import pytest
-import torch
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _one_torch_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+@pytest.fixture(autouse=True)
+def _one_thread(one_torch_thread):
+    """As asked for."""

@@ -47,13 +47,8 @@ def play(size, variant, opponent, layout, steps, **options):
         if step % 4:
             found, expected = simulated.random_step(), cpu.random_step()
         else:
-            legal = (
-                infos["action_mask"].to(torch.uint8).argmax(-1)
-                if (infos := cpu.infos).get("action_mask") is not None
-                else 0
-            )
             wild = torch.randint(-2, size * size + 4, (COUNT,), generator=generator)
-            actions = torch.where(torch.rand(COUNT, generator=generator) < 0.9, legal, wild)
+            actions = torch.where(torch.rand(COUNT, generator=generator) < 0.9, first_legal(cpu), wild)
             found, expected = simulated.step(actions), cpu.step(actions)
         assert_same(found, expected)
         ended += int(expected[2].sum())

@@ -5,6 +5,7 @@ import pytest
 
 from reversi_env import Position
 from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
+from reversi_env.notation import Game
 from tests.notation.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
 
 
@@ -28,14 +29,24 @@ def boards_of(start, final):
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=str)
 @pytest.mark.parametrize("opening_plies", [0, 3])
-def test_random_games_end_on_the_same_boards(rules, opening_plies):
+def test_random_games_pass_through_the_same_boards_to_the_same_end(rules, opening_plies):
+    """On the way: the first position with so many empty squares where the side to move can, if the game came there."""
     start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 7, opening_plies))
-    games = [random_moves(start, seed) for seed in range(12)]
-    assert any("pass" in moves for moves in games)
-    rows = [squares_of(start, moves) for moves in games]
-    finals = [start.play_all(moves) for moves in games]
-    expected = [(*boards_of(start, final), len(row), False) for final, row in zip(finals, rows, strict=True)]
-    assert replayed(start, rows) == expected
+    games = [Game(start, random_moves(start, seed)) for seed in range(12)]
+    assert any("pass" in game.moves for game in games)
+    rows = [squares_of(start, game.moves) for game in games]
+    finals = [(*boards_of(start, game.final()), len(row), False) for game, row in zip(games, rows, strict=True)]
+    assert replayed(start, rows) == finals
+    squares = np.array([[*row, *[NO_MOVE] * (64 - len(row))] for row in rows], np.int8)
+    boards = [np.uint64(board) for board in (start.own, start.opp, rules.playable)]
+    on_the_way = [
+        {p.empties: (p.own, p.opp) for p in game.positions() if not p.must_pass() and not p.is_over()} for game in games
+    ]
+    for empties in range(start.empties + 1):
+        found = zip(*(column.tolist() for column in positions_with(squares, *boards, empties)), strict=True)
+        assert [(own, opp) if reached else None for own, opp, reached in found] == [
+            way.get(empties) for way in on_the_way
+        ]
 
 
 def test_the_replay_stops_before_the_first_illegal_move():
@@ -69,43 +80,10 @@ def test_wider_integers_hold_the_same_records(dtype):
     assert replayed(start, [row], dtype) == replayed(start, [row], np.int8)
 
 
-# --- positions on the way ----------------------------------------------------------------------
-
-
-def boards_by_empties(start, moves):
-    """(own, opp) of the side that can move, by the number of empty squares; none where the game is over."""
-    position, found = start, {}
-    for move in (*moves, None):
-        if not position.must_pass() and not position.is_over():
-            found.setdefault(position.empties, (position.own, position.opp))
-        if move is not None:
-            position = position.play(move)
-    return found
-
-
-@pytest.mark.parametrize("rules", ALL_RULES, ids=str)
-@pytest.mark.parametrize("opening_plies", [0, 3])
-def test_positions_with_so_many_empty_squares_are_those_of_plain_play(rules, opening_plies):
-    start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 7, opening_plies))
-    games = [random_moves(start, seed) for seed in range(12)]
-    rows = [squares_of(start, moves) for moves in games]
-    squares = np.array([[*row, *[NO_MOVE] * (64 - len(row))] for row in rows], np.int8)
-    boards = [np.uint64(board) for board in (start.own, start.opp, start.rules.playable)]
-    on_the_way = [boards_by_empties(start, moves) for moves in games]
-    for empties in range(start.empties + 1):
-        found = zip(*(column.tolist() for column in positions_with(squares, *boards, empties)), strict=True)
-        expected = [boards.get(empties) for boards in on_the_way]
-        assert [(own, opp) if reached else None for own, opp, reached in found] == expected
-
-
 def test_a_record_with_an_illegal_move_reaches_what_was_before_it():
     start = Position.initial()
     f5, d6, a1 = *squares_of(start, ["f5", "d6"]), 0
     boards = [np.uint64(board) for board in (start.own, start.opp, start.rules.playable)]
     squares = np.array([[f5, d6, a1, NO_MOVE]], np.int8)
-    assert [positions_with(squares, *boards, empties)[2].tolist() for empties in (60, 59, 58, 57)] == [
-        [True],
-        [True],
-        [True],
-        [False],
-    ]
+    reached = [bool(positions_with(squares, *boards, empties)[2][0]) for empties in (60, 59, 58, 57)]
+    assert reached == [True, True, True, False]

@@ -9,18 +9,16 @@ from reversi_env import Position, Rules
 from reversi_env.errors import RulesError
 
 TABLE = json.loads(files("reversi_env").joinpath("data/perft.json").read_text("utf-8"))["leaves"]
-CASES = [(int(size), depth, leaves) for size, row in TABLE.items() for depth, leaves in enumerate(row, start=1)]
 QUICK = 30_000_000
+CASES = [
+    pytest.param(int(size), depth, leaves, marks=[pytest.mark.slow] * (leaves >= QUICK))
+    for size, row in TABLE.items()
+    for depth, leaves in enumerate(row, start=1)
+]
 
 
-@pytest.mark.parametrize(("size", "depth", "leaves"), [case for case in CASES if case[2] < QUICK])
+@pytest.mark.parametrize(("size", "depth", "leaves"), CASES)
 def test_perft_equals_the_table(size, depth, leaves):
-    assert Position.initial(Rules(size)).perft(depth) == leaves
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "depth", "leaves"), [case for case in CASES if case[2] >= QUICK])
-def test_perft_equals_the_table_at_its_deepest(size, depth, leaves):
     assert Position.initial(Rules(size)).perft(depth) == leaves
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError, RulesError
 
+START = Position.initial()
+
 
 def test_the_start_is_the_books():
     assert Position.initial().to_text() == "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27
@@ -59,6 +61,7 @@ def test_moves_by_name_number_and_pass():
     assert start.play("f5") == start.play("F5") == start.play(37) == start.play(np.int64(37))
     must_pass = Position.from_text("OX--" + "-" * 12)
     passed = must_pass.play("pass")
+    assert Colour.BLACK.other == WHITE
     assert must_pass.must_pass()
     assert passed == must_pass.play(16) == must_pass.play("--") == must_pass.play("PA")
     assert passed.turn == WHITE
@@ -108,101 +111,40 @@ def test_actions_and_squares_of_small_boards():
     assert Rules(8).playable == 2**64 - 1
 
 
-@pytest.mark.parametrize("size", [0, 2, 5, 7, 10, -8, "8", 8.5, None, True])
-def test_unsupported_sizes_are_named(size):
-    with pytest.raises(RulesError, match="expected one of 4, 6, 8"):
-        Rules(size)
-
-
-def test_unknown_variants_and_starts_are_named():
-    with pytest.raises(RulesError, match="'anti'.*'normal' or 'reversed'"):
-        Rules(variant="anti")
-    with pytest.raises(RulesError, match="'diagonal'.*'standard' or 'parallel'"):
-        Rules(start="diagonal")
+MATRICES = [[[0, 2], [0, 0]], np.zeros((8, 6)), np.zeros(64), np.full((8, 8), 3), "board", [[None] * 8] * 8]
 
 
 @pytest.mark.parametrize(
-    ("move", "message"),
+    ("error", "message", "ask", "arguments"),
     [
-        ("a1", "a1 by black is illegal: the legal moves are d3 c4 f5 e6"),
-        ("d4", "d4 by black is illegal"),
-        ("i9", "'i9' is not a square"),
-        ("", "'' is not a square"),
-        ("f5d6", "is not a square"),
-        (64, "pass by black is not allowed: the legal moves are"),
-        ("pass", "pass by black is not allowed"),
-        (65, "65 is not a move: expected"),
-        (-1, "-1 is not a move"),
-        (3.0, "3.0 is not a move"),
-        (None, "None is not a move"),
-        (True, "True is not a move"),
+        *((RulesError, "expected one of 4, 6, 8", Rules, [n]) for n in (0, 2, 5, 7, 10, -8, "8", 8.5, None, True)),
+        (RulesError, "'anti'.*'normal' or 'reversed'", Rules, [8, "anti"]),
+        (RulesError, "'diagonal'.*'standard' or 'parallel'", Rules, [8, "normal", "diagonal"]),
+        (NotationError, "expected 0 to 16", Rules(4).name_of, [17]),
+        (ReversiError, "a1 by black is illegal: the legal moves are d3 c4 f5 e6", START.play, ["a1"]),
+        (ReversiError, "d4 by black is illegal", START.play, ["d4"]),
+        (ReversiError, "'i9' is not a square", START.play, ["i9"]),
+        (ReversiError, "'' is not a square", START.play, [""]),
+        (ReversiError, "is not a square", START.play, ["f5d6"]),
+        *((ReversiError, "pass by black is not allowed: the legal moves are", START.play, [p]) for p in (64, "pass")),
+        *((ReversiError, f"{move} is not a move: expected", START.play, [move]) for move in (65, -1, 3.0, None, True)),
+        *((IllegalMoveError, "the game is over", Position.from_text("X" * 64).play, [m]) for m in ("pass", "a1")),
+        (PositionError, "discs of both colours on a1", Position, [Rules(), 1, 1]),
+        *((PositionError, "off the board", Position, [Rules(), own, 0]) for own in (1 << 64, -1)),
+        *((PositionError, "expected an integer", Position, [Rules(), own, 0]) for own in (1.5, True, "1")),
+        (PositionError, "leave the 6x6 board", Position, [Rules(6), 1, 0]),
+        (PositionError, "not a colour", Position, [Rules(), 1, 2, 0]),
+        (PositionError, "63 squares", Position.from_text, ["X" * 63]),
+        (PositionError, "0 squares", Position.from_text, [""]),
+        (PositionError, r"'\?' at square h8", Position.from_text, ["X" * 63 + "?"]),
+        (PositionError, "not text", Position.from_text, [None]),
+        (PositionError, "expected 36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
+        *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),
     ],
 )
-def test_bad_moves_are_named(move, message):
-    with pytest.raises(ReversiError, match=message):
-        Position.initial().play(move)
-
-
-def test_no_move_is_legal_after_the_end():
-    over = Position.from_text("X" * 64)
-    with pytest.raises(IllegalMoveError, match="the game is over"):
-        over.play("pass")
-    with pytest.raises(IllegalMoveError, match="the game is over"):
-        over.play("a1")
-
-
-@pytest.mark.parametrize(
-    ("own", "opp", "message"),
-    [
-        (1, 1, "discs of both colours on a1"),
-        (1 << 64, 0, "off the board"),
-        (-1, 0, "off the board"),
-        (1.5, 0, "expected an integer"),
-        (True, 0, "expected an integer"),
-        ("1", 0, "expected an integer"),
-    ],
-)
-def test_impossible_boards_are_named(own, opp, message):
-    with pytest.raises(PositionError, match=message):
-        Position(Rules(), own, opp)
-
-
-def test_discs_on_the_rim_of_a_small_board_are_refused():
-    with pytest.raises(PositionError, match="leave the 6x6 board"):
-        Position(Rules(6), 1, 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("X" * 63, "63 squares"), ("", "0 squares"), ("X" * 63 + "?", r"'\?' at square h8"), (None, "not text")],
-)
-def test_bad_board_texts_are_named(text, message):
-    with pytest.raises(PositionError, match=message):
-        Position.from_text(text)
-
-
-def test_a_board_text_must_fit_the_rules():
-    with pytest.raises(PositionError, match="expected 36"):
-        Position.from_text("-" * 64, rules=Rules(6))
-
-
-@pytest.mark.parametrize(
-    "matrix", [[[0, 2], [0, 0]], np.zeros((8, 6)), np.zeros(64), np.full((8, 8), 3), "board", [[None] * 8] * 8]
-)
-def test_bad_matrices_are_refused(matrix):
-    with pytest.raises(ReversiError):
-        Position.from_matrix(matrix)
-
-
-def test_a_turn_must_be_a_colour():
-    with pytest.raises(PositionError, match="not a colour"):
-        Position(Rules(), 1, 2, 0)
-    assert Colour.BLACK.other == WHITE
-
-
-def test_names_of_actions_are_checked():
-    with pytest.raises(NotationError, match="expected 0 to 16"):
-        Rules(4).name_of(17)
+def test_what_cannot_be_is_named(error, message, ask, arguments):
+    with pytest.raises(error, match=message):
+        ask(*arguments)
 
 
 anything = st.one_of(

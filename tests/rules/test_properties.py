@@ -92,14 +92,6 @@ def test_text_and_matrix_round_trip(position):
     assert Position.from_matrix(position.to_matrix(), position.turn, position.rules) == position
 
 
-@given(game_positions())
-def test_stable_discs_stay(positions):
-    """A disc once called stable keeps its colour to the end, and is called stable ever after."""
-    for before, after in itertools.pairwise(positions):
-        for colour in (before.turn, before.turn.other):
-            assert before.stable(colour) & ~after.stable(colour) == 0
-
-
 def test_the_hash_has_no_collision_and_spreads_every_bit():
     own, opp = batch.random_positions(200_000, np.arange(200_000) % 50, seed=5)
     boards = np.unique(np.stack([own, opp]), axis=1)

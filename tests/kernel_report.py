@@ -3,16 +3,13 @@
 A child process plays a program that ends in `report`; `second_process_agrees` runs it twice and compares.
 """
 
-import os
-import subprocess
-import sys
-from pathlib import Path
+import importlib
+import pkgutil
 
 from numba.core.dispatcher import Dispatcher
 
 from reversi_env.core.threads import Loop
-
-REPOSITORY = Path(__file__).parents[1]
+from tests.processes import output_of
 
 # --- in the child process -------------------------------------------------------------------------
 
@@ -20,7 +17,7 @@ REPOSITORY = Path(__file__).parents[1]
 def kernels_of(module):
     """The module's own kernels by name, a serial and a parallel build apart."""
     return {
-        f"{name} {kernel.targetoptions.get('parallel')}": kernel
+        f"{module.__name__}.{name} {kernel.targetoptions.get('parallel')}": kernel
         for name, value in vars(module).items()
         for kernel in (value if isinstance(value, Loop) else [value])
         if isinstance(kernel, Dispatcher) and kernel.py_func.__module__ == module.__name__
@@ -39,10 +36,20 @@ def reached(kernels):
     return found
 
 
-def report(module):
-    """Print four lines: how many kernels there are, which were not reached, which were compiled, how many came from the cache."""
-    kernels = kernels_of(module)
-    run = reached(kernels.values())
+def modules_of(package):
+    """All modules of a package of kernels."""
+    return [
+        importlib.import_module(found.name) for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    ]
+
+
+def report(*modules, whole=True):
+    """Print four lines: how many kernels there are, which were not reached, which were compiled, how many came from the cache.
+
+    Of a part of a layer (not *whole*), a program need not reach them all.
+    """
+    kernels = {name: kernel for module in modules for name, kernel in kernels_of(module).items()}
+    run = reached(kernels.values()) if whole else set(kernels.values())
     print(len(kernels))
     print(sorted(name for name, kernel in kernels.items() if kernel not in run))
     print(sorted(name for name, kernel in kernels.items() if kernel.stats.cache_misses))
@@ -54,12 +61,8 @@ def report(module):
 
 def second_process_agrees(program, folder, *, cache, kernels):
     """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    if cache == "empty":
-        environment["REVERSI_CACHE_DIR"] = str(folder)
-    run = {"env": environment, "cwd": folder, "capture_output": True, "text": True, "check": True}
-    command = [sys.executable, "-c", program]
-    first, second = (subprocess.run(command, **run).stdout.splitlines() for _ in range(2))
+    environment = {"REVERSI_CACHE_DIR": folder} if cache == "empty" else {}
+    first, second = (output_of(program, **environment) for _ in range(2))
     assert int(first[1]) > kernels
     assert first[2] == "[]", "kernels that this test does not reach"
     if cache == "empty":

@@ -1,25 +1,18 @@
 """The GPU's endgame solver, on numba's CUDA simulator, gives the scores of the CPU's."""
 
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.processes import output_of
 
 pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
 
 
 def differing_and_left_over(*jobs):
     """(scores that differ from the CPU's, positions left to the CPU) of each job, as `simulated_solver` takes them."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "tests.gpu.simulated_solver", *jobs]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    lines = output_of("-m", "tests.gpu.simulated_solver", *jobs, NUMBA_ENABLE_CUDASIM=1)
+    return [tuple(map(int, line.split())) for line in lines]
 
 
 @pytest.mark.slow

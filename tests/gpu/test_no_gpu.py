@@ -1,17 +1,13 @@
 """Without a GPU or without numba-cuda: nothing is imported unasked, and ``device="cuda"`` gives one clear error."""
 
-import os
-import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from reversi_env.envs import TorchVectorEnv
 from reversi_env.extras import MissingExtra
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.processes import output_of
 
 ASK = """
 import sys
@@ -33,14 +29,6 @@ except ValueError as error:
 """
 
 
-def answer(script):
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
-    environment["CUDA_VISIBLE_DEVICES"] = ""  # no GPU for this process, wherever it runs
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
-
-
 def test_the_extra_is_not_installed(monkeypatch):
     for module in ("driver", "kernels", "batch"):
         monkeypatch.delitem(sys.modules, f"reversi_env.gpu.{module}", raising=False)
@@ -52,9 +40,10 @@ def test_the_extra_is_not_installed(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
-def test_there_is_no_gpu():
+def test_there_is_no_gpu(monkeypatch):
     """Environments and solver, in one process: importing torch and CUDA takes seconds."""
-    lines = answer(ASK)
+    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
+    lines = output_of(ASK, CUDA_VISIBLE_DEVICES="")  # no GPU for this process, wherever it runs
     assert len(lines) == 2
     for line in lines:
         assert line.startswith("GpuError device='cuda': no usable NVIDIA GPU or driver (")

@@ -1,15 +1,12 @@
 """The GPU's kernels, on numba's CUDA simulator, do what the CPU's do: every tensor after every step, whole games."""
 
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.processes import output_of
+
 OPPONENTS = ("none", "random", "greedy")
 
 pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
@@ -17,11 +14,7 @@ pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda 
 
 def episodes_ended(*games):
     """Play the games (as `simulated_games` takes them) on the simulator; ended episodes of each."""
-    environment = os.environ | {"NUMBA_ENABLE_CUDASIM": "1"}
-    command = [sys.executable, "-m", "tests.gpu.simulated_games", *games]
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = done.stdout.splitlines()
+    lines = output_of("-m", "tests.gpu.simulated_games", *games, NUMBA_ENABLE_CUDASIM=1)
     assert len(lines) == len(games)
     return [int(line.split()[-1]) for line in lines]
 

@@ -1,14 +1,10 @@
 """The evaluator and agent `network`: weights by game or by file, copies, processes, and no torch."""
 
 import copy
-import os
 import pickle
 import shutil
-import subprocess
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,10 +23,10 @@ from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve_batch
 from studies.textbook import negamax
+from tests.conftest import REPOSITORY
 from tests.models import twins
 from tests.models.twins import random_network, some_boards
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.processes import output_of
 
 
 @pytest.fixture(scope="module")
@@ -205,19 +201,10 @@ print("torch" in sys.modules)
 """
 
 
-def run(code, *arguments):
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    result = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()
-
-
 @pytest.mark.slow
 def test_cached_kernels_know_no_address(small):
     """The record has the address of the weights, another one in every process: compiled code must read it, not keep it."""
-    first = run(SEARCH, small, 1)
-    second = run(SEARCH, small, 50_000_000)
+    first, second = (output_of(SEARCH, small, blocked) for blocked in (1, 50_000_000))
     assert first[0] == second[0]
     assert first[1] != second[1]
     assert second[2] == "0"  # nothing was compiled again
@@ -241,4 +228,4 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
 
 def test_the_way_in_for_players_needs_no_torch():
     code = "import sys, models.network, search.agents; search.agents.make('network'); print('torch' in sys.modules)"
-    assert run(code) == ["False"]
+    assert output_of(code) == ["False"]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-import reversi_env
 from reversi_env import Position, Rules
 from reversi_env.errors import IllegalMoveError
 from reversi_env.rendering import render_ansi, render_rgb, render_svg
+from tests.processes import output_of
 
 
 @pytest.mark.parametrize("render", [render_ansi, render_svg, render_rgb])
@@ -27,6 +22,4 @@ def test_last_move_off_the_board_is_refused(render, last_move):
 @pytest.mark.parametrize("module", ["reversi_env", "reversi_env.rendering"])
 def test_import_leaves_optional_packages_alone(module):
     code = f"import sys, {module}; print(sorted({{'PIL', 'pygame'}} & set(sys.modules)))"
-    environment = {**os.environ, "PYTHONPATH": str(Path(reversi_env.__file__).parents[1])}
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"
+    assert output_of(code) == ["[]"]

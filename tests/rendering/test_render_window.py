@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import reversi_env
 from reversi_env.rendering import Window
+from tests.processes import output_of
 
 # pygame still asks for pkg_resources, which older setuptools answer with a warning.
 pytestmark = pytest.mark.filterwarnings("ignore:pkg_resources is deprecated")
@@ -109,10 +106,8 @@ def test_missing_pygame_is_named(monkeypatch):
         Window()
 
 
-def test_prints_nothing(pygame):
+def test_prints_nothing(pygame, monkeypatch):
+    monkeypatch.delenv("PYGAME_HIDE_SUPPORT_PROMPT")
     code = "import numpy; from reversi_env.rendering import Window; w = Window(fps=0); "
     code += "w.show(numpy.zeros((9, 9, 3), 'uint8')); print(w.is_open); w.close()"
-    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy", "PYTHONPATH": str(Path(reversi_env.__file__).parents[1])}
-    del environment["PYGAME_HIDE_SUPPORT_PROMPT"]
-    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert result.stdout == "True\n"
+    assert output_of(code) == ["True"]

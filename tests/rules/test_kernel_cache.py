@@ -5,19 +5,18 @@ import pty
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
+from tests.kernel_report import second_process_agrees
+from tests.processes import output_of
 
 TOUCH_EVERYTHING = """
-import importlib, pkgutil
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 import reversi_env.core
 from reversi_env import Position, Rules, batch
-from reversi_env.core.threads import Loop
+from tests.kernel_report import modules_of, report
 
 results = []
 for rules in (Rules(4), Rules(8)):
@@ -36,52 +35,17 @@ for rules in (Rules(4), Rules(8)):
     results += [position.stable(), position.frontier(), position.canonical().own, position.transformed(5).own]
 print([int(result) for result in results])
 
-misses, hits = set(), set()
-for module in pkgutil.iter_modules(reversi_env.core.__path__, "reversi_env.core."):
-    for value in vars(importlib.import_module(module.name)).values():
-        for kernel in value if isinstance(value, Loop) else [value]:
-            if isinstance(kernel, Dispatcher):
-                misses |= {kernel.__name__} if kernel.stats.cache_misses else set()
-                hits |= {kernel.__name__} if kernel.stats.cache_hits else set()
-print(len(misses), len(hits))
+report(*modules_of(reversi_env.core), whole=False)
 """
 #: One small kernel.
 LEGAL_MOVES = "from reversi_env import Position; print(Position.initial().legal_moves())"
 PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
 
 
-def run(code, folder=REPOSITORY, **environment):
-    """Run *code* in a fresh process that imports the package from *folder*; its output lines."""
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(folder)} | environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return result.stdout.splitlines()
-
-
-def test_every_kernel_works_from_the_cache_in_a_second_process():
-    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again.
-
-    In the cache that all tests share: an empty one is the business of the long twin.
-    """
-    first, second = run(TOUCH_EVERYTHING), run(TOUCH_EVERYTHING)
-    assert first[0] == second[0]
-    misses, hits = map(int, second[1].split())
-    assert misses == 0
-    assert hits > 10  # those that Python calls; what they call is part of them
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
-    first, second = (run(TOUCH_EVERYTHING, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
-    assert first[0] == second[0]
-    assert int(first[1].split()[0]) > 20
-    assert int(second[1].split()[0]) == 0
+@pytest.mark.parametrize("cache", ["of all tests", pytest.param("empty", marks=[pytest.mark.slow, pytest.mark.long])])
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, cache):
+    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
+    second_process_agrees(TOUCH_EVERYTHING, tmp_path, cache=cache, kernels=20)
 
 
 @pytest.mark.slow
@@ -93,21 +57,21 @@ def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
     copy = shutil.copytree(
         REPOSITORY / "reversi_env", tmp_path / "reversi_env", ignore=shutil.ignore_patterns("__pycache__")
     )
-    assert run(PERFT, tmp_path) == ["8200"]
+    assert output_of(PERFT, folder=tmp_path) == ["8200"]
     bitboard = copy / "core" / "bitboard.py"
     source = bitboard.read_text()
     edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0x7FFF_FFFF_FFFF_F7FF)")
     assert edited != source
     bitboard.write_text(edited)
-    assert run(PERFT, tmp_path) != ["8200"]
+    assert output_of(PERFT, folder=tmp_path) != ["8200"]
     bitboard.write_text(source)
-    assert run(PERFT, tmp_path) == ["8200"]
+    assert output_of(PERFT, folder=tmp_path) == ["8200"]
 
 
 @pytest.mark.slow
 def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
     """The scalar bodies are what such a CPU compiles; forced here by asking numba for a generic target."""
-    assert run(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", REVERSI_CACHE_DIR=str(tmp_path)) == ["8200"]
+    assert output_of(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", REVERSI_CACHE_DIR=tmp_path) == ["8200"]
 
 
 @pytest.mark.slow
@@ -162,5 +126,5 @@ def test_a_kernel_for_other_kernels_is_built_for_python_when_python_calls_it(tmp
     program.write_text(INNER_AND_OUTER)
     code = f"import runpy; runpy.run_path({str(program)!r})"
     rest = ["below zero", "below zero", "5 12 7"]
-    assert run(code, REVERSI_CACHE_DIR=str(tmp_path)) == ["8 [True]", *rest]
-    assert run(code, REVERSI_CACHE_DIR=str(tmp_path)) == ["8 []", *rest]
+    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 [True]", *rest]
+    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 []", *rest]

@@ -13,8 +13,8 @@ import pytest
 
 from reversi_env import caches, kernel_files
 from reversi_env.kernel_files import MOST_DAYS, KernelFiles, prune
+from tests.processes import finished
 
-REPOSITORY = Path(__file__).parents[2]
 DAY = 24 * 3600
 #: Some kernels, from Python and from each other.
 WORK = """
@@ -24,11 +24,9 @@ print(Position.initial().perft(5), Position.initial().legal_moves())
 WORK_RESULT = "1396 ['d3', 'c4', 'f5', 'e6']"
 
 
-def work(cache, program=WORK, **environment):
+def work(cache, **environment):
     """Run the program with that cache folder; (output, errors)."""
-    known = os.environ | {"REVERSI_CACHE_DIR": str(cache), "PYTHONPATH": str(REPOSITORY)} | environment
-    done = subprocess.run([sys.executable, "-c", program], env=known, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = finished(WORK, REVERSI_CACHE_DIR=cache, **environment)
     return done.stdout.strip(), done.stderr
 
 
@@ -298,10 +296,10 @@ def test_a_full_disk_and_a_read_only_home(mounted, options, reason, tmp_path):
     disk = mounted(options)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    result, said = work(disk, TMPDIR=str(temporary))
+    result, said = work(disk, TMPDIR=temporary)
     assert result == WORK_RESULT
     assert said.count("\n") == 1
     assert reason in said
-    assert work(disk, TMPDIR=str(temporary)) == (WORK_RESULT, "")
+    assert work(disk, TMPDIR=temporary) == (WORK_RESULT, "")
     assert list(temporary.rglob("*.kernel"))
     assert not list(disk.rglob("*.part"))

@@ -1,10 +1,8 @@
 """Loops shared out among threads: every row once, the same results for any number of them, and helpers that sleep."""
 
 import os
-import subprocess
 import sys
 import threading
-from pathlib import Path
 from time import process_time
 
 import numpy as np
@@ -14,9 +12,9 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.core import threads
 from reversi_env.core.threads import Pool, core_count, loop, take, taken, the_pool
 from reversi_env.envs import ReversiVectorEnv
+from tests.processes import output_of
 from tests.search.background import PATIENCE, in_background, wait_until
 
-REPOSITORY = Path(__file__).parents[2]
 RULES = Rules(8)
 
 
@@ -250,7 +248,7 @@ def test_a_process_confined_to_one_core_has_one_thread():
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
         "from reversi_env.core.threads import the_pool; print(the_pool().threads)"
     )
-    assert run(program) == ["1"]
+    assert output_of(program) == ["1"]
 
 
 FORKING = """
@@ -272,17 +270,4 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plies() == expected)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_has_threads_of_its_own_and_both_end():
-    assert run(FORKING, REVERSI_THREADS="3") == ["0 True"]
-
-
-def run(program, **environment):
-    """The output of a process of its own, which must end by itself."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", program],
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)} | environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=PATIENCE,
-    )
-    return done.stdout.splitlines()
+    assert output_of(FORKING, REVERSI_THREADS=3) == ["0 True"]

@@ -3,10 +3,7 @@
 import os
 import pickle
 import re
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,12 +15,13 @@ from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
+from tests.conftest import REPOSITORY
+from tests.processes import output_of
 from tests.search import published
+from tests.search.brute_force import GAMES, game_name
 
-REPOSITORY = Path(__file__).parents[2]
-GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 LONGEST = {4: 10, 6: 31, 8: 58}
-every_game = pytest.mark.parametrize("rules", GAMES, ids=lambda rules: f"{rules.size}-{rules.variant}")
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
 every_evaluator = pytest.mark.parametrize("name", published.TWINS)
 
 
@@ -123,27 +121,24 @@ def test_one_position_and_a_batch_have_the_same_value():
     assert evaluators.get("discs").static_value(position) == -position.disc_difference()
 
 
-def test_the_original_table_of_report_000_is_a_variant():
-    original = evaluators.get("position-stability").with_weights(
-        table=evaluators.POSITION_STABILITY_ORIGINAL, gamma=0.5
-    )
-    rules, (own, opp) = Rules(8, "reversed"), positions(8)
-    twin = [
-        published.position_stability(slow.from_boards(*boards, 8), published.ORIGINAL, 0.5)
-        for boards in zip(own[:100], opp[:100], strict=True)
-    ]
-    values = original.static_values(own[:100], opp[:100], rules)
-    np.testing.assert_allclose(values, original.scale_on(rules) * np.array(twin), rtol=1e-12, atol=1e-12)
-
-
-def test_plies_of_report_003_are_a_weight():
-    rules, (own, opp) = Rules(8), positions(8)
-    deeper = evaluators.get("four-attribute").with_weights(ply=7)
-    twin = [
-        published.four_attribute(slow.from_boards(*boards, 8), 7) for boards in zip(own[:100], opp[:100], strict=True)
-    ]
-    expected = np.clip(deeper.scale_on(rules) * np.array(twin), -63.5, 63.5)
-    np.testing.assert_allclose(deeper.static_values(own[:100], opp[:100], rules), expected, rtol=1e-12, atol=1e-12)
+@pytest.mark.parametrize(
+    ("name", "weights", "twin", "variant"),
+    [
+        (
+            "position-stability",
+            {"table": evaluators.POSITION_STABILITY_ORIGINAL, "gamma": 0.5},
+            lambda board: published.position_stability(board, published.ORIGINAL, 0.5),
+            "reversed",
+        ),
+        ("four-attribute", {"ply": 7}, lambda board: published.four_attribute(board, 7), "normal"),
+    ],
+)
+def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weights(name, weights, twin, variant):
+    changed, rules = evaluators.get(name).with_weights(**weights), Rules(8, variant)
+    own, opp = (boards[:100] for boards in positions(8))
+    values = np.array([twin(slow.from_boards(*boards, 8)) for boards in zip(own, opp, strict=True)])
+    expected = np.clip(changed.scale_on(rules) * values, -63.5, 63.5)
+    np.testing.assert_allclose(changed.static_values(own, opp, rules), expected, rtol=1e-12, atol=1e-12)
 
 
 # --- weights --------------------------------------------------------------------------------------
@@ -261,12 +256,7 @@ print(evaluate._static_values.stats.cache_misses.total())
 
 def run_outside(folder):
     """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
-    environment = {"PYTHONPATH": f"{folder}{os.pathsep}{REPOSITORY}", "REVERSI_CACHE_DIR": str(folder / "cache")}
-    command = [sys.executable, "-c", USE_IT]
-    result = subprocess.run(
-        command, env=os.environ | environment, cwd=folder, capture_output=True, text=True, check=True
-    )
-    return result.stdout.splitlines()
+    return output_of(USE_IT, PYTHONPATH=f"{folder}{os.pathsep}{REPOSITORY}", REVERSI_CACHE_DIR=folder / "cache")
 
 
 @pytest.mark.slow

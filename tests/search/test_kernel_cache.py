@@ -1,27 +1,24 @@
 """The kernel cache of the search: the next start compiles nothing and is quick, an edit of the rules reaches the search."""
 
-import os
 import resource
 import shutil
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
+from tests.kernel_report import second_process_agrees
+from tests.processes import output_of
 
 TOUCH_EVERYTHING = """
-import importlib, pkgutil
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 import search.core
 from reversi_env import Position, Rules, batch
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve_all_moves, solve_batch
 from search.table import Table
+from tests.kernel_report import modules_of, report
 
 results = []
 for rules in (Rules(4), Rules(8, "reversed")):
@@ -41,13 +38,7 @@ for rules in (Rules(4), Rules(8, "reversed")):
             results += [found.move, found.value, found.nodes, found.pv, engine.evaluator.static_value(position)]
 print(results)
 
-misses, hits = set(), set()
-for module in pkgutil.iter_modules(search.core.__path__, "search.core."):
-    for value in vars(importlib.import_module(module.name)).values():
-        if isinstance(value, Dispatcher):
-            misses |= {value.__name__} if value.stats.cache_misses else set()
-            hits |= {value.__name__} if value.stats.cache_hits else set()
-print(len(misses), len(hits))
+report(*modules_of(search.core), whole=False)
 """
 FIRST_MOVE = """
 from reversi_env import Position
@@ -70,37 +61,18 @@ print(evaluators.get("mobility").static_value(position))
 """
 
 
-def run(code, folder=REPOSITORY, **environment):
-    """Run *code* in a fresh process that imports the packages from *folder*; its output lines, and its processor time."""
+def timed(code, **environment):
+    """The output lines of a fresh process, and its processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(folder)} | environment,
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
+    lines = output_of(code, **environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return result.stdout.splitlines(), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return lines, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_every_kernel_works_from_the_cache_in_a_second_process():
+@pytest.mark.parametrize("cache", ["of all tests", pytest.param("empty", marks=[pytest.mark.slow, pytest.mark.long])])
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, cache):
     """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
-    (first, _), (second, _) = (run(TOUCH_EVERYTHING) for _ in range(2))
-    assert first[0] == second[0]
-    misses, hits = map(int, second[1].split())
-    assert misses == 0
-    assert hits > 5  # those that Python calls; what they call is part of them
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_every_kernel_is_compiled_once_and_then_comes_from_the_cache(tmp_path):
-    (first, _), (second, _) = (run(TOUCH_EVERYTHING, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
-    assert first[0] == second[0]
-    assert int(first[1].split()[0]) > 15
-    assert int(second[1].split()[0]) == 0
+    second_process_agrees(TOUCH_EVERYTHING, tmp_path, cache=cache, kernels=15)
 
 
 @pytest.mark.slow
@@ -109,9 +81,9 @@ def test_the_first_start_compiles_in_a_while_and_the_second_is_quick(tmp_path):
 
     A machine that is too slow for that has as many times what the libraries alone take there; the next test looks more closely.
     """
-    (move, first), (same_move, second) = (run(FIRST_MOVE, REVERSI_CACHE_DIR=str(tmp_path)) for _ in range(2))
+    (move, first), (same_move, second) = (timed(FIRST_MOVE, REVERSI_CACHE_DIR=tmp_path) for _ in range(2))
     assert move == same_move
-    _, libraries = run(LIBRARIES)
+    _, libraries = timed(LIBRARIES)
     assert first < max(80, 80 * libraries)
     assert second < max(4, 4 * libraries)
 
@@ -124,12 +96,12 @@ def test_a_later_start_of_the_command_takes_less_than_a_second_and_a_half():
     processor time of a process, user and system, counts where it is
     shorter than that on the wall (it is longer where a library starts threads of its own), and the best of up to five launches.
     """
-    run(LATER_START)  # the kernels are compiled now, if they were not before
+    timed(LATER_START)  # the kernels are compiled now, if they were not before
     taken: dict[str, list[float]] = {LIBRARIES: [], LATER_START: []}
     for _ in range(5):
         for code, seconds in taken.items():
             began = time.perf_counter()
-            lines, processor_seconds = run(code)
+            lines, processor_seconds = timed(code)
             seconds.append(min(processor_seconds, time.perf_counter() - began))
         assert "discs (depth 6)" in "".join(lines)
         libraries, command = min(taken[LIBRARIES]), min(taken[LATER_START])
@@ -143,12 +115,12 @@ def test_an_edit_of_the_rules_reaches_the_search(tmp_path):
     """Numba alone would go on evaluating by the old rules, since no file of the search has changed."""
     for package in ("reversi_env", "search"):
         shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    [before], _ = run(MOBILITY, tmp_path)
+    before = output_of(MOBILITY, folder=tmp_path)
     bitboard = tmp_path / "reversi_env" / "core" / "bitboard.py"
     source = bitboard.read_text()
     edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0xFFFF_FFFF)")
     assert edited != source
     bitboard.write_text(edited)
-    assert run(MOBILITY, tmp_path)[0] != [before]
+    assert output_of(MOBILITY, folder=tmp_path) != before
     bitboard.write_text(source)
-    assert run(MOBILITY, tmp_path)[0] == [before]
+    assert output_of(MOBILITY, folder=tmp_path) == before

@@ -17,34 +17,20 @@ def test_the_documentation_has_the_cards_of_the_weights_in_the_package():
         assert path.name in page
 
 
+FIGURES = "stage", "positions", "epochs", "validation_error", "error_by_empties"
+STAGES = [
+    ("exact-1-9", 2000, 3, 1.234, {"8": 2}),
+    ("depth4-10-12", 5000, 2, 3, {"12": 1.5}),
+    ("depth6-13-14", 100, 1, 4, {"12": 9.9}),  # whose error, of five positions, is left out
+]
+
+
 def test_a_card_says_what_the_record_says(tmp_path):
     record = {
         "command": "reversi train --size 4 | tee log",
         "commit": "abc",
         "options": {"stages": [{"mean": 1}, {"mean": 2}]},  # of a third stage nothing is known
-        "figures": [
-            {
-                "stage": "exact-1-9",
-                "positions": 2000,
-                "epochs": 3,
-                "validation_error": 1.234,
-                "error_by_empties": {"8": 2},
-            },
-            {
-                "stage": "depth4-10-12",
-                "positions": 5000,
-                "epochs": 2,
-                "validation_error": 3,
-                "error_by_empties": {"12": 1.5},
-            },
-            {  # whose error, of five positions, is left out
-                "stage": "depth6-13-14",
-                "positions": 100,
-                "epochs": 1,
-                "validation_error": 4,
-                "error_by_empties": {"12": 9.9},
-            },
-        ],
+        "figures": [dict(zip(FIGURES, stage, strict=True)) for stage in STAGES],
     }
     path = cards.annotate(random_network("linear", 4).save_in(tmp_path), **record)
     text = cards.card(path)

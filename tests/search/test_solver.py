@@ -59,8 +59,9 @@ def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
 
 
 def ffo(paths, numbers):
-    """The FFO problems of those numbers: the files are in order, one problem a line."""
-    problems = [problem for path in paths for problem in read_obf(path)]
+    """The FFO problems of those numbers: one problem a line, in files named by their first and last."""
+    in_order = sorted(paths, key=lambda path: int(path.stem.split("-")[1]))
+    problems = [problem for path in in_order for problem in read_obf(path)]
     assert len(problems) == 44
     return [(number, problems[number - 1]) for number in numbers]
 
@@ -68,20 +69,16 @@ def ffo(paths, numbers):
 def test_short_ffo_problems(ffo_paths):
     """Up to 19 empty squares, and 39, where all discs can be had; the others are in the slow tests."""
     solver = Solver()
-    for number, problem in ffo(sorted(ffo_paths, key=first_number), [*range(1, 26), 39]):
+    for number, problem in ffo(ffo_paths, [*range(1, 26), 39]):
         solver.table.clear()
         assert solver.solve(problem.position).score == problem.best_score, number
-
-
-def first_number(path):
-    return int(path.stem.split("-")[1])
 
 
 @pytest.mark.slow
 @pytest.mark.long
 def test_long_ffo_problems(ffo_paths):
     solver = Solver(threads=2, table=Table(256))
-    for number, problem in ffo(sorted(ffo_paths, key=first_number), range(26, 39)):
+    for number, problem in ffo(ffo_paths, range(26, 39)):
         assert solver.solve(problem.position).score == problem.best_score, number
 
 
@@ -103,7 +100,7 @@ def test_ffo_problems_40_to_44():
 def test_every_listed_move_of_short_ffo_problems(ffo_paths):
     solver = Solver()
     checked = 0
-    for number, problem in ffo(sorted(ffo_paths, key=first_number), range(1, 40)):
+    for number, problem in ffo(ffo_paths, range(1, 40)):
         if problem.position.empties <= 15:
             assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
             checked += len(problem.scores)

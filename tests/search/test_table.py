@@ -167,20 +167,15 @@ def test_contradicting_bounds_do_not_cross():
     assert unpacked(bucket.probe(1, 2))[:2] == (-32_000, 6)
 
 
-def test_a_deeper_result_replaces_and_a_shallower_one_does_not():
-    bucket = OneBucket()
-    bucket.store(1, 2, -10, 10, 11, 8)
-    bucket.store(1, 2, 40, 50, 12, 9)
-    assert unpacked(bucket.probe(1, 2))[:5] == (40, 50, 12, 11, 9)
-    bucket.store(1, 2, 0, 1, 13, 7)
-    assert unpacked(bucket.probe(1, 2))[:5] == (40, 50, 12, 11, 9)
-
-
-def test_in_a_new_generation_a_shallower_result_replaces():
+def test_a_deeper_result_replaces_and_a_shallower_one_does_not_before_a_new_generation():
     bucket = OneBucket()
     bucket.store(1, 2, -10, 10, 11, 8, generation=1)
+    bucket.store(1, 2, 40, 50, 12, 9, generation=1)
+    assert unpacked(bucket.probe(1, 2)) == (40, 50, 12, 11, 9, 1)
+    bucket.store(1, 2, 0, 1, 13, 7, generation=1)
+    assert unpacked(bucket.probe(1, 2)) == (40, 50, 12, 11, 9, 1)
     bucket.store(1, 2, 0, 1, 13, 7, generation=2)
-    assert unpacked(bucket.probe(1, 2)) == (0, 1, 13, 11, 7, 2)
+    assert unpacked(bucket.probe(1, 2)) == (0, 1, 13, 12, 7, 2)
 
 
 def test_three_entries_are_kept_by_depth_and_the_fourth_takes_the_rest():

@@ -13,7 +13,7 @@ from play.commands.frame import print_json, print_table
 from play.commands.options import Json
 from play.commands.usage import Application
 
-app = Application(help="Measure the speed of the parts on this machine.", no_args_is_help=True)
+app = Application(no_args_is_help=True)
 
 
 @app.callback()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
+import os
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,14 +57,6 @@ def with_address(arguments: list[str]) -> list[str]:
     return told
 
 
-class _Nowhere(io.TextIOBase):
-    """Takes text, and that is all."""
-
-    def write(self, text: str) -> int:
-        """Nothing."""
-        return len(text)
-
-
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
     """Who does the work by these options; None: this process, in the command's own way. Nothing is printed meanwhile."""
@@ -83,5 +76,9 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         print(f"reversi: {words}", file=sys.stderr)
 
     # Ray prints pages on standard output when a machine is lost; we say it in a line
-    with redirect_stdout(_Nowhere()), RayCluster(ray, tell) as cluster:
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        RayCluster(ray, tell) as cluster,
+    ):
         yield cluster

@@ -13,9 +13,7 @@ from play.commands.specs import complete_spec
 from play.commands.studies import Plot, add_study, show
 from play.commands.usage import Application
 
-app = Application(
-    help="Measure evaluators and players: errors over whole trees, depth of search, regret.", no_args_is_help=True
-)
+app = Application(no_args_is_help=True)
 
 
 @app.callback()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,16 +15,8 @@ if TYPE_CHECKING:
     from play.terminal.session import Settings
     from reversi_env.rules import Variant
 
-OpponentOption = Annotated[
-    str | None,
-    typer.Option(
-        "--opponent", metavar="AGENT", help="White in --watch; by default the same.", autocompletion=complete_spec
-    ),
-]
-AdviserOption = Annotated[
-    str | None,
-    typer.Option("--adviser", metavar="AGENT", help="Who gives hints and values.", autocompletion=complete_spec),
-]
+#: What options that name an agent have in common.
+_SPEC: dict[str, Any] = {"metavar": "AGENT", "autocompletion": complete_spec}
 
 
 def play(
@@ -40,11 +32,13 @@ def play(
     variant: VariantName = "normal",
     colour: Annotated[Literal["black", "white", "both"], typer.Option("--colour", "-c", help="Your side.")] = "black",
     watch: Annotated[bool, typer.Option("--watch", help="Watch two agents play.")] = False,
-    opponent: OpponentOption = None,
+    opponent: Annotated[
+        str | None, typer.Option("--opponent", help="White in --watch; by default the same.", **_SPEC)
+    ] = None,
     pause: Annotated[
         float, typer.Option("--pause", help="Seconds to wait after a move in --watch.", min=0, max=60)
     ] = 0.0,
-    adviser: AdviserOption = None,
+    adviser: Annotated[str | None, typer.Option("--adviser", help="Who gives hints and values.", **_SPEC)] = None,
     evaluation: Annotated[bool, typer.Option("--eval", help="Show the evaluation bar from the start.")] = False,
     load: Annotated[
         Path | None, typer.Option("--load", metavar="FILE", help="Go on with a game from a GGF file or transcript.")

@@ -176,38 +176,23 @@ class NBoardEngine:
 def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
     """Carry out *lines* until they end or say ``quit``; a ``ping`` is seen while the engine thinks about what came before it."""
     commands: queue.Queue[str | None] = queue.Queue()
-    pings = _Pending(engine.hurry)
+    lock = threading.Lock()  # hurry is set as long as a ping is in the queue: nothing is worth thinking about then
 
     def read() -> None:
         for line in lines:
-            if _ends_thinking(line):
-                pings.add()
-            commands.put(line)
-        commands.put(None)
+            with lock:
+                commands.put(line)
+                if _ends_thinking(line):
+                    engine.hurry.set()
+        with lock:
+            commands.put(None)
 
     threading.Thread(target=read, daemon=True).start()
     while not engine.has_quit and (line := commands.get()) is not None:
-        if _ends_thinking(line):
-            pings.remove()
+        with lock:
+            if not any(map(_ends_thinking, filter(None, commands.queue))):
+                engine.hurry.clear()
         engine.run(line)
-
-
-class _Pending:
-    """Counts the pings that were read but not yet answered; as long as there are any, nothing is worth thinking about."""
-
-    def __init__(self, hurry: threading.Event) -> None:
-        self._hurry, self._count, self._lock = hurry, 0, threading.Lock()
-
-    def add(self) -> None:
-        with self._lock:
-            self._count += 1
-            self._hurry.set()
-
-    def remove(self) -> None:
-        with self._lock:
-            self._count -= 1
-            if not self._count:
-                self._hurry.clear()
 
 
 def write_line(output: TextIO) -> Callable[[str], None]:

@@ -52,7 +52,7 @@ def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
     assert f"rl:{out}/policy.safetensors" in told
     status, _, err = reversi("rl", "expert", "--out", out, "--seed", 7, *HOW, "--cache", cache)
     assert status == 2
-    assert "begun with another seed" in err
+    assert "was begun with seed=0" in err
 
 
 def command(out, cache):

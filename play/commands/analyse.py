@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.frame import picked, print_json, shown_after_ctrl_c
-from play.commands.options import Json, VariantName
-from play.commands.specs import AgentOption
+from play.commands.options import AgentOption, Json, VariantName
 from play.commands.usage import Command
 
 if TYPE_CHECKING:

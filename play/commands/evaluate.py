@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 from play.commands.frame import print_json
-from play.commands.options import Json, VariantName
-from play.commands.specs import complete_spec
+from play.commands.options import Json, VariantName, complete_spec
 
 
 def evaluate(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from play.commands.options import Size, VariantName
-from play.commands.specs import AgentArgument, SecondsAMove, Threads
+from play.commands.options import AgentArgument, SearchThreads, SecondsAMove, Size, VariantName
 
 
 def gtp(
@@ -11,7 +10,7 @@ def gtp(
     size: Size = 8,
     variant: VariantName = "normal",
     time: SecondsAMove = 1.0,
-    threads: Threads = 1,
+    threads: SearchThreads = 1,
 ) -> None:
     """Be a GTP engine on standard input and output, for Quarry, GRhino's tools and other GTP controllers.
 

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import typer
 
-from play.commands.options import LETTERS, number_list, number_range
-from play.commands.specs import complete_spec
+from play.commands.options import LETTERS, complete_spec, number_list, number_range
 
 if TYPE_CHECKING:
     from train.options import OptionField

@@ -13,8 +13,7 @@ import typer
 
 from play.commands.frame import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, checked_seconds
-from play.commands.specs import complete_spec, spec_lines
+from play.commands.options import Json, checked_seconds, complete_spec, spec_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from play.commands.job_options import given, options_from
-from play.commands.options import Json
-from play.commands.specs import complete_spec
+from play.commands.options import Json, complete_spec
 from play.commands.studies import Plot, add_study, show
 from play.commands.usage import Application
 

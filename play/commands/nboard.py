@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from play.commands.specs import AgentArgument, SecondsAMove, Threads
+from play.commands.options import AgentArgument, SearchThreads, SecondsAMove
 
 
 def nboard(
     agent: AgentArgument = None,
     time: SecondsAMove = 1.0,
-    threads: Threads = 1,
+    threads: SearchThreads = 1,
 ) -> None:
     """Be an engine on standard input and output for NBoard, a board for Othello players.
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from play.commands.options import Size, VariantName
-from play.commands.specs import AgentOption, complete_spec
+from play.commands.options import AgentOption, Size, VariantName, complete_spec
 
 if TYPE_CHECKING:
     from play.game import Game

@@ -12,8 +12,7 @@ import typer
 from play.commands.clusters import RayAddress, chosen_executor
 from play.commands.frame import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, checked_seconds, made_folder
-from play.commands.specs import complete_spec
+from play.commands.options import Json, checked_seconds, complete_spec, made_folder
 
 if TYPE_CHECKING:
     from train.games.sprt import Sprt

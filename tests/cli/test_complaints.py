@@ -10,7 +10,7 @@ import pytest
 from play.commands import demo
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_result
-from play.commands.specs import spec_lines
+from play.commands.options import spec_lines
 from play.commands.studies import print_section
 from play.commands.tournament import print_cross_table
 from reversi_env import Rules

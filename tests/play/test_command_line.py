@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from play.cli import application
-from play.commands.specs import complete_spec
+from play.commands.options import complete_spec
 from search import agents
 
 

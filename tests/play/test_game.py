@@ -1,12 +1,9 @@
 """`play.game.Game`: moves with passes, taking back, endings, and the way to and from records."""
 
-import doctest
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import play.game
 from play.game import Game
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import IllegalMoveError
@@ -171,7 +168,3 @@ def test_nothing_to_take_back():
         Game().undo()
     with pytest.raises(ReversiError, match="you have made none"):
         Game().undo_to({WHITE})
-
-
-def test_the_examples_in_the_docstring():
-    assert doctest.testmod(play.game).failed == 0

@@ -126,12 +126,3 @@ def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions)
     net.trunk.half_precision = True
     assert torch.allclose(net.of_boards(own, opp)[1], exact, atol=0.05)
     assert not any("half" in name for name in net.state_dict())
-
-
-def test_the_example_in_the_module_holds():
-    import doctest
-
-    from train.rl import network
-
-    failed, tried = doctest.testmod(network)
-    assert (failed, tried > 0) == (0, True)

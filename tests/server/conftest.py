@@ -6,8 +6,9 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import httpx
 import pytest
@@ -30,6 +31,12 @@ def eventually(condition: Callable[[], object], what: str = "the condition") -> 
         assert time.monotonic() < ends, f"{what} did not come about"
         time.sleep(0.01)
     return found
+
+
+def stop(api: "Api", database: Path) -> None:
+    """End a server; its games are in the file then."""
+    api.server.should_exit = True
+    eventually(lambda: not database.with_name(database.name + "-wal").exists(), "the end of the server")
 
 
 def assert_described(response: httpx.Response) -> None:
@@ -137,8 +144,6 @@ def api():
 @pytest.fixture
 def special():
     """Start a server with other options, or with another *monotonic*; it ends with the test."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
 
         def start(monotonic=time.monotonic, **changes):

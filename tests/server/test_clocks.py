@@ -10,7 +10,7 @@ from play.server.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK, WHITE
 
-from .conftest import eventually
+from .conftest import eventually, stop
 
 HUNDRED = {"seconds": 100, "increment": 0}
 
@@ -95,12 +95,8 @@ def test_who_comes_back_finds_the_game_lost_on_time(special, hand):
     hand.now += 101
     with api.socket(created["game"], created["tokens"]["white"]) as white:
         assert white.expect("state")["result"] == LOST
-    assert list(
-        in_loop(api, api.hall.store.run, lambda c: c.execute("SELECT ending, loser FROM games").fetchone())
-    ) == [
-        "timeout",
-        1,
-    ]
+    [row] = in_loop(api, api.hall.store.run, lambda c: list(c.execute("SELECT ending, loser FROM games")))
+    assert tuple(row) == ("timeout", 1)
 
 
 def test_games_out_of_memory_are_charged_whatever_happens_to_them(special, hand):
@@ -160,14 +156,15 @@ def test_used_grace_is_not_given_back_by_a_drop(special, hand):
 
 
 def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
-    """By the clock on the wall: the one who watches is told."""
+    """By the clock on the wall: the one who watches is told. Nothing is added for the first move, before which no time runs."""
     api = special(clock_grace=0.2)
-    created = api.create(size=4, clock={"seconds": 1, "increment": 0})
+    created = api.create(size=4, clock={"seconds": 1, "increment": 0.5})
     api.move(created, "black", "b1", 0)
     with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
         drop(api, created)
     with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
-        assert socket.until(lambda state: state["status"] == "finished")["result"] == LOST
+        state = socket.until(lambda state: state["status"] == "finished")
+    assert (state["result"], state["clock"]["white"], state["clock"]["black"]) == (LOST, 0, 1)
 
 
 def test_no_time_runs_while_there_is_no_server(special, hand, tmp_path):
@@ -203,11 +200,6 @@ def test_a_killed_server_gives_back_what_ran_since_it_noted_its_time(special, ha
     stop(first, database)
     second = special(database=database, monotonic=Hand())
     assert left(second, created) == 70
-
-
-def stop(api, database):
-    api.server.should_exit = True
-    eventually(lambda: not database.with_name(database.name + "-wal").exists(), "the end of the server")
 
 
 def test_the_servers_time_never_goes_back():

@@ -163,16 +163,6 @@ def test_resigning_ends_the_game_for_good(api):
     assert api.move(created, "black", "d3", 0).json()["code"] == "game_over"
 
 
-def test_who_runs_out_of_time_has_lost(api):
-    created = api.create(size=4, clock={"seconds": 1, "increment": 0.5})
-    api.move(created, "black", "b1", 0)
-    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
-        state = socket.until(lambda s: s["status"] == "finished")
-    assert state["result"] == {"winner": "black", "score": 16, "ending": "timeout"}
-    assert state["clock"]["white"] == 0
-    assert state["clock"]["black"] == 1  # no time runs before the first move, and none is added for it
-
-
 def test_a_clock_makes_agents_hurry(api):
     created = api.create(
         size=4,

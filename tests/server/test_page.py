@@ -3,10 +3,11 @@
 import os
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
-from .conftest import eventually, running
+from .conftest import OPTIONS, eventually, running
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
@@ -34,10 +35,6 @@ def browser():
 
 @pytest.fixture(scope="module")
 def server():
-    from dataclasses import replace
-
-    from .conftest import OPTIONS
-
     with running(replace(OPTIONS, watch_pace=0.05)) as api:
         yield api
 
@@ -222,7 +219,7 @@ def test_a_friend_joins_by_the_link(open_page):
     choose(mine, mode="friend", size=4)
     mine.click("#start")
     link = mine.locator("#invite-link")
-    expect(link).to_have_value(invitation(), timeout=WAIT)
+    expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"), timeout=WAIT)
     friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])
     expect(friend.locator("#status")).to_contain_text("Waiting for black", timeout=WAIT)
     expect(mine.locator("#invite")).to_be_hidden(timeout=WAIT)
@@ -235,12 +232,6 @@ def test_a_friend_joins_by_the_link(open_page):
     mine.click("#undo")
     friend.click("#grant")
     expect(mine.locator("#moves button")).to_have_count(0, timeout=WAIT)
-
-
-def invitation():
-    import re
-
-    return re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}")
 
 
 def test_a_dropped_connection_comes_back(open_page, server):

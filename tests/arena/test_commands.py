@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from functools import partial
 from multiprocessing.context import SpawnProcess
@@ -12,9 +11,8 @@ import pytest
 
 from play.commands.interruptible import INTERRUPTED
 from reversi_env import ReversiError, Rules
-from tests.cli.jobs import PATIENCE, wait_until
+from tests.cli.jobs import PATIENCE, children_of, launched, wait_until
 from tests.cluster.workers import Worker
-from tests.conftest import REPOSITORY
 from tests.search.test_external import FAKE, gone
 from train.cluster.pool import Workers
 from train.games.options import TournamentOptions
@@ -96,28 +94,18 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
 
 
-def started(folder, *arguments, **others):
-    command = [sys.executable, "-m", "play.cli", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes, **others)
-
-
 @pytest.mark.slow
 def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
     """The programs, the workers that speak to them and we: all end; the games so far are kept."""
     program = f"gtp:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'}"
     arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
-    job = started(tmp_path, *arguments, start_new_session=True)
     games = tmp_path / "out" / GAMES
-    try:
+    with launched(*arguments, cwd=tmp_path, start_new_session=True) as job:
         wait_until(lambda: games.exists() and games.read_text().count("\n") >= 4, job)
         children = children_of(job.pid)
         assert len(children) >= 2
         os.killpg(job.pid, signal.SIGINT)  # the whole group, as a terminal does
         out, err = job.communicate(timeout=PATIENCE)
-    finally:
-        job.kill()
     assert job.returncode == INTERRUPTED, err
     assert "of 2000 games; the same command goes on" in err
     assert "8x8 normal" in out
@@ -129,14 +117,10 @@ def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
 @pytest.mark.slow
 def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
     program = f"gtp[limit=600]:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'} --fail hang --after 5"
-    job = started(tmp_path, "tournament", program, "random", "--games", 20, "--workers", 2, "--out", tmp_path / "out")
     # one program to see whether it starts, then one for each worker
-    try:
+    with launched("tournament", program, "random", "--games", 20, "--workers", 2, "--out", "out", cwd=tmp_path) as job:
         wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3, job)
         children = children_of(job.pid)
-    finally:
-        job.kill()
-    job.communicate()
     pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
     wait_until(lambda: all(map(gone, [*pids, *children])))
 
@@ -155,18 +139,6 @@ def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
             games.append([record.game.moves for record in played.records])
             assert all(record.game.forfeit is None for record in played.records)
         assert games[0] == games[1]
-
-
-def children_of(pid):
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(path.parent.name))
-    return found
 
 
 # --- workers ----------------------------------------------------------------------------------------
@@ -188,7 +160,6 @@ def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
     for job, kind, words in (
         ("refuse", ReversiError, "I will not"),
         ("fail", RuntimeError, "ZeroDivisionError"),
-        ("die", ReversiError, "ended with status -9"),
     ):
         with Workers(1, Worker) as workers, pytest.raises(kind, match=words):
             list(workers.results(iter([job])))

@@ -2,10 +2,15 @@
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from fnmatch import fnmatch
+from pathlib import Path
+
+from tests.conftest import REPOSITORY
 
 #: Seconds after which a process is taken to hang; everything is waited for, nothing is timed.
 PATIENCE = 300
@@ -14,9 +19,31 @@ REVERSI = "import signal; signal.signal(signal.SIGINT, signal.default_int_handle
 ANALYSIS = {"move", "value", "depth", "exact", "pv", "nodes", "seconds"}
 
 
-def launch(*arguments, **options):
-    command = [sys.executable, "-c", REVERSI, *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **options)
+def launch(*arguments, code=REVERSI, env=os.environ, **options):
+    """``python -c code arguments``, by default the command line; its streams are pipes unless *options* say otherwise."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(command, text=True, env={**env, "PYTHONPATH": str(REPOSITORY)}, **pipes | options)
+
+
+@contextmanager
+def launched(*arguments, **options):
+    """`launch`; the process is gone afterwards, come what may."""
+    job = launch(*arguments, **options)
+    try:
+        yield job
+    finally:
+        job.kill()
+        job.communicate()
+
+
+def interrupted(condition, *arguments, **options):
+    """Exit status, standard output and standard error of a process that gets a Ctrl-C when *condition* holds."""
+    with launched(*arguments, **options) as job:
+        wait_until(condition, job)
+        job.send_signal(signal.SIGINT)
+        out, err = job.communicate(timeout=PATIENCE)
+    return job.returncode, out, err
 
 
 def wait_until(condition, job=None, pause=0.01):
@@ -26,6 +53,24 @@ def wait_until(condition, job=None, pause=0.01):
         assert job is None or job.poll() is None, job.communicate()
         assert time.monotonic() < deadline
         time.sleep(pause)
+
+
+def files(folder):
+    """The bytes of all files in *folder*, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def children_of(pid):
+    """Process ids of a process's children."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[1]) == pid:
+            found.append(int(path.parent.name))
+    return found
 
 
 # --- jobs that cannot end too soon ----------------------------------------------------------------

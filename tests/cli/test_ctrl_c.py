@@ -6,7 +6,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
 import threading
 import time
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ import pytest
 from play.commands import interruptible as interrupting
 from play.commands.interruptible import INTERRUPTED, interruptible
 from reversi_env import Position
-from tests.cli.jobs import ANALYSIS, PATIENCE, launch
+from tests.cli.jobs import ANALYSIS, PATIENCE, launched
 
 
 class Terminal:
@@ -46,16 +45,14 @@ class Terminal:
 
 
 @contextmanager
-def job_on_a_terminal(*arguments, **options):
+def job_on_a_terminal(*arguments):
     """A process whose standard error is a terminal; it is gone afterwards, come what may."""
     terminal = Terminal()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
-    job = launch(*arguments, stderr=terminal.slave, env=environment, **options)
     try:
-        yield job, terminal
+        with launched(*arguments, stderr=terminal.slave, env=environment) as job:
+            yield job, terminal
     finally:
-        job.kill()
-        job.communicate()
         os.close(terminal.master)
         os.close(terminal.slave)
 
@@ -73,7 +70,7 @@ def interrupt(job, terminal, once):
 def test_ctrl_c_ends_a_solution_that_would_take_for_ever():
     """Kernels do not look at signals; without help the process would go on until the problem is solved."""
     arguments = ("solve", "-", "--json", "--table", 1, "--threads", 2)
-    with job_on_a_terminal(*arguments, stdin=subprocess.PIPE) as (job, terminal):
+    with job_on_a_terminal(*arguments) as (job, terminal):
         job.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
         job.stdin.flush()
         assert json.loads(job.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
@@ -109,10 +106,16 @@ def test_ctrl_c_ends_a_match_in_the_middle_of_a_move():
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_count_that_would_take_for_ever():
-    with job_on_a_terminal("perft", "--depth", 30) as (job, terminal):
-        wait_for_work(job, terminal, seconds=3)  # a start takes less
+@pytest.mark.parametrize(
+    ("command", "told"), [("perft --depth 30", ""), ("experiment breadth --games 1000000000", "reversi: interrupted")]
+)
+def test_ctrl_c_ends_a_count_that_would_take_for_ever(command, told, reversi):
+    """The interrupt does not wait for a kernel that takes minutes."""
+    assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # its kernel is compiled now
+    with job_on_a_terminal(*command.split()) as (job, terminal):
+        wait_for_work(job, terminal, seconds=4)  # a start takes less
         assert interrupt(job, terminal, "") == ""
+        assert told in terminal.text
 
 
 def wait_for_work(job, terminal, seconds=1):

@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -17,7 +16,8 @@ from reversi_env.notation import read_obf_line
 from search import evaluators
 from search.solver import solve_all_moves
 from search.table import Table
-from tests.cli.jobs import ANALYSIS, PATIENCE, launch
+from tests.cli.jobs import ANALYSIS, PATIENCE, launched, wait_until
+from tests.cli.test_contract import check_refusal
 
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX"
 PROBLEMS = f"""% two boards and some trouble
@@ -123,12 +123,6 @@ def test_solve_from_the_start(json_lines, reversi, variant, score):
 # --- checkpoints ----------------------------------------------------------------------------------
 
 
-def long_job(checkpoint):
-    """6x6 from the start, far beyond a test's time, saving itself every 0.6 s."""
-    options = ("--start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")
-    return launch("solve", *options, stderr=subprocess.PIPE)
-
-
 def saved_nodes(checkpoint):
     if not checkpoint.exists():
         return 0
@@ -136,28 +130,18 @@ def saved_nodes(checkpoint):
         return json.loads(str(saved["header"]))["nodes"]
 
 
-def wait_for_more_nodes(job, checkpoint, than):
-    deadline = time.monotonic() + PATIENCE
-    while saved_nodes(checkpoint) <= than:
-        assert job.poll() is None, job.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path):
-    """And meanwhile nobody else can use its checkpoint."""
+    """6x6 from the start, far beyond a test's time, saved every 0.6 s; meanwhile nobody else can use its checkpoint."""
     checkpoint = tmp_path / "six.npz"
-    job = long_job(checkpoint)
-    try:
-        wait_for_more_nodes(job, checkpoint, than=0)
+    options = ("--start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")
+    with launched("solve", *options) as job:
+        wait_until(lambda: saved_nodes(checkpoint), job, pause=0.05)
         before = saved_nodes(checkpoint)
         second = reversi("solve", "--start", "--size", 6, "--table", 2, "--checkpoint", checkpoint)
         assert second[:2] == (2, "")
         assert f"'{checkpoint}' is in use by another process: expected it to end first" in second[2]
         job.send_signal(signal.SIGINT)
         out, err = job.communicate(timeout=PATIENCE)
-    finally:
-        job.kill()
     assert job.returncode == INTERRUPTED, err
     result = json.loads(out)
     assert saved_nodes(checkpoint) == result["nodes"] >= before
@@ -168,20 +152,14 @@ def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path)
 
 
 def test_a_finished_job_is_finished_at_once_when_resumed(json_lines, tmp_path):
-    arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", tmp_path / "four.npz")
-    [first], [second] = json_lines(*arguments), json_lines(*arguments)
-    assert first["score"] == second["score"] == -10
-    assert second["pv"] == first["pv"]
-    assert second["nodes"] == first["nodes"]  # nothing was searched again
-
-
-def test_a_finished_job_leaves_a_small_file_that_needs_no_table(json_lines, tmp_path):
+    """It leaves a small file that needs no table."""
     path = tmp_path / "four.npz"
     arguments = ("solve", "--start", "--size", 4, "--checkpoint", path, "--table")
     [first] = json_lines(*arguments, 4)
+    assert first["score"] == -10
     assert path.stat().st_size < 10_000
     [second] = json_lines(*arguments, 1)
-    assert second | {"seconds": 0} == first | {"seconds": 0}
+    assert second | {"seconds": 0} == first | {"seconds": 0}  # the nodes too: nothing was searched again
 
 
 def checkpoint_with(path, words=None, **changes):
@@ -195,35 +173,27 @@ def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
     path = tmp_path / "job.npz"
     arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
 
-    def refusal():
-        code, out, err = reversi(*arguments)
-        assert (code, out) == (2, "")
-        assert err.startswith("reversi: ")
-        assert err.count("\n") == 1
-        return err
-
     checkpoint_with(path)
     assert reversi(*arguments)[0] == 0  # as it should be
     for changes, game in (({"size": 6}, "6x6 normal"), ({"variant": "reversed"}, "4x4 reversed")):
         checkpoint_with(path, **changes)
-        assert f"checkpoint '{path}' is of {game}: expected 4x4 normal\n" in refusal()
-    checkpoint_with(path, format="something else")
-    assert f"is of the format 'something else': expected '{CHECKPOINT_FORMAT}'" in refusal()
-    checkpoint_with(path, words=Table(2).words())
-    assert "expected the same --table" in refusal()
-    checkpoint_with(path, lower=20)
-    assert "window (20, 16): expected" in refusal()
+        check_refusal(reversi, arguments, f"checkpoint '{path}' is of {game}: expected 4x4 normal\n")
+    for changes, message in (
+        ({"format": "something else"}, f"is of the format 'something else': expected '{CHECKPOINT_FORMAT}'"),
+        ({"words": Table(2).words()}, "expected the same --table"),
+        ({"lower": 20}, "window (20, 16): expected"),
+    ):
+        checkpoint_with(path, **changes)
+        check_refusal(reversi, arguments, message)
     line = ["b1", "a1", "a2", "c1", "d4", "a3", "d1", "b4", "a4", "c4"]
     finished = {"lower": -10, "upper": -10, "pv": line}
     checkpoint_with(path, **finished)
     assert reversi(*arguments)[0] == 0
     no_results = ({"lower": -12}, {"upper": -8}, {"pv": line[:-1]}, {"pv": []}, {"pv": ["a1"]}, {"pv": 5})
-    for changes in (*({**finished, **wrong} for wrong in no_results), {"size": 5}):
+    no_headers = ({"size": 5}, {"lower": "x"}, {"nodes": None}, {"generation": None}, {"size": None})
+    for changes in (*({**finished, **wrong} for wrong in no_results), *no_headers):
         checkpoint_with(path, **changes)
-        assert "cannot be read" in refusal()
-    for changes in ({"lower": "x"}, {"nodes": None}, {"generation": None}, {"size": None}):
-        checkpoint_with(path, **changes)
-        assert "cannot be read" in refusal()
+        check_refusal(reversi, arguments, "cannot be read")
 
 
 def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
@@ -232,17 +202,9 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
     whole = path.read_bytes()
     for data in (b"", b"no checkpoint", whole[: len(whole) // 2], whole[:400] + b"\xff" * 100 + whole[500:]):
         path.write_bytes(data)
-        code, out, err = reversi("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
-        assert (code, out) == (2, "")
-        assert "cannot be read: expected a whole one of reversi solve --start" in err
-        assert err.count("\n") == 1
+        arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
+        check_refusal(reversi, arguments, "cannot be read: expected a whole one of reversi solve --start")
         assert path.read_bytes() == data
-
-
-def test_a_checkpoint_in_no_folder_is_refused_before_the_work_begins(reversi, tmp_path):
-    code, _, err = reversi("solve", "--start", "--size", 4, "--checkpoint", tmp_path / "missing" / "job.npz")
-    assert code == 2
-    assert "expected a file in a folder where you may write" in err
 
 
 # --- evaluate -------------------------------------------------------------------------------------
@@ -335,13 +297,6 @@ def test_analyse_takes_one_of_the_games_in_a_file_and_says_which(reversi, tmp_pa
     assert "game 3 of file" in reversi("analyse", file, "--game", 3)[2]
 
 
-def test_analyse_refuses_a_depth_that_no_game_has(reversi):
-    code, out, err = reversi("analyse", "start", "--depth", 1000)
-    assert (code, out) == (2, "")
-    assert "--depth" in err
-    assert "60" in err
-
-
 def test_analyse_uses_the_limits_of_the_spec(json_lines):
     """A second is what an analysis takes if nobody says anything; an agent's own depth says something."""
     [result] = json_lines("analyse", "start", "--agent", "four-attribute:depth=2")
@@ -364,20 +319,6 @@ def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
     arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")
     results = [json_lines(*arguments, *rest)[0] for rest in (("greedy:seed=1", "--nodes", 20), ("greedy:seed=1",))]
     assert results[0]["discs_per_game"] != results[1]["discs_per_game"]
-
-
-def test_match_between_searching_agents(json_lines):
-    arguments = ("match", "six-factor:table=0.1", "greedy", "--games", 6, "--size", 6, "--depth", 2, "--seed", 4)
-    [result], [again] = json_lines(*arguments), json_lines(*arguments)
-    assert result.keys() == {
-        *("a", "b", "games", "wins", "draws", "losses", "score", "score_low", "score_high", "discs_per_game"),
-        *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b"),
-    }
-    assert (result["a"], result["b"], result["games"]) == ("six-factor:table=0.1", "greedy", 6)
-    assert result["wins"] + result["draws"] + result["losses"] == 6
-    timeless = [{key: value for key, value in r.items() if "seconds" not in key} for r in (result, again)]
-    assert timeless[0] == timeless[1]
-    assert result["score"] > 0.5
 
 
 # --- bad input ------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from play.commands.clusters import with_address
 from reversi_env import ReversiError
 from reversi_env.extras import missing
 from search import evaluators
+from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
 from train.cluster import Processes, in_order
 from train.cluster.files import build, parcels, relocated, unpacked
@@ -26,10 +27,6 @@ from train.tuning.spreading import packed, spread
 from train.tuning.spreading import unpacked as unpacked_candidate
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 # --- processes ------------------------------------------------------------------------------------
@@ -235,17 +232,6 @@ def test_a_cluster_that_does_not_answer(reversi, tmp_path):
             "reversi: Ray cluster 127.0.0.1:1 does not answer (Connection refused): expected HOST:PORT"
         )
         assert err.count("\n") == 1
-
-
-def test_options_that_exclude_each_other(reversi, tmp_path):
-    for options, words in (
-        (("--ray", "--workers", 2), "--workers 2 with --ray: expected one of them"),
-        (("--ray", "--device", "cuda"), "--device cuda with --ray or --workers: expected cpu there"),
-        (("--ray", "ray://head:10001"), "Ray address 'ray://head:10001': expected HOST:PORT"),
-    ):
-        code, out, err = reversi("label", tmp_path / "out", "--count", 5, *options)
-        assert (code, out) == (2, "")
-        assert err.startswith(f"reversi: {words}")
 
 
 @pytest.mark.parametrize(

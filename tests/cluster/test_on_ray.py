@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from models.network import FOLDER
-from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
+from tests.cli.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
 from tests.cluster.conftest import jobs_of
 from tests.conftest import REPOSITORY
 from train.games.options import TournamentOptions
@@ -26,8 +26,10 @@ OPTIONS = LabelOptions(size=6, count=12_000, empties=(11, 13), shard_rows=300)
 LABEL = ("--size", 6, "--count", 12_000, "--empties", "11-13", "--shard-rows", 300)
 #: Said of a machine that is lost, if there was time to notice; of an earlier test's too.
 NOTICED = r"reversi: CPUs of the Ray cluster: \d now, \d before\n"
-#: Where a command waits: before it writes its last shards, its last games, or more than a part of the shards.
-LAST_SHARDS, LAST_GAMES, SOME_SHARDS = (".shard-*.part", 36), ("games.jsonl", 56), (".shard-*.part", 16)
+#: Commands that cannot end too soon: they wait before they write their last shards, last games, or more than a part of the shards.
+LAST_SHARDS, LAST_GAMES, SOME_SHARDS = (
+    held(REVERSI, *place) for place in ((".shard-*.part", 36), ("games.jsonl", 56), (".shard-*.part", 16))
+)
 GAMES = ("network:weights=own.safetensors,depth=4", "six-factor:depth=3", "--size", 6, "--games", 60)
 
 
@@ -39,23 +41,12 @@ def labelled(tmp_path_factory):
     return files(folder)
 
 
-def launch(environment, folder, *arguments, hold):
-    """A command that cannot end too soon: with so many files of a name it waits until it is communicated with (`held`)."""
-    command = [sys.executable, "-c", held(REVERSI, *hold), *map(str, arguments)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
-
-
 def finished(job):
     """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile; and what it told."""
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
     assert re.sub(NOTICED, "", err) == ""
     return json.loads(out)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def shards(folder):
@@ -71,7 +62,7 @@ def running(job, condition):
 def test_labels_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, labelled):
     raylet, folder = two_nodes.add(), tmp_path / "out"
     command = ("label", folder, *LABEL, "--json", "--ray", two_nodes.address)
-    job = launch(two_nodes.environment, tmp_path, *command, hold=LAST_SHARDS)
+    job = launch(*command, code=LAST_SHARDS, cwd=tmp_path, env=two_nodes.environment)
     running(job, lambda: shards(folder) >= 6 and jobs_of(raylet))
     two_nodes.kill()
     assert jobs_of(raylet) == []
@@ -89,7 +80,7 @@ def test_games_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_n
     run_tournament(TournamentOptions(GAMES[:2], 60, size=6), Path("here"))
     raylet, played = two_nodes.add(), tmp_path / "ray" / "games.jsonl"
     command = ("tournament", *GAMES, "--out", "ray", "--json", "--ray", two_nodes.address)
-    job = launch(two_nodes.environment, tmp_path, *command, hold=LAST_GAMES)
+    job = launch(*command, code=LAST_GAMES, cwd=tmp_path, env=two_nodes.environment)
     running(job, lambda: played.exists() and len(lines(played)) >= 4 and jobs_of(raylet))
     two_nodes.kill()
     running(job, lambda: len(lines(played)) < 60)
@@ -108,7 +99,8 @@ def lines(path):
 def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):
     folder, command = tmp_path / "out", ("label", tmp_path / "out", *LABEL)
     for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 2), (signal.SIGINT, 130, 6)):
-        job = launch(two_nodes.environment, tmp_path, *command, "--ray", two_nodes.address, hold=SOME_SHARDS)
+        on_ray = (*command, "--ray", two_nodes.address)
+        job = launch(*on_ray, code=SOME_SHARDS, cwd=tmp_path, env=two_nodes.environment)
         running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
         job.send_signal(ending)
         _, err = job.communicate(timeout=PATIENCE)

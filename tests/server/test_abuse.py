@@ -6,10 +6,11 @@ import signal
 import pytest
 
 from play.bench.server import memory_mib
+from tests.cli.jobs import children_of
 
 from .conftest import eventually
 from .fuzz import half_open, storm
-from .test_store import Killable, children
+from .test_store import Killable
 
 #: What the server may answer to nonsense: success where it was none, refusals, or a closed connection. 5xx only if it is full.
 EXPECTED = {0, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 429}
@@ -63,13 +64,13 @@ def test_much_nonsense_and_half_open_connections(tmp_path, count):
             writer.close()
         return grown_from, found
 
-    workers = children(server.process.pid)
+    workers = children_of(server.process.pid)
     grown_from, found = asyncio.run(attack())
     assert found["statuses"].keys() <= EXPECTED, found["statuses"]
     assert found["statuses"][101] > 0
     assert found["codes"].keys() & {"500", "502", "503"} == set(), found["codes"]
     assert server.ask(f"/api/games/{bystander['game']}", token) == before
-    assert children(server.process.pid) == workers  # none was lost
+    assert children_of(server.process.pid) == workers  # none was lost
     grown_to = memory_mib(server.process.pid)
     print(f"{count} messages: {found}; memory {grown_from} MiB before, {grown_to} after")
     if grown_from is not None and grown_to is not None:

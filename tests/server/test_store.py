@@ -5,17 +5,16 @@ import random
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import pytest
 
 from play.server.store import StoreError, opened
+from tests.cli.jobs import children_of, launch
+from tests.search.test_external import gone
 
-from .conftest import eventually
+from .conftest import eventually, stop
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -28,8 +27,7 @@ def test_a_new_server_has_the_old_ones_games(special, tmp_path):
     resigned = first.create(size=4, white=GREEDY)
     first.call("POST", f"/api/games/{resigned['game']}/resign", resigned["tokens"]["black"])
     before = [first.state(running), first.state(resigned)]
-    first.server.should_exit = True
-    eventually(lambda: not database.with_name("games.sqlite3-wal").exists(), "the end of the first server")
+    stop(first, database)
     second = special(database=database)
     after = [second.state(running), second.state(resigned)]
     for old, new in zip(before, after, strict=True):
@@ -44,8 +42,7 @@ def test_a_game_goes_on_under_narrower_limits(special, tmp_path):
     database = tmp_path / "games.sqlite3"
     first = special(database=database)
     created = first.create(size=4, white={"kind": "agent", "agent": "six-factor:time=4,exact=16"})
-    first.server.should_exit = True
-    eventually(lambda: not database.with_name("games.sqlite3-wal").exists(), "the end of the first server")
+    stop(first, database)
     second = special(database=database, longest_think=0.05)
     assert second.move(created, "black", "b1", 0).status_code == 200
     assert second.hall.rooms[created["game"]].agents[1].seconds == 0.05
@@ -94,14 +91,7 @@ def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
     assert api.move(created, "black", "b1", 0).status_code == 200
 
 
-def test_only_one_server_holds_a_file_and_only_ours(tmp_path):
-    held = opened(tmp_path / "games.sqlite3")
-    with pytest.raises(StoreError, match="another server uses it"):
-        opened(tmp_path / "games.sqlite3")
-    held.close()
-    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
-    with pytest.raises(StoreError, match="not a database"):
-        opened(tmp_path / "text")
+def test_another_programs_database_is_left_alone(tmp_path):
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE things (a)")
     other.commit()
@@ -121,9 +111,7 @@ class Killable:
     """A server in a process of its own."""
 
     def __init__(self, database):
-        options = ["--port", "0", "--workers", "1", "--database", str(database)]
-        command = [sys.executable, "-m", "play.cli", "serve", *options]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = launch("serve", "--port", 0, "--workers", 1, "--database", database)
         self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
 
     def ask(self, path, token=None, body=None):
@@ -136,19 +124,6 @@ class Killable:
         self.process.send_signal(signal_number)
         _, errors = self.process.communicate(timeout=60)
         return self.process.returncode, errors
-
-
-def children(pid):
-    tasks = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(word) for word in tasks.read_text().split()] if tasks.exists() else []
-
-
-def is_alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.slow
@@ -173,9 +148,9 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
         if number % 5 == 0 and state["status"] == "running":
             state = server.ask(f"{path}/resign", tokens["black"], {})
         seen[created["game"]] = (tokens["spectator"], state)
-    workers = children(server.process.pid)
+    workers = children_of(server.process.pid)
     server.end(signal.SIGKILL)
-    eventually(lambda: not any(map(is_alive, workers)), "the end of the workers")
+    eventually(lambda: all(map(gone, workers)), "the end of the workers")
     again = Killable(database)
     finished = 0
     for game, (token, before) in seen.items():

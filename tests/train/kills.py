@@ -12,13 +12,11 @@ import json
 import os
 import signal
 import stat
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-from tests.cli.jobs import PATIENCE
-from tests.conftest import REPOSITORY
+from tests.cli.jobs import PATIENCE, launch
 
 #: Steps of other libraries' files, which come when they like.
 _IGNORED = "tensorboard"
@@ -70,18 +68,11 @@ def _inside(path, here):
 # --- from outside -----------------------------------------------------------------------------------
 
 
-def start(arguments, folder):
-    """``python arguments`` in *folder*."""
-    command, environment = [sys.executable, *map(str, arguments)], {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env=environment, text=True, **pipes)
-
-
 def run(code, arguments, folder, kill=0, count_file=""):
     """The code with *arguments* in *folder*; whether it was killed, at step *kill*, before it could end."""
     folder.mkdir(exist_ok=True)
     hooked = f"from tests.train.kills import kill_at; kill_at({kill}, {str(count_file)!r})\n{code}"
-    job = start(["-c", hooked, *arguments], folder)
+    job = launch(*arguments, code=hooked, cwd=folder)
     _, errors = job.communicate(timeout=PATIENCE)
     assert job.returncode in ((0, -signal.SIGKILL) if kill else (0,)), errors
     return job.returncode != 0

@@ -1,7 +1,5 @@
 """`search_batch`: plain negamax's values for arrays of positions, whatever their order and the threads."""
 
-import math
-
 import numpy as np
 import pytest
 
@@ -10,20 +8,10 @@ from search.batch import search_batch
 from search.core.midgame import UNIT
 from search.evaluators import get
 from search.solver import solve_batch
+from tests.train.games import negamax
 from train.labels import LabelOptions, sample_positions
 
 GAMES = [Rules(6, "reversed"), Rules(8)]
-
-
-def plain_negamax(position, evaluator, depth):
-    """In whole units, as evaluations are kept."""
-    if position.is_over():
-        return position.score() * UNIT
-    if depth == 0:
-        return math.floor(evaluator.static_value(position) * UNIT + 0.5)
-    if position.must_pass():
-        return -plain_negamax(position.play("pass"), evaluator, depth)
-    return max(-plain_negamax(position.play(action), evaluator, depth - 1) for action in position.legal_actions())
 
 
 def positions(rules, count, empties):
@@ -31,13 +19,11 @@ def positions(rules, count, empties):
 
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
-def test_values_are_those_of_plain_negamax(rules):
+def test_values_are_those_of_negamax(rules):
     own, opp = positions(rules, 66, (1, 22))
     evaluator = get("six-factor")
     for depth, count in ((0, 66), (1, 44), (2, 22), (3, 10), (4, 4)):
-        expected = [
-            plain_negamax(Position(rules, int(own[i]), int(opp[i])), evaluator, depth) / UNIT for i in range(count)
-        ]
+        expected = [negamax(Position(rules, int(own[i]), int(opp[i])), evaluator, depth) / UNIT for i in range(count)]
         assert search_batch(own[:count], opp[:count], "six-factor", rules, depth).tolist() == expected
 
 

@@ -2,13 +2,10 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
 
 import pytest
 
-from tests.cli.jobs import PATIENCE, REVERSI, held, wait_until
+from tests.cli.jobs import REVERSI, held, interrupted
 from train.labels import LabelOptions, read, read_manifest
 
 #: What is written first of a shard.
@@ -18,18 +15,9 @@ LONG = 60_000
 COMMAND = ("--size", "6", "--count", str(LONG), "--empties", "9-11", "--shard-rows", "30")
 
 
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
 def shards(folder):
     """Those that the manifest has: a shard is in its place a moment before."""
     return len(read_manifest(folder).shards) if (folder / "manifest.json").exists() else 0
-
-
-def start(code, *arguments):
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)], text=True, **pipes)
 
 
 @pytest.mark.slow
@@ -39,14 +27,9 @@ def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
     folder = tmp_path / "out"
 
     def interrupted_with(finished):
-        job = start(held(REVERSI, PART, 4), "label", folder, *COMMAND)
-        try:
-            wait_until(lambda: shards(folder) == finished, job)
-            job.send_signal(signal.SIGINT)
-            out, err = job.communicate(timeout=PATIENCE)
-        finally:
-            job.kill()
-        assert (job.returncode, out) == (130, "")
+        command = ("label", folder, *COMMAND)
+        status, out, err = interrupted(lambda: shards(folder) == finished, *command, code=held(REVERSI, PART, 4))
+        assert (status, out) == (130, "")
         assert err.endswith(f"stopped at {30 * finished} of {LONG} positions; the same command goes on\n")
         return err
 
@@ -81,19 +64,8 @@ def test_how_the_games_are_played(reversi, tmp_path):
 
 
 def test_a_table_for_people(reversi, tmp_path):
-    arguments = (
-        "label",
-        tmp_path / "out",
-        "--count",
-        31,
-        "-e",
-        "10-12",
-        "--labeller",
-        "six-factor:exact=10",
-        "--depth",
-        2,
-    )
-    code, out, _ = reversi(*arguments)
+    options = ("--count", 31, "-e", "10-12", "--labeller", "six-factor:exact=10", "--depth", 2)
+    code, out, _ = reversi("label", tmp_path / "out", *options)
     assert code == 0
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
     assert rows == [["10", "11", "exact"], ["11", "10", "depth 2"], ["12", "10", "depth 2"]]

@@ -15,6 +15,7 @@ from search import evaluators
 from search.batch import search_batch
 from search.solver import solve, solve_batch
 from search.table import Table
+from tests.cli.jobs import files
 from tests.train.games import canonical_rows
 from train.errors import TrainError
 from train.labels import (
@@ -31,10 +32,6 @@ from train.labels import (
 from train.labels.labellers import MOST_SOLVED, check_solvable
 
 SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)
-
-
-def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 @pytest.fixture(scope="module")
@@ -169,29 +166,12 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
             with pytest.raises(Crash):
                 generate(SMALL, folder, threads=1)
         done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
+        if 0 < done < 100:
+            with pytest.raises(LabelError, match=f"has {done // 40} of 3 shards: expected all"):
+                read(folder)
+            assert len(read(folder, partial=True)) == done
         assert all(rows > done for rows in labelled_rows(folder))  # nothing that the manifest has is made again
         assert files(folder) == files(made)
-
-
-def test_half_a_shard_is_made_again(made, tmp_path, monkeypatch):
-    real = storage.write_atomically
-
-    def crashing(path, data):
-        if path.name == "shard-00001.parquet":
-            path.with_name(f".{path.name}.part").write_bytes(data[: len(data) // 2])
-            raise Crash
-        real(path, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(storage, "write_atomically", crashing)
-        with pytest.raises(Crash):
-            generate(SMALL, tmp_path)
-    assert len(read_manifest(tmp_path).shards) == 1
-    with pytest.raises(LabelError, match="has 1 of 3 shards: expected all"):
-        read(tmp_path)
-    assert len(read(tmp_path, partial=True)) == 40
-    generate(SMALL, tmp_path)
-    assert files(tmp_path) == files(made)
 
 
 # --- trouble --------------------------------------------------------------------------------------
@@ -235,15 +215,6 @@ def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, ma
     assert (code, err) == (0, f"{folder}: 2 of 3 shards, 60 positions; going on from there\n")
     assert json.loads(out)["resumed_from"] == 60
     assert files(folder) == files(made)
-
-
-def test_other_weights_under_the_same_name_are_refused(made, tmp_path):
-    folder = copy(made, tmp_path)
-    content = json.loads((folder / "manifest.json").read_text())
-    content["evaluators"]["six-factor"] = "0" * 64
-    (folder / "manifest.json").write_text(json.dumps(content))
-    with pytest.raises(TrainError, match="was begun with another version of six-factor: expected"):
-        generate(SMALL, folder)
 
 
 def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
@@ -294,8 +265,6 @@ def test_devices(tmp_path, monkeypatch):
     with pytest.raises(LabelError, match="device cuda cannot be used .*: expected a CUDA GPU"):
         generate(SMALL, tmp_path / "none", device="cuda")
     assert not (tmp_path / "none").exists()
-    with pytest.raises(LabelError, match="device 'tpu': expected one of cpu, cuda"):
-        generate(SMALL, tmp_path, device="tpu")
 
 
 @pytest.mark.parametrize(

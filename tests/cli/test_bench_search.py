@@ -1,13 +1,9 @@
 """`reversi bench search`: one thread and all in turns, alone and beside a busy process, with the keys that scripts read."""
 
-import json
 from itertools import count
-
-from typer.testing import CliRunner
 
 from play.bench import search as speed
 from play.bench import timing
-from play.cli import application
 
 
 def solved(seconds):
@@ -33,15 +29,13 @@ def test_the_busy_process_is_there_until_the_end():
     assert process.returncode is not None
 
 
-def test_the_json_tells_both_speedups(monkeypatch):
+def test_the_json_tells_both_speedups(monkeypatch, json_lines):
     beside = iter([(solved(2.0), solved(1.0)), (solved(3.0), solved(2.0))])
     monkeypatch.setattr(speed, "ffo_in_turns", lambda threads, rounds: next(beside))
     monkeypatch.setattr(speed, "ffo", lambda threads=1, order=None: solved(1.0))
     for name in ("signature", "midgame_rate", "labels_per_second"):
         monkeypatch.setattr(speed, name, lambda *arguments: 1000)
-    result = CliRunner().invoke(application(), ["bench", "search", "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    [found] = json_lines("bench", "search")
     assert found["thread_speedup"] == 2.0
     assert found["thread_speedup_beside_busy_process"] == 1.5
     assert found["ffo_seconds"] == 2.0

@@ -19,13 +19,6 @@ def timeless(result):
     return {key: value for key, value in result.items() if "seconds" not in key}
 
 
-def test_without_arguments_it_shows_what_can_be_done():
-    """Once as a process of its own, started as a module."""
-    result = subprocess.run([sys.executable, "-m", "play.cli"], capture_output=True, text=True)
-    for command in ("match", "perft", "bench"):
-        assert command in result.stdout + result.stderr
-
-
 #: Ctrl-C at the moment when a module is looked for.
 INTERRUPTED_IMPORT = """
 import signal, sys
@@ -121,12 +114,16 @@ def test_perft(reversi, json_lines):
 
 
 def test_match_is_paired_and_reproducible(json_lines):
-    arguments = ("match", "greedy", "random", "--games", 20, "--size", 6, "--seed", 3)
+    arguments = ("match", "six-factor:table=0.1", "greedy", "--games", 20, "--size", 6, "--depth", 2, "--seed", 4)
     [first], [second] = json_lines(*arguments), json_lines(*arguments)
     assert timeless(first) == timeless(second)
+    assert (first["a"], first["b"]) == ("six-factor:table=0.1", "greedy")
     assert first["wins"] + first["draws"] + first["losses"] == first["games"] == 20
-    assert first["score_low"] < first["score"] < first["score_high"]
-    assert {"a", "b", "discs_per_game", "seconds_per_move_a", "seconds_per_move_b"} <= first.keys()
+    assert 0.5 < first["score_low"] < first["score"] <= first["score_high"]
+    assert first.keys() == {
+        *("a", "b", "games", "wins", "draws", "losses", "score", "score_low", "score_high", "discs_per_game"),
+        *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b"),
+    }
 
 
 @pytest.mark.slow

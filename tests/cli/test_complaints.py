@@ -43,6 +43,7 @@ def test_a_file_without_positions_is_not_passed_over_in_silence(reversi, tmp_pat
         (PermissionError(13, "Permission denied", "x.csv"), 2, "reversi: 'x.csv': permission denied\n"),
         (OSError(28, "No space left on device", "x.csv"), 1, "reversi: 'x.csv': no space left on device\n"),
         (OSError("something else"), 1, "reversi: something else\n"),
+        (MemoryError("7 PiB"), 1, "reversi: not enough memory for that: expected less at once (7 PiB)\n"),
     ],
 )
 def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, line):

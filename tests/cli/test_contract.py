@@ -17,7 +17,14 @@ play --watch --colour white => --colour white with --watch: expected one of them
 play --opponent greedy => --opponent without --watch: expected --agent
 play --game 2 => --game 2 without --load: expected a file with games
 play --load FILE => file 'FILE' is empty: expected a game, GGF or moves
+play --agent nobody => agent 'nobody' is unknown (did you mean 'nboard'?): expected
+play --size 5 => size 5 is not supported: expected
+play --adviser x --watch => expected
 gtp --time soon => reversi gtp: --time soon: expected a number (see
+gtp nobody => agent 'nobody' is unknown
+gtp six-factor:depth=0 => depth='0'
+gtp network:weights=none --size 4 => none
+gtp random --size 5 => size 5 is not supported: expected one of 4, 6, 8
 match gredy random => agent 'gredy' is unknown (did you mean 'greedy'?)
 match greedy:depth=3 random => option 'depth=3' of agent 'greedy:depth=3' is unknown
 match greedy:seed=x random => seed='x' of agent 'greedy:seed=x': expected a whole number
@@ -31,7 +38,10 @@ match a b -v foo => reversi match: --variant foo: expected one of 'normal', 'rev
 match greedy greedy --time -1 => --time -1: expected seconds above 0
 match six-facto random => agent 'six-facto' is unknown
 match six-factor:time=abc random => time='abc'
-match random random --games 3 => 3 games: expected an even number
+connect ftp://x => expected HOST or HOST:PORT
+connect a:b => expected HOST or HOST:PORT
+serve --host '' --port 0 --database out => cannot listen on
+serve --host a..b --port 0 --database out => cannot listen on
 analyse start --tme 3 => reversi analyse: No such option: --tme
 analyse FILE => file 'FILE' is empty: expected a game, GGF or moves
 analyse gone.gff => 'gone.gff' is neither a board nor moves, and no such file is there: expected
@@ -50,6 +60,7 @@ analyse start X --time -1 => time=-1.0: expected seconds above 0
 analyse start X --agent greedy => does not search: expected an evaluator such as six-factor
 analyse start X --agent six-factor:depth=-1 => depth='-1'
 analyse start X --agent six-factor:time=abc => time='abc'
+analyse start --depth 1000 => --depth 1000: expected 60 or less
 solve --start --size 8 => --start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach
 solve => expected either a FILE of problems or --start
 solve - --start => expected either a FILE of problems or --start
@@ -62,6 +73,7 @@ solve . => irectory
 solve - --threads 5000 => threads=5000: expected
 solve - --table 9999999999 => MiB: expected a number
 solve --start --size 5 => --size 5: expected --size 4 or --size 6
+solve --start --size 4 --checkpoint missing/job.npz => expected a file in a folder where you may write
 evaluate - --agent foo => evaluator 'foo' is unknown: expected one of cell-utility, discs,
 evaluate - --agent gtp:foo => evaluator 'gtp' is unknown: expected one of cell-utility
 evaluate - --agent random => agent 'random' has no evaluation: expected one of cell-utility
@@ -92,7 +104,26 @@ label out --count 10 --play-depth 0 => --play-depth 0: expected 1 or more
 label out --count 10 --noise 0.1,much => --noise '0.1,much': expected numbers with commas between them
 label out --count 10 --temperature -1 => expected one or more numbers from 0 to 1000
 label out --count 10 --prefixes 4,0.5 => --prefixes '4,0.5': expected whole numbers with commas between them
+label out --count 5 --ray --workers 2 => --workers 2 with --ray: expected one of them
+label out --count 5 --ray --device cuda => --device cuda with --ray or --workers: expected cpu there
+label out --count 5 --ray ray://head:10001 => Ray address 'ray://head:10001': expected HOST:PORT
 train FILE --out x => LABELS 'FILE' is a file: expected a folder that `reversi label` made
+train --out out => LABELS is missing: expected a folder that `reversi label` made, or --bootstrap
+train labels => --out is missing: expected a folder for weights and logs
+train labels --bootstrap -o out => LABELS 'labels' with --bootstrap: expected one of them
+train labels -o out => 'labels' has no manifest.json: expected a folder that `reversi label` made
+train labels -o out --size 6 => --size is for --bootstrap: expected it there
+train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS
+train --bootstrap -o out --size 5 => size 5 is not supported
+train labels -o out --epochs 0 => --epochs 0: expected 1 or more
+train labels -o out --loss small => --loss small: expected one of 'plain', 'structural'
+train labels --probcut FILE --out out => --probcut with LABELS or other options of a training: expected it with --out alone
+tune nothing --out out => expected a formula
+tune six-factor --games 3 --out out => games=3: expected an even number
+tune six-factor --panel nothing --size 6 --out out => evaluator 'nothing' is unknown
+tune six-factor --aim error --empties x --out out => --empties 'x': expected a number or a range
+tune six-factor --aim error --empties 70 --out out => empties=70-70
+tune six-factor --vary corner --out out => weight 'corner' of six-factor cannot vary
 rl --out x --steps 99999999999999999999 => reversi rl: --steps 99999999999999999999: expected 1e+12 or less
 rl expert --out x -t 1000000000000 => reversi rl expert: --threads 1000000000000: expected 1024 or
 rl => --out is missing
@@ -112,6 +143,7 @@ rl expert --out out --positions 0 => --positions 0: expected 1 or more
 rl expert --out out --precision half => --precision half
 rl expert --out FILE --size 4 => is a file
 rl expert --out out --size 4 --labeller network:depth=2 => 4x4
+rl --out FILE => expected a folder
 tournament a b -w 1000000 => reversi tournament: --workers 1000000: expected 1024 or less
 tournament greedy random --out FILE/x => --out 'FILE/x' is a file, or in one
 tournament greedy random --time nan => --time nan: expected seconds above 0
@@ -131,9 +163,29 @@ exam --plot x.gif => plot 'x.gif': expected a name that ends in .svg or .png
 measure depth --plot FILE/x.svg => --plot 'FILE/x.svg': expected a file in a folder
 measure regret greedy --csv . => --csv '.' is a folder: expected a file
 measure regret greedy --cache FILE => --cache 'FILE' is a file, or in one: expected a folder
+measure structural nothing => evaluator 'nothing' is unknown
+measure structural network --size 4 => network for 4x4 normal: the package has no weights
+measure structural --empties 70 => empties=70-70
+measure depth --games 5 => games=5: expected an even number, 4 or more
+measure depth --baseline nothing => evaluator 'nothing' is unknown
 experiment breadht => reversi experiment: No such command 'breadht'
 experiment all --out FILE => --out 'FILE' is a file, or in one: expected a folder
 experiment breadth --plot FILE/x.svg => --plot 'FILE/x.svg': expected a file in a folder
+experiment breadth --games 150 => games=150: expected a multiple of 100
+experiment breadth --size 5 => size
+experiment breadth --plot x.gif => expected a name that ends in .svg, .png or .pdf
+experiment nodes --evaluator nothing => evaluator 'nothing' is unknown
+experiment nodes --games 1 => --games 1: expected 2 or more
+experiment winner --games 3 => games=3: expected an even number
+experiment winner --player nothing --size 4 => evaluator 'nothing' is unknown
+experiment branching --depth 13 => --depth 13: expected 12 or less
+experiment 000 --games 3 => --games 3: expected 4 or more
+experiment 001 --games 1 => --games 1
+experiment 002 --games 5 => games=5
+experiment 003 --deepest 9 => --deepest 9
+experiment 004 --depth 1 => --depth 1: expected 3 or more
+experiment tuning --empties a-b => --empties 'a-b'
+experiment all --only nothing => experiment 'nothing' is unknown: expected one of breadth
 """.strip().splitlines()
 
 

@@ -43,13 +43,3 @@ def test_the_version(reversi):
     code, out, _ = reversi("--version")
     assert code == 0
     assert out.startswith("reversi 0.")
-
-
-def test_too_much_for_the_memory_is_one_line(reversi, monkeypatch):
-    def too_large(work):
-        raise MemoryError("Unable to allocate 7.11 PiB")
-
-    monkeypatch.setattr("play.commands.interruptible.abandonable", too_large)
-    code, out, err = reversi("perft", "--size", 4, "--depth", 1)
-    assert (code, out) == (1, "")
-    assert err == "reversi: not enough memory for that: expected less at once (Unable to allocate 7.11 PiB)\n"

@@ -268,11 +268,6 @@ def watched():
     return GtpEngine(Watched("six-factor:depth=1"))
 
 
-def test_without_a_clock_the_spec_alone_decides(watched):
-    ask(watched, "genmove b")
-    assert watched.thinker.given is None
-
-
 def test_the_main_time_lasts_for_the_game(watched):
     ask(watched, "time_settings 60 0 0")
     ask(watched, "genmove b")
@@ -284,30 +279,26 @@ def test_the_main_time_lasts_for_the_game(watched):
     assert 0.5 * first / 10 < watched.thinker.given < 2 * first / 10
 
 
-def test_byo_yomi_is_shared_by_its_stones(watched):
-    ask(watched, "time_settings 0 10 1")
-    ask(watched, "genmove b")
-    assert 8 < watched.thinker.given < 10
-    ask(watched, "genmove w")
-    ask(watched, "time_left b 10 5")
-    ask(watched, "genmove b")
-    assert 1.6 < watched.thinker.given < 2
+@pytest.mark.parametrize(
+    ("lines", "low", "high"),
+    [
+        (["time_settings 0 10 1"], 8, 10),  # byo-yomi is shared by its stones
+        (["time_settings 0 10 1", "genmove b", "genmove w", "time_left b 10 5"], 1.6, 2),
+        (["time_left b 100 0"], 1, 20),  # believed without settings
+        (["time_left b 100 0", "genmove b", "time_left b 0 0"], 0, 0.01),
+    ],
+)
+def test_the_time_given_to_a_move(watched, lines, low, high):
+    for line in (*lines, "genmove b"):
+        ask(watched, line)
+    assert low < watched.thinker.given < high
 
 
-def test_no_limits_again(watched):
-    ask(watched, "time_settings 1 0 0")
-    ask(watched, "time_settings 0 1 0")  # how GTP says so
-    ask(watched, "genmove b")
+@pytest.mark.parametrize("lines", [(), ("time_settings 1 0 0", "time_settings 0 1 0")])  # how GTP says: no limits
+def test_without_a_clock_the_spec_alone_decides(watched, lines):
+    for line in (*lines, "genmove b"):
+        ask(watched, line)
     assert watched.thinker.given is None
-
-
-def test_time_left_without_settings_is_believed(watched):
-    ask(watched, "time_left b 100 0")
-    ask(watched, "genmove b")
-    assert 1 < watched.thinker.given < 20
-    ask(watched, "time_left b 0 0")
-    ask(watched, "genmove b")
-    assert 0 < watched.thinker.given < 0.01
 
 
 def test_our_own_clock_runs_where_the_controller_says_nothing(watched):
@@ -336,14 +327,6 @@ def test_a_session_through_pipes(reversi):
 def test_the_end_of_the_input_ends_it(reversi):
     assert reversi("gtp", "random", stdin="name") == (0, "= Reversi Lab\n\n", "")
     assert reversi("gtp", "random", stdin="") == (0, "", "")
-
-
-def test_bad_specs_are_one_line(reversi):
-    for arguments in ("nobody", "six-factor:depth=0", "network:weights=none --size 4", "random --size 5"):
-        status, out, err = reversi("gtp", *arguments.split())
-        assert (status, out) == (2, "")
-        assert err.count("\n") == 1
-        assert err.startswith("reversi: ")
 
 
 @pytest.mark.slow

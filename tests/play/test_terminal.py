@@ -237,10 +237,14 @@ def test_the_game_is_kept_after_every_move_and_resumed(play, reversi):
     assert moves_of(again) == moves_of(shown)
 
 
-def test_resume_remembers_sides_and_limits(play, reversi):
+@pytest.mark.parametrize("option", [(), ("--colour", "both")])
+def test_resume_remembers_sides_and_limits(play, reversi, option):
     play("b1", arguments=("--size", "4", "--colour", "both", "--level", "2", "--variant", "reversed"))
     assert (kept()["black"], kept()["white"], kept()["level"]) == (None, None, 2)
-    _, shown, _ = reversi("play", "--resume", stdin="quit\n")
+    _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
+    assert "--resume with --colour black: expected --colour both" in err
+    status, shown, _ = reversi("play", "--resume", *option, stdin="quit\n")
+    assert status == 0
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
@@ -271,13 +275,6 @@ def test_resume_takes_options_that_say_the_same(play, reversi):
     status, shown, err = reversi("play", "--resume", *same, stdin="quit\n")
     assert (status, err) == (0, "")
     assert "4x4, most discs win." in shown
-
-
-def test_resume_knows_a_game_of_two_people(play, reversi):
-    play("b1", arguments=("--size", "4", "--colour", "both"))
-    _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
-    assert "--resume with --colour black: expected --colour both" in err
-    assert reversi("play", "--resume", "--colour", "both", stdin="quit\n")[0] == 0
 
 
 def test_the_level_is_shown_where_it_holds(reversi):
@@ -339,15 +336,6 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, 
     assert err.count("\n") == 1
     assert "The game is kept" not in shown
     assert len(moves_of(shown)) >= 4
-
-
-def test_bad_options_are_one_line(reversi):
-    for arguments in (["--agent", "nobody"], ["--size", "5"], ["--opponent", "greedy"], ["--adviser", "x", "--watch"]):
-        status, out, err = reversi("play", *arguments, stdin="hint\n")
-        assert status == 2
-        assert out == ""
-        assert err.count("\n") == 1
-        assert "expected" in err
 
 
 # --- colours --------------------------------------------------------------------------------------

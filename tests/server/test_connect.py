@@ -96,8 +96,6 @@ def test_who_leaves_gets_a_ticket_and_comes_back(api, reversi):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ftp://x",), "expected HOST or HOST:PORT"),
-        (("a:b",), "expected HOST or HOST:PORT"),
         (("SERVER", "--join", "nonsense"), "expected GAME.TOKEN"),
         (("SERVER", "--join", "abc.defghijkl", "--level", "1"), "there is no such game"),
         (("SERVER", "--opponent", "gtp:sh", "--level", "1"), "agent 'gtp' is not on offer"),

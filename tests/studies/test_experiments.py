@@ -159,33 +159,6 @@ def test_label_tuning_lowers_every_error():
     assert sum(entry["cma"][0]["error_on_others"] < entry["published_on_others"] for entry in found["formulas"]) >= 4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["breadth", "--games", 150], "games=150: expected a multiple of 100"),
-        (["breadth", "--size", 5], "size"),
-        (["nodes", "--evaluator", "nothing"], "evaluator 'nothing' is unknown"),
-        (["nodes", "--games", 1], "--games 1: expected 2 or more"),
-        (["winner", "--games", 3], "games=3: expected an even number"),
-        (["winner", "--player", "nothing", "--size", 4], "evaluator 'nothing' is unknown"),
-        (["branching", "--depth", 13], "--depth 13: expected 12 or less"),
-        (["000", "--games", 3], "--games 3: expected 4 or more"),
-        (["001", "--games", 1], "--games 1"),
-        (["002", "--games", 5], "games=5"),
-        (["003", "--deepest", 9], "--deepest 9"),
-        (["004", "--depth", 1], "--depth 1: expected 3 or more"),
-        (["tuning", "--empties", "a-b"], "--empties 'a-b'"),
-        (["breadth", "--plot", "x.gif"], "expected a name that ends in .svg, .png or .pdf"),
-        (["all", "--only", "nothing"], "experiment 'nothing' is unknown: expected one of breadth"),
-    ],
-)
-def test_bad_input_is_said_in_one_line(reversi, arguments, message):
-    status, out, err = reversi("experiment", *arguments)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 # --- documents and figures ------------------------------------------------------------------------
 
 

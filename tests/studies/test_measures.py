@@ -98,20 +98,3 @@ def test_the_commands_print_tables_and_json(reversi, json_lines):
     [found] = json_lines("measure", "structural", "six-factor", *arguments)
     assert found["evaluators"][0]["evaluator"] == "six-factor"
     assert Rules(found["size"], found["variant"])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["structural", "nothing"], "evaluator 'nothing' is unknown"),
-        (["structural", "network", "--size", 4], "network for 4x4 normal: the package has no weights"),
-        (["structural", "--empties", "70"], "empties=70-70"),
-        (["depth", "--games", 5], "games=5: expected an even number, 4 or more"),
-        (["depth", "--baseline", "nothing"], "evaluator 'nothing' is unknown"),
-    ],
-)
-def test_bad_input_is_said_in_one_line(reversi, arguments, message):
-    status, out, err = reversi("measure", *arguments)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1

@@ -164,7 +164,6 @@ def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 5}, "size 5 is not supported"),
         ({"variant": "misere"}, "variant 'misere' is unknown"),
         ({"scale": 0}, "scale=0: expected a number from 1e-06 to 1000"),
         ({"seed": -1}, "seed=-1: expected a whole number from 0"),

@@ -120,9 +120,6 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     code, _, err = reversi("train", "--probcut", former, "--out", former)
     assert code == 2
     assert "is a file: expected a folder" in err
-    code, _, err = reversi("train", "labels", "--probcut", former, "--out", tmp_path)
-    assert code == 2
-    assert err == "reversi: --probcut with LABELS or other options of a training: expected it with --out alone\n"
 
 
 @pytest.mark.slow

@@ -1,29 +1,16 @@
 """`reversi demo`: from nothing to a network that plays, and the same again from its folder."""
 
-import json
-import sys
-
 import pytest
-
-from play import cli
 
 
 @pytest.mark.slow
-def test_a_small_demonstration(tmp_path, monkeypatch, capsys):
+def test_a_small_demonstration(tmp_path, json_lines):
     """A hundredth of the positions: the tables, the plot and the weights are there, and the network is better than nothing."""
-
-    def run():
-        arguments = ["reversi", "demo", "--out", str(tmp_path), "--scale", "0.02", "--games", "4", "--json"]
-        monkeypatch.setattr(sys, "argv", arguments)
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        assert not ended.value.code
-        return json.loads(capsys.readouterr().out)
-
-    first = run()
+    arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
+    [first] = json_lines(*arguments)
     assert {"weights", "plot", "errors", "matches"} == first.keys()
     assert (tmp_path / "errors.svg").read_bytes().startswith(b"<svg")
     for name, errors in first["errors"].items():
         assert name == "network" or sum(first["errors"]["network"].values()) < sum(errors.values())
     assert sum(match["wins"] for match in first["matches"]) > sum(match["losses"] for match in first["matches"])
-    assert run() == first  # nothing is learnt twice, and every game is the same
+    assert json_lines(*arguments) == [first]  # nothing is learnt twice, and every game is the same

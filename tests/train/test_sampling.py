@@ -1,7 +1,5 @@
 """Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -104,12 +102,6 @@ def test_neither_threads_nor_the_order_of_the_shards_matter():
     assert (one_opp == opp[2000:2400]).all()
 
 
-def test_another_seed_gives_other_positions():
-    options = LabelOptions(count=500)
-    first, second = (canonical_rows(*sample_positions(replace(options, seed=seed), 0)) for seed in (0, 1))
-    assert len({*first} & {*second}) < 5
-
-
 def test_a_player_without_a_name_plays_too():
     options = LabelOptions(count=200)
     stranger = get("six-factor").with_weights(mobility_weight=-500)
@@ -144,25 +136,18 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"size": 5}, "size 5 is not supported"),
         ({"variant": "other"}, "variant 'other' is unknown"),
         ({"count": 0}, "count=0: expected a whole number from 1"),
-        ({"count": 2.5}, "count=2.5: expected"),
         ({"seed": -1}, "seed=-1: expected"),
         ({"shard_rows": 0}, "shard_rows=0: expected"),
-        ({"empties": (14, 10)}, "empties=14-10: expected a range from 1 to 59 on the 8x8 board"),
         ({"size": 4, "empties": (5, 12)}, "empties=5-12: expected a range from 1 to 11 on the 4x4 board"),
         ({"empties": 12}, "empties=12: expected two whole numbers"),
-        ({"noise": ()}, r"noise=\(\): expected one or more numbers from 0 to 1"),
         ({"noise": (0.1, 2)}, "expected one or more numbers from 0 to 1"),
         ({"play_depth": 0}, "play_depth=0: expected a whole number from 1 to 12"),
         ({"temperature": (-1,)}, r"temperature=\(-1,\): expected one or more numbers from 0 to 1000"),
-        ({"temperature": "hot"}, "temperature='hot': expected one or more numbers"),
         ({"prefixes": (4, 61)}, r"prefixes=\(4, 61\): expected one or more whole numbers from 1 to 60"),
-        ({"prefixes": (0.5,)}, "expected one or more whole numbers from 1 to 60"),
         ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),
         ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
-        ({"labeller": "six-facto"}, "agent 'six-facto' is unknown"),
         ({"labeller": "greedy"}, "evaluator 'greedy' is unknown"),
         ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth"),
         ({"labeller": "discs:depth=0"}, "depth='0' of labeller 'discs:depth=0': expected a whole number from 1 to 60"),

@@ -10,6 +10,7 @@ from models.networks import read_weights
 from reversi_env import __version__
 from search import evaluators
 from tests.cli.jobs import files, interrupted
+from tests.cli.test_contract import check_refusal
 from train.labels import LabelOptions, generate
 
 LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
@@ -70,8 +71,7 @@ def test_json_and_the_structural_loss(reversi, here):
     before = files(here / "out")
     assert reversi(*arguments)[0] == 0  # finished already
     assert files(here / "out") == before
-    code, out, err = reversi(*arguments, "--device", "tpu")
-    assert (code, out, err) == (2, "", "reversi: device 'tpu': expected cpu or cuda\n")
+    check_refusal(reversi, (*arguments, "--device", "tpu"), "device 'tpu': expected")
 
 
 def test_a_bootstrap(reversi, here):

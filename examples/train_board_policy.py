@@ -10,9 +10,9 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from reversi_env import Rules
-from train.rl.agent import BatchPolicy
+from train.rl.agent import BatchPolicyPlayer
 from train.rl.files import SavedPolicy
-from train.rl.ladder import Ladder, PolicyPlayer
+from train.rl.ladder import Ladder
 from train.rl.policies import BoardPolicy, frozen, net_of
 from train.rl.sb3 import ReversiVecEnv
 
@@ -29,9 +29,9 @@ model = MaskablePPO(
 model.learn(steps)
 
 net = frozen(net_of(model.policy))
-standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(PolicyPlayer(BatchPolicy(net), rules))
+standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(BatchPolicyPlayer(net))
 for name, score in standing.scores.items():
-    print(f"{score.games} games against {name}: score {score.points:.1%}")
+    print(f"{score.games} games against {name}: score {score.score:.1%}")
 if len(sys.argv) > 2:  # a file for the agent
     path = Path(sys.argv[2])
     path.write_bytes(SavedPolicy(rules, net, {"steps": model.num_timesteps}).to_bytes())

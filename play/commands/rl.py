@@ -19,8 +19,7 @@ from play.commands.usage import Application
 
 if TYPE_CHECKING:
     from train.rl.expert import Expert
-    from train.rl.expert import Progress as ExpertStep
-    from train.rl.training import Progress, Training
+    from train.rl.training import Training
 
 #: Columns that the table of an exam needs.
 EXAM_WIDTH = 96
@@ -90,13 +89,8 @@ def rl(
     command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
     going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
-
-        def tell(step: Progress) -> None:
-            elo = "" if step.standing is None else f"{step.standing['elo']:+.0f} Elo"
-            show(step.doing, step.steps, step.total, elo)
-
         how: dict[str, Any] = {"threads": threads, "device": device, "regret": regret, "command": command}
-        training = Training(folder, options, **how, progress=tell)
+        training = Training(folder, options, **how, progress=show)
         training.run()
     _show_training(training, folder, perf_counter() - began, as_json)
 
@@ -165,17 +159,13 @@ def expert(
     going_on = f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
 
-        def tell(step: ExpertStep) -> None:
-            where = f"round {step.iteration}/{step.iterations}: " if step.iteration else ""
-            show(f"{where}{step.doing}", step.done, step.total)
-
         def tell_exam(player: str, done: int, total: int) -> None:
             show("with and without search", done, total, player)
 
         begun = remembered(folder, ExpertOptions)
         options = replace(begun, **changes) if begun else preset(**changes)
         how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
-        found = ExpertIteration(folder, options, command=command, progress=tell, **how).run()
+        found = ExpertIteration(folder, options, command=command, progress=show, **how).run()
         if exam:
             table = examine(found.policy, games=exam, progress=tell_exam, **how)
     _show_expert(found, table, perf_counter() - began, as_json)

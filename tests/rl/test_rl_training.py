@@ -17,7 +17,7 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
-from train.rl.ladder import Ladder, PolicyPlayer, rungs_of
+from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
 from train.rl.options import preset
 from train.rl.training import Training
@@ -337,10 +337,10 @@ def test_the_trunk_serves_stock_policies():
 
 
 def test_a_policy_as_a_player(tiny_net):
-    from train.rl.agent import BatchPolicy
+    from train.rl.agent import BatchPolicyPlayer
 
     rules = Rules(6)
-    player = PolicyPlayer(BatchPolicy(tiny_net(6)), rules)
+    player = BatchPolicyPlayer(tiny_net(6))
     standing = Ladder(rules, 20, rungs=("random",)).measure(player)
     assert (
         sum((standing.scores["random"].wins, standing.scores["random"].draws, standing.scores["random"].losses)) == 20

@@ -15,22 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import board_tensor
 from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator
-from reversi_env import Position, Rules, batch
+from reversi_env import Position, Rules
 from reversi_env.extras import extra_libraries
 from search.agent import Agent
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
-from train.rl.network import (
-    PolicyValueNet,
-    ValueOfBoards,
-    boards_to_discs,
-    legal_mask,
-    masked,
-    symmetric_numbers,
-)
+from train.rl.network import PolicyValueNet, ValueOfBoards, masked, net_inputs, symmetric_numbers
 
 with extra_libraries():
     import torch
@@ -56,24 +48,30 @@ class BatchPolicy:
         device = next(self.net.parameters()).device
         board, mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in (discs, masks))
         with torch.inference_mode():
-            return self._chosen(self._numbers(board, mask)).cpu().numpy()
+            return self._chosen(board, mask).cpu().numpy()
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
         """Legal actions for positions given as two arrays of boards, uint64."""
-        legal = board_tensor(batch.legal_moves(own, opp, Rules(self.net.size)))
-        discs = boards_to_discs(board_tensor(own), board_tensor(opp), self.net.size)
-        return self(discs.numpy(), legal_mask(legal, self.net.size).numpy())
+        discs, mask = net_inputs(own, opp, self.net.size)
+        return self(discs.numpy(), mask.numpy())
 
-    def _numbers(self, discs: Tensor, mask: Tensor) -> Tensor:
-        return symmetric_numbers(self.net, discs, mask) if self.symmetric else masked(self.net(discs, mask)[0], mask)
-
-    def _chosen(self, numbers: Tensor) -> Tensor:
+    def _chosen(self, discs: Tensor, mask: Tensor) -> Tensor:
+        net = self.net
+        numbers = symmetric_numbers(net, discs, mask) if self.symmetric else masked(net(discs, mask)[0], mask)
         if self.temperature == 0:
             return numbers.argmax(1)
         # the largest of the numbers plus Gumbel noise is a draw from their softmax
         uniform = torch.rand(numbers.shape, generator=self.generator).clamp_(1e-12, 1 - 1e-7)
         noise = -torch.log(-torch.log(uniform))
         return (numbers / self.temperature + noise.to(numbers.device)).argmax(1)
+
+
+class BatchPolicyPlayer(BatchPolicy):
+    """The same as a `train.games.batch.BatchPlayer`: not for the vector environment, which asks agents by `choose`."""
+
+    def choose(self, own: np.ndarray, opp: np.ndarray, games: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Squares for positions none of which is a pass."""
+        return np.array(list(Rules(self.net.size).squares()), np.int64)[self.of_boards(own, opp)]
 
 
 @contextmanager
@@ -127,11 +125,9 @@ class PolicyAgent(_OfPolicy):
         """The policy's best action, or one drawn from it."""
         net = self.saved(position.rules).net
         actions = position.legal_actions()
-        own, opp = (board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp))
-        mask = torch.zeros(1, position.rules.square_count + 1, dtype=torch.int8)
-        mask[0, actions] = 1
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
         with one_thread(), torch.inference_mode():
-            numbers = symmetric_numbers(net, boards_to_discs(own, opp, net.size), mask)
+            numbers = symmetric_numbers(net, *net_inputs(own, opp, net.size))
         of_legal = numbers[0, actions].to("cpu", torch.float64).numpy()
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)

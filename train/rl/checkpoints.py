@@ -32,12 +32,8 @@ FORMAT = 1
 CHECKPOINT, SELVES = "checkpoint.pt", "pool"
 #: Counters of stable-baselines3 that a training goes on from.
 _COUNTERS = (
-    "num_timesteps",
-    "_n_updates",
-    "_episode_num",
-    "_n_calls",
-    "_current_progress_remaining",
-    "exploration_rate",
+    *("num_timesteps", "_n_updates", "_episode_num", "_n_calls"),
+    *("_current_progress_remaining", "exploration_rate"),
 )
 
 
@@ -49,25 +45,21 @@ def save_self(folder: Path, number: int, saved: SavedPolicy) -> None:
 
 def save_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPool, more: dict[str, Any]) -> None:
     """Write where the training is; *more* is for the caller, as JSON has it."""
-    name, keys, position, has_gauss, gauss = np.random.get_state()
+    name, keys, *gaussian = np.random.get_state()
+    log, state = model.logger, env.state()
     content = {
         "format": FORMAT,
         "policy": model.policy.state_dict(),
         "optimiser": model.policy.optimizer.state_dict(),
         "counters": {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)},
         "episodes": list(model.ep_info_buffer or ()),
-        "noted": _noted(model.logger),
+        # what the next line of the log will have: figures of the last update, and of an evaluation since
+        "noted": {name: (float(value), log.name_to_excluded[name]) for name, value in log.name_to_value.items()},
         "started": torch.from_numpy(np.asarray(model._last_episode_starts, np.uint8)),
-        "games": _tensors(env.state()),
+        "games": {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in state.items()},
         "pool": _pool_state(pool),
         "torch": torch.get_rng_state(),
-        "numpy": [
-            str(name),
-            torch.from_numpy(np.asarray(keys).astype(np.int64)),
-            int(position),
-            int(has_gauss),
-            float(gauss),
-        ],
+        "numpy": [str(name), torch.from_numpy(np.asarray(keys).astype(np.int64)), *gaussian],
         "more": json.dumps(more),
     }
     if getattr(model, "replay_buffer", None) is not None:
@@ -127,7 +119,8 @@ def _restored(
         policy.generator.set_state(words.cpu())
     for baseline, text in zip(_seeded(pool), state["baselines"], strict=True):
         baseline.words.bit_generator.state = json.loads(text)
-    model._last_obs = env.set_state({key: _array(value) for key, value in content["games"].items()})
+    games = content["games"].items()
+    model._last_obs = env.set_state({k: v.cpu().numpy() if isinstance(v, torch.Tensor) else v for k, v in games})
     model._last_episode_starts = content["started"].cpu().numpy().astype(bool)
     if "replay" in content:
         _restore_replay(model.replay_buffer, content["replay"])
@@ -135,11 +128,6 @@ def _restored(
     name, keys, *rest = content["numpy"]
     np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
     return found
-
-
-def _noted(logger: Any) -> dict[str, tuple[float, tuple[str, ...]]]:
-    """What the next line of the log will have: figures of the last update, and of an evaluation since."""
-    return {name: (float(value), logger.name_to_excluded[name]) for name, value in logger.name_to_value.items()}
 
 
 def forget_later_selves(folder: Path, selves: int) -> None:
@@ -195,11 +183,3 @@ def _restore_replay(buffer: Any, state: dict[str, Any]) -> None:
     for name in ("observations", "next_observations"):
         for key, rows in state[name].items():
             getattr(buffer, name)[key][: len(rows)] = rows.cpu().numpy()
-
-
-def _tensors(state: dict[str, Any]) -> dict[str, Any]:
-    return {key: torch.from_numpy(value) if isinstance(value, np.ndarray) else value for key, value in state.items()}
-
-
-def _array(value: Any) -> Any:
-    return value.cpu().numpy() if isinstance(value, torch.Tensor) else value

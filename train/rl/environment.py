@@ -24,14 +24,8 @@ class TrainingEnv(ReversiVecEnv):
         self, num_envs: int, pool: SelfPlayPool, *, plies: int = 0, symmetric: bool = True, seed: int = 0
     ) -> None:
         rules = pool.rules
-        super().__init__(
-            *(num_envs,),
-            opponent=pool.opponents,
-            size=rules.size,
-            variant=rules.variant,
-            colour="random",
-            observation="dict",
-        )
+        game: dict[str, Any] = {"size": rules.size, "variant": rules.variant, "colour": "random"}
+        super().__init__(num_envs, opponent=pool.opponents, observation="dict", **game)
         self.seed(seed)
         self._lots = np.random.default_rng([seed, 2])
         self._plies, self._symmetric = plies, symmetric
@@ -63,13 +57,6 @@ class TrainingEnv(ReversiVecEnv):
     def action_masks(self) -> np.ndarray:
         """The legal actions of every game as it is shown."""
         return np.take_along_axis(super().action_masks(), self._views[self._turns], axis=1)
-
-    def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
-        """As in `ReversiVecEnv`, but that masks are as the games are shown."""
-        if method_name == "action_masks":
-            masks = self.action_masks()
-            return [masks[i] for i in self._get_indices(indices)]
-        return super().env_method(method_name, *arguments, indices=indices, **options)
 
     # --- checkpoints ------------------------------------------------------------------------------
 

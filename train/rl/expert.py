@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from reversi_env import ReversiError, Rules, batch
+from reversi_env import ReversiError, Rules
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.charts import can_draw
@@ -31,14 +31,14 @@ from train.games.batch import BatchPlayer, EvaluatorPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Judgement
 from train.judging.regret_curves import RegretCurve
-from train.rl.agent import BatchPolicy
+from train.progress import Progress, silent
+from train.rl.agent import BatchPolicyPlayer
 from train.rl.expert_fit import Memory, learn, optimiser_of
-from train.rl.expert_games import PolicyPlayer, ValuePlayer, new_positions, policy_numbers
+from train.rl.expert_games import PolicyPlayer, ValuePlayer, image_hashes, new_positions, policy_numbers
 from train.rl.expert_labels import ExpertLabels, expert_labels
 from train.rl.expert_options import SELF, ExpertOptions
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
-from train.rl.ladder import PolicyPlayer as BatchPolicyPlayer
 from train.rl.network import PolicyValueNet
 from train.run import Run, load_arrays, load_state, save_arrays, save_state, write_csv
 
@@ -53,17 +53,6 @@ REGRET_POSITIONS = 100
 #: Seconds between two drawings of the plots in a run.
 DRAW_SECONDS = 30.0
 _COLUMNS = ("own", "opp", "policy", "value", "exact")
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run is: the round, what it is doing, and how much of that is done."""
-
-    iteration: int
-    iterations: int
-    doing: str
-    done: int
-    total: int
 
 
 @dataclass(frozen=True)
@@ -86,7 +75,7 @@ class ExpertIteration:
         threads: int | None = None,
         command: str = "",
         cache: Path | None = None,
-        progress: Callable[[Progress], None] = lambda step: None,
+        progress: Progress = silent,
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
@@ -105,7 +94,7 @@ class ExpertIteration:
                 EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
                 self.cache,
                 threads=self.threads,
-                progress=lambda doing, done, total: self._tell(0, doing)(done, total),
+                progress=self.progress,
             )
             last = max((n for n in range(1, self.options.iterations + 1) if self._policy_path(n).exists()), default=0)
             net, optimiser, figures = self._restored(last)
@@ -123,7 +112,8 @@ class ExpertIteration:
                 if time.monotonic() - drawn >= DRAW_SECONDS:
                     self._draw(figures, curve)
                     drawn = time.monotonic()
-            path = self._finish(net, figures)
+            path = self.folder / POLICY
+            write_atomically(path, self._saved(net, figures))
             self._write_log(figures)
             self._draw(figures, curve)
         return Expert(self.rules, path, figures)
@@ -170,7 +160,7 @@ class ExpertIteration:
         path = self._labels_path(number)
         if path.exists():
             return self._read_labels(number)
-        known = {key for part in earlier for key in _keys(part)}
+        known = {key for part in earlier for key in image_hashes(part.own, part.opp)}
         own, opp = new_positions(net, self.options, number, known, self._tell(number, "playing, positions"))
         found = expert_labels(
             *(own, opp, self.rules, self.options.plan, self.options.temperature, net),
@@ -189,7 +179,8 @@ class ExpertIteration:
         return truth.judge(policy_numbers(net, truth.own, truth.opp, self.rules).argmax(axis=1))
 
     def _tell(self, number: int, doing: str) -> Callable[[int, int], None]:
-        return lambda done, total: self.progress(Progress(number, self.options.iterations, doing, done, total))
+        doing = f"round {number}/{self.options.iterations}: {doing}"
+        return lambda done, total: self.progress(doing, done, total)
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -227,10 +218,11 @@ class ExpertIteration:
         for index, state in optimiser.state_dict()["state"].items():
             tensors |= {f"adam/{names[index]}/{key}": value for key, value in state.items()}
         save_state(self._state_path(number), {k: v.detach().numpy() for k, v in tensors.items()}, {})
-        write_atomically(self._policy_path(number), self._saved(net, figures).to_bytes())
+        write_atomically(self._policy_path(number), self._saved(net, figures))
         self._state_path(number - 1).unlink(missing_ok=True)
 
-    def _saved(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> SavedPolicy:
+    def _saved(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> bytes:
+        """The policy's file."""
         record = {
             "training": "expert iteration",
             "options": self.options.as_dict(),
@@ -239,12 +231,7 @@ class ExpertIteration:
             "figures": figures,
             **provenance(self.command),
         }
-        return SavedPolicy(self.rules, net, record)
-
-    def _finish(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> Path:
-        path = self.folder / POLICY
-        write_atomically(path, self._saved(net, figures).to_bytes())
-        return path
+        return SavedPolicy(self.rules, net, record).to_bytes()
 
     def _write_log(self, figures: list[dict[str, Any]]) -> None:
         """The figures of all rounds, a line each."""
@@ -272,11 +259,6 @@ class ExpertIteration:
         return self.folder / f"state-{number:03}.safetensors"
 
 
-def _keys(labels: ExpertLabels) -> list[int]:
-    own, opp, _ = batch.canonical(labels.own, labels.opp)
-    return batch.position_hash(own, opp).tolist()
-
-
 # --- with and without search ----------------------------------------------------------------------
 
 
@@ -289,7 +271,7 @@ def examine(
     seed: int = 1,
     threads: int | None = None,
     cache: Path | None = None,
-    progress: Callable[[str, int, int], None] = lambda player, done, total: None,
+    progress: Progress = silent,
 ) -> dict[str, Any]:
     """A policy against the ladder and in solved endgames: by itself, by its value, and by a search over its value.
 
@@ -300,15 +282,13 @@ def examine(
     truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
         "policy alone": PolicyPlayer(net, rules),
-        "policy, 8 symmetries": BatchPolicyPlayer(BatchPolicy(net, symmetric=True), rules),  # as the agent `rl` plays
+        "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
     }
-    for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
-        players[_searching("value", plies, solved)] = ValuePlayer(net, rules, plies, solved)
-    for plies, solved in ((1, 0), (depth, 0), (depth, exact)):
-        with suppress(ReversiError):  # no weights for the game
-            players[_searching("network", plies, solved)] = EvaluatorPlayer(
-                "network", rules, plies, exact=solved, threads=threads
-            )
+    searches = {_searching(plies, solved): (plies, solved) for plies, solved in ((1, 0), (depth, 0), (depth, exact))}
+    players |= {f"value, {words}": ValuePlayer(net, rules, *search) for words, search in searches.items()}
+    with suppress(ReversiError):  # no weights for the game
+        for words, (plies, solved) in searches.items():
+            players[f"network, {words}"] = EvaluatorPlayer("network", rules, plies, exact=solved, threads=threads)
     found, ladder = {}, Ladder(rules, games, seed)
     for number, (name, player) in enumerate(players.items()):
         progress(name, number, len(players))
@@ -318,10 +298,7 @@ def examine(
     return told | {"positions": len(truth), "players": found}
 
 
-def _searching(evaluator: str, plies: int, solved: int) -> str:
-    """What a searching player is called in a table."""
-    words = f"{evaluator}, {plies} {'ply' if plies == 1 else 'plies'}"
+def _searching(plies: int, solved: int) -> str:
+    """What a search is called in a table."""
+    words = f"{plies} {'ply' if plies == 1 else 'plies'}"
     return f"{words}, solver {solved}" if solved else words
-
-
-__all__ = ["Expert", "ExpertIteration", "Progress", "examine"]

@@ -45,19 +45,13 @@ class PolicyPlayer:
         numbers = policy_numbers(self.net, own, opp, self.rules)
         if self.temperatures is not None:
             temperature = self.temperatures[games]
-            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + self._gumbel(
-                states, numbers.shape[1]
-            )
+            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + _gumbel(states, numbers.shape[1])
             numbers = np.where(temperature[:, None] > 0, drawn, numbers)
         if self.noise > 0:
             lots = _fractions(states, 1)[:, 0] < self.noise
-            anything = np.where(np.isneginf(numbers), -np.inf, self._gumbel(states, numbers.shape[1]))
+            anything = np.where(np.isneginf(numbers), -np.inf, _gumbel(states, numbers.shape[1]))
             numbers = np.where(lots[:, None], anything, numbers)
         return self._squares[numbers.argmax(axis=1)]
-
-    def _gumbel(self, states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-        """Noise under which the largest of some numbers is a draw from their softmax."""
-        return -np.log(-np.log(_fractions(states, count)))
 
 
 class ValuePlayer:
@@ -93,6 +87,11 @@ def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules) 
     return np.concatenate(parts)
 
 
+def _gumbel(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
+    """Noise under which the largest of some numbers is a draw from their softmax."""
+    return -np.log(-np.log(_fractions(states, count)))
+
+
 def _fractions(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
     """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -107,6 +106,12 @@ def _fractions(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
 # --- positions ------------------------------------------------------------------------------------
 
 
+def image_hashes(own: Boards, opp: Boards) -> list[int]:
+    """Hashes that all symmetric images of a position share."""
+    hashes: list[int] = batch.position_hash(*batch.canonical(own, opp)[:2]).tolist()
+    return hashes
+
+
 class Collector:
     """An observer of games that keeps the positions that are not *known* yet, by hash; images of a position count as it."""
 
@@ -116,9 +121,7 @@ class Collector:
 
     def __call__(self, games: NDArray[np.int64], own: Boards, opp: Boards, a_moves: NDArray[np.bool_]) -> None:
         """Look at the positions of all games, in each of which a move is to be made."""
-        canonical_own, canonical_opp, _ = batch.canonical(own, opp)
-        keys = batch.position_hash(canonical_own, canonical_opp).tolist()
-        for key, *boards in zip(keys, own.tolist(), opp.tolist(), strict=True):
+        for key, *boards in zip(image_hashes(own, opp), own.tolist(), opp.tolist(), strict=True):
             if key not in self.known:
                 self.found.setdefault(key, (boards[0], boards[1]))
 

@@ -6,7 +6,6 @@ only the tensors are read (`torch.load` with ``weights_only``) and put into a ne
 
 from __future__ import annotations
 
-import hashlib
 import json
 import pickle
 import warnings
@@ -19,11 +18,10 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from models.files import DIGITS, WeightsError, check_name, tensors_hash
+from models.files import WeightsError, check_name, tensors_hash
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
-from reversi_env.writing import write_atomically
 from train.rl import FOLDER
 from train.rl.network import Architecture, PolicyValueNet
 
@@ -65,17 +63,8 @@ class SavedPolicy:
         """The content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
         description = {**self.description(), "tensors": _hash_of(tensors)}
-        return save(
-            tensors, metadata={METADATA: json.dumps(description)}
-        )  # in its order, which figures have in a log too
-
-    def save_in(self, folder: Path, how: str) -> Path:
-        """Write the file into *folder* under the name that the package's own policies have; where it is."""
-        data = self.to_bytes()
-        digits = hashlib.sha256(data).hexdigest()[:DIGITS]
-        path = folder / f"{how}-{self.rules.size}x{self.rules.size}-{self.rules.variant}-{digits}.safetensors"
-        write_atomically(path, data)
-        return path
+        # in its order, which figures have in a log too
+        return save(tensors, metadata={METADATA: json.dumps(description)})
 
 
 def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:

@@ -18,7 +18,6 @@ from train.games.batch import BatchPlayer, compiled_player, play_games
 from train.games.openings import Openings
 from train.games.ratings import fit_ratings
 from train.games.results import Results
-from train.rl.agent import BatchPolicy
 
 RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
 #: The strongest rung, where the package has a network for the game.
@@ -39,17 +38,6 @@ class Standing:
         told = ("points", "wins", "draws", "losses", "discs")
         rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
         return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
-
-
-class PolicyPlayer:
-    """A `BatchPolicy` as a player of `train.games.batch`."""
-
-    def __init__(self, policy: BatchPolicy, rules: Rules) -> None:
-        self._policy, self._squares = policy, np.array(list(rules.squares()), np.int64)
-
-    def choose(self, own: np.ndarray, opp: np.ndarray, games: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """Squares for positions none of which is a pass."""
-        return self._squares[self._policy.of_boards(own, opp)]
 
 
 class Ladder:

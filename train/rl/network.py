@@ -143,12 +143,9 @@ class PolicyValueNet(nn.Module):
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """`forward` for positions given as two arrays of boards, uint64; nothing is kept for gradients."""
-        rules = Rules(self.size)
-        legal = batch.legal_moves(own, opp, rules)
-        discs = boards_to_discs(board_tensor(own), board_tensor(opp), self.size)
         device = next(self.parameters()).device
         with torch.inference_mode():
-            return self(discs.to(device), legal_mask(board_tensor(legal), self.size).to(device))
+            return self(*(part.to(device) for part in net_inputs(own, opp, self.size)))
 
     def _value(self, maps: Tensor) -> Tensor:
         hidden = torch.relu(self.value_hidden(torch.relu(self.value_maps(maps)).flatten(1)))
@@ -189,6 +186,12 @@ def symmetric_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor) -> Tenso
 def views(rules: Rules) -> np.ndarray:
     """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
     return action_images(rules.size)[VIEWS]
+
+
+def net_inputs(own: np.ndarray, opp: np.ndarray, size: int) -> tuple[Tensor, Tensor]:
+    """Discs and mask, as `PolicyValueNet` takes them, of positions given as two arrays of boards, uint64."""
+    legal = board_tensor(batch.legal_moves(own, opp, Rules(size)))
+    return boards_to_discs(board_tensor(own), board_tensor(opp), size), legal_mask(legal, size)
 
 
 def boards_to_discs(own: Tensor, opp: Tensor, size: int) -> Tensor:

@@ -11,6 +11,7 @@ from reversi_env.envs import OpponentPool
 from search import agents
 from search.agent import Agent
 from train.games.batch import BatchPlayer, compiled_player
+from train.judging.exact import action_table
 from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
 
@@ -24,9 +25,6 @@ class BatchBaseline:
     def __init__(self, player: BatchPlayer, rules: Rules, seed: int) -> None:
         self._player, self._rules = player, rules
         self.words = np.random.default_rng(seed)
-        self._actions = np.full(65, rules.pass_action, np.int64)
-        for action, square in enumerate(rules.squares()):
-            self._actions[square] = action
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Legal actions; the pass where it is the only one."""
@@ -35,7 +33,7 @@ class BatchBaseline:
         if rows.size:
             own, opp = discs_to_boards(discs[rows], self._rules)
             states = self.words.integers(1, _WORDS, rows.size, np.uint64)
-            actions[rows] = self._actions[self._player.choose(own, opp, rows, states)]
+            actions[rows] = action_table(self._rules)[self._player.choose(own, opp, rows, states)]
         return actions
 
 

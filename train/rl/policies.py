@@ -20,6 +20,7 @@ with extra_libraries():
     from sb3_contrib.common.maskable.distributions import MaskableDistribution
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
     from stable_baselines3 import DQN
+    from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
     from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
     from torch import Tensor, nn
@@ -51,8 +52,8 @@ class _NoFeatures(BaseFeaturesExtractor):
         return observations
 
 
-class BoardPolicy(MaskableActorCriticPolicy):
-    """MaskablePPO's policy and value: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
+class _OfBoards(BasePolicy):
+    """A policy of stable-baselines3 around networks of ours, with what makes one."""
 
     def __init__(
         self,
@@ -61,17 +62,19 @@ class BoardPolicy(MaskableActorCriticPolicy):
         half_precision: bool = False,
         **options: Any,
     ) -> None:
-        self._architecture, self._half_precision = Architecture(**(architecture or {})), half_precision
+        self._shape: dict[str, Any] = {"architecture": architecture or {}, "half_precision": half_precision}
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
-    def _build(self, lr_schedule: Any) -> None:
-        self.net = PolicyValueNet(_board_size(self.observation_space), self._architecture)
-        self.net.trunk.half_precision = self._half_precision
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
-
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"architecture": self._architecture.as_dict(), "half_precision": self._half_precision}
-        return super()._get_constructor_parameters() | own
+        return super()._get_constructor_parameters() | self._shape
+
+
+class BoardPolicy(_OfBoards, MaskableActorCriticPolicy):
+    """MaskablePPO's policy and value: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
+
+    def _build(self, lr_schedule: Any) -> None:
+        self.net = _net(self.observation_space, **self._shape)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def forward(self, obs: Any, deterministic: bool = False, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
         """Actions, values and the actions' log probabilities."""
@@ -107,38 +110,20 @@ class _MaskedQ(QNetwork):
     def __init__(self, *args: Any, architecture: dict[str, Any], half_precision: bool, **options: Any) -> None:
         super().__init__(*args, **options)
         del self.q_net
-        size = _board_size(self.observation_space)
-        self.net = PolicyValueNet(size, Architecture(**{**architecture, "kind": "q"}))
-        self.net.trunk.half_precision = half_precision
+        self.net = _net(self.observation_space, {**architecture, "kind": "q"}, half_precision)
 
     def forward(self, obs: Any) -> Tensor:
         """Values, with `train.rl.network.ILLEGAL` where an action is illegal."""
         return masked(self.net(obs["observation"], obs["action_mask"])[0], obs["action_mask"])
 
 
-class BoardQPolicy(DQNPolicy):
+class BoardQPolicy(_OfBoards, DQNPolicy):
     """DQN's policy: two `PolicyValueNet`s of kind ``q``, the second one the target."""
-
-    def __init__(
-        self,
-        *args: Any,
-        architecture: dict[str, Any] | None = None,
-        half_precision: bool = False,
-        **options: Any,
-    ) -> None:
-        self._architecture = Architecture(**{**(architecture or {}), "kind": "q"}).as_dict()
-        self._half_precision = half_precision
-        super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
     def make_q_net(self) -> QNetwork:
         """A new network."""
         options = self._update_features_extractor(self.net_args, features_extractor=None)
-        own: dict[str, Any] = {"architecture": self._architecture, "half_precision": self._half_precision}
-        return _MaskedQ(**options, **own).to(self.device)
-
-    def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"architecture": self._architecture, "half_precision": self._half_precision}
-        return super()._get_constructor_parameters() | own
+        return _MaskedQ(**options, **self._shape).to(self.device)
 
 
 class MaskedDQN(DQN):
@@ -164,15 +149,17 @@ class MaskedDQN(DQN):
         return actions, actions
 
 
-def _board_size(space: spaces.Space) -> int:
-    """The size of the board that is observed, with the masks that the networks need."""
+def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool) -> PolicyValueNet:
+    """A new network for the board that is observed, with the masks that it needs."""
     if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
         raise TrainError(
             f"observations of {type(space).__name__}: expected those of an environment with observation='dict'"
         )
     shape = space["observation"].shape
     assert shape is not None
-    return int(shape[-1])
+    net = PolicyValueNet(int(shape[-1]), Architecture(**architecture))
+    net.trunk.half_precision = half_precision
+    return net
 
 
 def random_legal(masks: np.ndarray) -> np.ndarray:

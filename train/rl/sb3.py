@@ -61,14 +61,11 @@ class ReversiVecEnv(VecEnv):
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         for i in np.flatnonzero(dones):
+            seconds = round(time.time() - self._began, 6)
             infos[i] = {
                 "terminal_observation": games_info["final_obs"][i],
                 "TimeLimit.truncated": False,
-                "episode": {
-                    "r": float(self._returns[i]),
-                    "l": int(self._lengths[i]),
-                    "t": round(time.time() - self._began, 6),
-                },
+                "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": seconds},
             }
         self._returns[dones], self._lengths[dones] = 0.0, 0
         return observations, rewards.astype(np.float32), dones, infos
@@ -95,7 +92,8 @@ class ReversiVecEnv(VecEnv):
 
     def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
         """Call a method of the batch; ``action_masks`` gives one row a game."""
-        result = getattr(self.games, method_name)(*arguments, **options)
+        batch = self if method_name == "action_masks" else self.games
+        result = getattr(batch, method_name)(*arguments, **options)
         rows = list(self._get_indices(indices))
         return [result[i] for i in rows] if isinstance(result, (np.ndarray, list, tuple)) else [result] * len(rows)
 

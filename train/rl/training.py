@@ -18,7 +18,6 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,11 +26,11 @@ from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.charts import can_draw
 from train.charts.learning import training_figure
-from train.rl.agent import BatchPolicy
+from train.rl.agent import BatchPolicy, BatchPolicyPlayer
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
 from train.rl.environment import TrainingEnv
 from train.rl.files import with_description
-from train.rl.ladder import Ladder, PolicyPlayer, Standing
+from train.rl.ladder import Ladder, Standing
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
@@ -52,17 +51,8 @@ DQN_WARMUP, DQN_EVERY, DQN_TARGET = 5_000, 4, 10_000
 ITERATIONS = "time/iterations"
 #: Steps that one position of DQN's updates stands for: every position is seen this often.
 DQN_REUSE = 4
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a training is: steps done and asked for, steps a second since it was begun or gone on with, and the last standing."""
-
-    steps: int
-    total: int
-    rate: float
-    doing: str
-    standing: dict[str, Any] | None
+#: Hears what a training is doing, its steps, of how many, and how strong it was last.
+Progress = Callable[[str, int, int, str], None]
 
 
 class Training:
@@ -77,7 +67,7 @@ class Training:
         threads: int = 1,
         regret: bool = True,
         command: str = "",
-        progress: Callable[[Progress], None] = lambda step: None,
+        progress: Progress = lambda doing, steps, total, elo: None,
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.device, self.threads, self.progress, self._regret = device, threads, progress, regret
@@ -86,7 +76,6 @@ class Training:
         self.log: list[dict[str, Any]] = []
         self.seconds = 0.0  # of the parts before this one
         self._began = self._saved = time.perf_counter()
-        self._first = 0  # steps that were done before this part
         self._looked = -1  # steps at the last look: a checkpoint is the end of one
         self._last: Standing | None = None
 
@@ -99,28 +88,21 @@ class Training:
         torch.set_num_threads(self.threads)
         self._began = time.perf_counter()
         self._tell("compiling", 0)
-        self.ladder = Ladder(self.rules, self.options.games, self.options.seed)
-        self.pool = SelfPlayPool(
-            *(self.options.opponents, self.rules, self.options.baseline_share, self.options.pool, self.options.seed)
-        )
-        self.env = TrainingEnv(
-            *(self.options.envs, self.pool),
-            plies=self.options.plies,
-            symmetric=self.options.symmetric,
-            seed=self.options.seed,
-        )
-        self.model = _model(self.options, self.env, self.device)
+        options, seed = self.options, self.options.seed
+        self.ladder = Ladder(self.rules, options.games, seed)
+        self.pool = SelfPlayPool(options.opponents, self.rules, options.baseline_share, options.pool, seed)
+        how: dict[str, Any] = {"plies": options.plies, "symmetric": options.symmetric, "seed": seed}
+        self.env = TrainingEnv(options.envs, self.pool, **how)
+        self.model = _model(options, self.env, self.device)
         resumed = self._resume()
         # regret first: the checkpoint at the end comes after everything else
         callbacks: list[BaseCallback] = [self._regret_callback()] if self._regret else []
-        left = self.options.steps - self.model.num_timesteps
+        left = options.steps - self.model.num_timesteps
         if left > 0:
-            self.model.learn(
-                left,
-                callback=[*callbacks, _Keeper(self)],
-                reset_num_timesteps=not resumed,  # which begins all games anew
-                log_interval=self._log_interval(),
-            )
+            between = 1 if options.algorithm == "ppo" else 500  # updates, or episodes, between two lines of the log
+            # resetting the steps would begin all games anew
+            how = {"reset_num_timesteps": not resumed, "log_interval": between}
+            self.model.learn(left, callback=[*callbacks, _Keeper(self)], **how)
         return self._last
 
     @property
@@ -166,17 +148,12 @@ class Training:
         save_checkpoint(self.folder, self.model, self.env, self.pool, more)
         self._saved = time.perf_counter()
 
-    def note(self, values: dict[str, Any]) -> None:
-        """Keep a line of stable-baselines3's log."""
-        self.log.append({"steps": self.steps, **values})
-
     # --- inside -----------------------------------------------------------------------------------
 
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
         net = frozen(net_of(self.model.policy))
-        standing = self.ladder.measure(PolicyPlayer(BatchPolicy(net, symmetric=True), self.rules))
-        self._last = standing
+        self._last = standing = self.ladder.measure(BatchPolicyPlayer(net, symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
@@ -197,7 +174,6 @@ class Training:
             self.seconds, self.evaluations, self.log = found["seconds"], found["evaluations"], found["log"]
             self._looked = self.steps
         forget_later_selves(self.folder, len(self.pool.selves))
-        self._first = self.steps
         self.model.logger.output_formats = self._writers()
         return resumed
 
@@ -213,8 +189,7 @@ class Training:
             "device": self.device,
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
-        saved = as_saved(self.model, self.rules, record)
-        return with_description(stream.getvalue(), saved.description())
+        return with_description(stream.getvalue(), as_saved(self.model, self.rules, record).description())
 
     def _writers(self) -> list[KVWriter]:
         writers: list[KVWriter] = [_Notes(self)]
@@ -238,15 +213,9 @@ class Training:
         policy = partial(_moves, self.model)
         return RegretCallback(positions, self.folder, self.options.evaluate, policy=policy)
 
-    def _log_interval(self) -> int:
-        """Updates of PPO, or episodes of DQN, between two lines of the log."""
-        return 1 if self.options.algorithm == "ppo" else 500
-
     def _tell(self, doing: str, steps: int) -> None:
-        spent = max(time.perf_counter() - self._began, 1e-9)
-        rate = max(0, steps - self._first) / spent
-        last = self.evaluations[-1] if self.evaluations else None
-        self.progress(Progress(steps, self.options.steps, rate, doing, last))
+        elo = f"{self.evaluations[-1]['elo']:+.0f} Elo" if self.evaluations else ""
+        self.progress(doing, steps, self.options.steps, elo)
 
 
 class _Keeper(BaseCallback):
@@ -279,7 +248,7 @@ class _Notes(KVWriter):
             for key, value in key_values.items()
             if key != ITERATIONS and (isinstance(value, (int, float)) or hasattr(value, "item"))
         }
-        self._training.note(numbers)
+        self._training.log.append({"steps": self._training.steps, **numbers})
 
     def close(self) -> None:
         """Nothing is open."""

@@ -73,7 +73,10 @@ def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
     """Put model, games, pool and generators back to where the last checkpoint found them; the caller's own part of it."""
     path = folder / CHECKPOINT
     try:
-        _check_sums(path)
+        with zipfile.ZipFile(path) as members:  # torch.save writes checksums, torch.load does not look at them
+            damaged = members.testzip()
+        if damaged is not None:
+            raise ValueError(f"damaged, the checksum of its {damaged} is another")
         with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
             content = torch.load(path, map_location=model.device, weights_only=True)
         if content["format"] != FORMAT:
@@ -87,14 +90,6 @@ def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPo
             raise
         reason = " ".join(str(error).split())[:160]
         raise TrainError(f"{str(path)!r} cannot be read ({reason}): expected what a training wrote") from None
-
-
-def _check_sums(path: Path) -> None:
-    """Refuse a file that was damaged: `torch.save` writes checksums, which `torch.load` does not look at."""
-    with zipfile.ZipFile(path) as members:
-        damaged = members.testzip()
-    if damaged is not None:
-        raise ValueError(f"damaged, the checksum of its {damaged} is another")
 
 
 def _restored(

@@ -74,31 +74,23 @@ def expert_labels(
     found = move_values(own[exact], opp[exact], rules, threads=threads, progress=progress)
     values[exact] = np.where(found == ILLEGAL, NEVER, found)
     rest = ~exact
-    if rest.any():
+    if rest.any() and plan.evaluator == SELF:
+        assert net is not None
+        values[rest] = network_move_values(net, own[rest], opp[rest], rules, plan.depth, progress=progress)
+    elif rest.any():
         scale = _scale(own[exact], opp[exact], values[exact], rules, plan, threads)
-        values[rest] = _searched(own[rest], opp[rest], rules, plan, scale, net, threads, progress)
+        values[rest] = _searched(own[rest], opp[rest], rules, plan, scale, threads, progress)
     best = values.max(axis=1)
-    policy = np.where(
-        exact[:, None], values == best[:, None], np.exp((values - best[:, None]) / temperature)
-    )  # exp(-inf) is 0: nothing illegal
+    softmax = np.exp((values - best[:, None]) / temperature)  # exp(-inf) is 0: nothing illegal
+    policy = np.where(exact[:, None], values == best[:, None], softmax)
     policy = (policy / policy.sum(axis=1, keepdims=True)).astype(np.float32)
     return ExpertLabels(own, opp, policy, np.clip(best, -rules.square_count, rules.square_count), exact)
 
 
 def _searched(
-    own: Boards,
-    opp: Boards,
-    rules: Rules,
-    plan: Plan,
-    scale: float,
-    net: PolicyValueNet | None,
-    threads: int | None,
-    progress: Counter,
+    own: Boards, opp: Boards, rules: Rules, plan: Plan, scale: float, threads: int | None, progress: Counter
 ) -> Values:
     """The searched value of every move in discs; *scale* makes the evaluator's values such, and is not for finished games."""
-    if plan.evaluator == SELF:
-        assert net is not None
-        return network_move_values(net, own, opp, rules, plan.depth, progress=progress)
     children = batch.expand(own, opp, rules)
     scores = np.zeros(len(children.own), np.float32)
     for number, plies in enumerate(range(plan.depth - plan.mean, plan.depth)):  # the move itself is a ply
@@ -118,13 +110,12 @@ def _scale(own: Boards, opp: Boards, exact: Values, rules: Rules, plan: Plan, th
 
     1 for networks, which speak of discs themselves, and where nothing is solved.
     """
-    if plan.evaluator == SELF or not isinstance(evaluators.get(str(plan.evaluator)), Formula):
-        return 1.0
+    evaluator = evaluators.get(str(plan.evaluator))
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     rows = np.argsort(-empties, kind="stable")[:CALIBRATION]  # those nearest to the positions that are searched
-    if not rows.size:
+    if not rows.size or not isinstance(evaluator, Formula):
         return 1.0
-    values = search_batch(own[rows], opp[rows], evaluators.get(str(plan.evaluator)), rules, 1, threads=threads)
+    values = search_batch(own[rows], opp[rows], evaluator, rules, 1, threads=threads)
     scale = least_squares_scale(values.astype(float), exact[rows].max(axis=1).astype(float))
     return scale if scale > 0 else 1.0
 
@@ -152,13 +143,7 @@ def network_values(net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules) 
 
 
 def network_move_values(
-    net: PolicyValueNet,
-    own: Boards,
-    opp: Boards,
-    rules: Rules,
-    depth: int,
-    *,
-    progress: Counter = lambda done, total: None,
+    net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules, depth: int, *, progress: Counter = lambda *_: None
 ) -> Values:
     """Value of every move by a full search of *depth* plies, the move included, over the network's value; `NEVER` if illegal.
 

@@ -8,6 +8,7 @@ has 0.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -46,22 +47,24 @@ class Ladder:
     def __init__(self, rules: Rules, games: int = 400, seed: int = 0, rungs: tuple[str, ...] | None = None) -> None:
         self.rules, self._seed = rules, seed
         self.rungs = rungs_of(rules) if rungs is None else rungs
-        self.players = [_player(spec, rules) for spec in self.rungs]
+        self.players: list[BatchPlayer] = []
+        for spec in self.rungs:
+            player = compiled_player(spec, rules)
+            if player is None:
+                raise ReversiError(f"rung {spec!r}: expected random, greedy, or an evaluator with a depth")
+            self.players.append(player)
         plies = 6 if rules.size > 4 else 2
         self._openings = Openings.random(rules, games // 2, plies, seed)
-        count = len(self.rungs) + 1
-        self._wins, self._draws = np.zeros((count, count)), np.zeros((count, count))
-        for a in range(1, count):
-            for b in range(a + 1, count):
-                self._note(a, b, self._games(self.players[a - 1], self.players[b - 1]))
+        self._wins, self._draws = np.zeros((2, len(self.rungs) + 1, len(self.rungs) + 1))
+        for (a, first), (b, second) in combinations(enumerate(self.players, start=1), 2):
+            self._note(a, b, self._games(first, second))
 
     def measure(self, player: BatchPlayer) -> Standing:
         """How good *player* is."""
         scores = {}
-        for number, spec in enumerate(self.rungs, start=1):
-            results = self._games(player, self.players[number - 1])
-            self._note(0, number, results)
-            scores[spec] = results
+        for number, (spec, rung) in enumerate(zip(self.rungs, self.players, strict=True), start=1):
+            scores[spec] = self._games(player, rung)
+            self._note(0, number, scores[spec])
         ratings = fit_ratings(self._wins, self._draws).players
         zero = ratings[1 + self.rungs.index("random")].elo if "random" in self.rungs else 0.0
         own = ratings[0]
@@ -78,10 +81,3 @@ class Ladder:
 def rungs_of(rules: Rules) -> tuple[str, ...]:
     """The rungs that there are for a game, the weakest first."""
     return (*RUNGS, NETWORK) if strongest_evaluator(rules) == "network" else RUNGS
-
-
-def _player(spec: str, rules: Rules) -> BatchPlayer:
-    player = compiled_player(spec, rules)
-    if player is None:
-        raise ReversiError(f"rung {spec!r}: expected random, greedy, or an evaluator with a depth")
-    return player

@@ -31,13 +31,6 @@ BATCH = 1024
 Policy = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
-def policy_actions(policy: Policy, positions: ExactSet) -> np.ndarray:
-    """What *policy* plays in all positions, a batch at a time."""
-    starts = range(0, len(positions), BATCH)
-    parts = [policy(positions.observations[i : i + BATCH], positions.masks[i : i + BATCH]) for i in starts]
-    return np.concatenate([np.asarray(part).reshape(-1) for part in parts])
-
-
 class RegretCallback(BaseCallback):
     """Judges the policy's best moves every so many steps: ``regret.csv`` and, at the end, ``regret.svg`` in *folder*.
 
@@ -47,19 +40,13 @@ class RegretCallback(BaseCallback):
     """
 
     def __init__(
-        self,
-        positions: ExactSet,
-        folder: Path,
-        every: int = 50_000,
-        *,
-        policy: Policy | None = None,
-        verbose: int = 0,
+        self, positions: ExactSet, folder: Path, every: int = 50_000, *, policy: Policy | None = None, verbose: int = 0
     ) -> None:
         super().__init__(verbose)
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise TrainError(f"every={every!r}: expected a whole number of 1 or more")
         self.positions, self.folder, self.every, self._policy = positions, folder, every, policy
-        self.curve: RegretCurve | None = None
+        self.curve: RegretCurve  # from the beginning of the training on
 
     def _on_training_start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -68,21 +55,21 @@ class RegretCallback(BaseCallback):
             self.measure()
 
     def _on_step(self) -> bool:
-        assert self.curve is not None
         if self.num_timesteps - max(self.curve.points) >= self.every:
             self.measure()
         return True
 
     def _on_training_end(self) -> None:
-        assert self.curve is not None
         self.measure()  # once more if this step is measured already: there was an update since
         if can_draw():
             self.curve.save_plot(self.folder / PLOT)
 
     def measure(self) -> Judgement:
         """Judge the policy as it is now, and note it."""
-        assert self.curve is not None
-        found = self.positions.judge(policy_actions(self._policy or self._predicted, self.positions))
+        policy, observations, masks = self._policy or self._predicted, self.positions.observations, self.positions.masks
+        rows = (slice(start, start + BATCH) for start in range(0, len(masks), BATCH))
+        parts = [np.asarray(policy(observations[part], masks[part])).reshape(-1) for part in rows]
+        found = self.positions.judge(np.concatenate(parts))
         self.curve.add(self.num_timesteps, found)
         figures = found.overall
         for name, value in (("discs", figures.regret), ("optimal", figures.optimal), ("spoilt", figures.spoilt)):

@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.charts import can_draw
@@ -210,7 +212,10 @@ class Training:
 
         self._tell("solving endgames", self.steps)
         positions = noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
-        policy = partial(_moves, self.model)
+
+        def policy(discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
+            return BatchPolicy(frozen(net_of(self.model.policy)), symmetric=True)(discs, masks)
+
         return RegretCallback(positions, self.folder, self.options.evaluate, policy=policy)
 
     def _tell(self, doing: str, steps: int) -> None:
@@ -257,14 +262,8 @@ class _Notes(KVWriter):
 def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
     shape = {"architecture": options.architecture.as_dict(), "half_precision": options.precision == "bfloat16"}
     rate = partial(_falling, options.learning_rate)
-    common: dict[str, Any] = {
-        "learning_rate": rate,
-        "gamma": 1.0,
-        "batch_size": options.batch_size,
-        "seed": options.seed,
-        "device": device,
-        "policy_kwargs": shape,
-    }
+    common: dict[str, Any] = {"learning_rate": rate, "gamma": 1.0, "batch_size": options.batch_size}
+    common |= {"seed": options.seed, "device": device, "policy_kwargs": shape}
     if options.algorithm == "ppo":
         return MaskablePPO(
             *(BoardPolicy, env),
@@ -290,10 +289,6 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
 def _falling(rate: float, left: float) -> float:
     """Adam's step when *left* of the training is still to come: from *rate* to a tenth of it."""
     return rate * (0.1 + 0.9 * left)
-
-
-def _moves(model: Any, discs: Any, masks: Any) -> Any:
-    return BatchPolicy(frozen(net_of(model.policy)), symmetric=True)(discs, masks)
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

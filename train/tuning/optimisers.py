@@ -7,8 +7,9 @@ anybody may use in between; pymoo's do not.)
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +22,23 @@ Points = NDArray[np.float64]
 FIRST_STEP = 0.5
 
 
-class Optimiser(Protocol):
+class Optimiser(ABC):
     """Looks for the point with the least loss."""
 
+    @abstractmethod
     def ask(self) -> Points:
         """The next points to be judged, one a row."""
-        ...
 
+    @abstractmethod
     def tell(self, losses: NDArray[np.float64]) -> None:
         """Their losses."""
-        ...
 
     def favourite(self) -> Points | None:
-        """A point that it believes in more than in the best one judged, if it has such a belief."""
-        ...
+        """A point that it believes in more than in the best one judged; None without such a belief."""
+        return None
 
 
-class Genetic:
+class Genetic(Optimiser):
     """A genetic algorithm that keeps its elite, by pymoo: parents and offspring compete for the next generation together.
 
     That is what report 002 calls a strengthened elitist genetic algorithm. Simulated binary crossover, polynomial mutation.
@@ -69,12 +70,8 @@ class Genetic:
         Evaluator().eval(StaticProblem(self._problem, F=losses[:, None]), self._asked)
         self._algorithm.tell(infills=self._asked)
 
-    def favourite(self) -> Points | None:
-        """None: its elite has been judged."""
-        return None
 
-
-class CmaEs:
+class CmaEs(Optimiser):
     """Covariance matrix adaptation, by the library `cma`: a cloud of candidates that learns its own shape."""
 
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:

@@ -9,8 +9,6 @@ from train.rl.files import SavedPolicy
 from train.rl.network import Architecture, PolicyValueNet
 from train.rl.options import preset
 
-TINY = Architecture(channels=4, blocks=1)
-
 
 @pytest.fixture(autouse=True)
 def one_thread():
@@ -49,15 +47,8 @@ def small_training():
 
     def make(**changes):
         shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
-        pace = {
-            "steps": 2048,
-            "envs": 32,
-            "rollout": 8,
-            "batch_size": 64,
-            "epochs": 2,
-            "snapshot": 512,
-            "evaluate": 1024,
-        }
+        pace = {"steps": 2048, "envs": 32, "rollout": 8, "batch_size": 64, "epochs": 2}
+        pace |= {"snapshot": 512, "evaluate": 1024}
         small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2, "buffer_size": 1500}
         return preset(**(small | changes))
 

@@ -2,7 +2,6 @@
 
 import csv
 import dataclasses
-import json
 import shutil
 
 import numpy as np
@@ -56,13 +55,10 @@ def some_positions(rules, count, plies, seed=0):
     [
         ({"size": 5}, "5"),
         ({"iterations": 0}, "iterations=0"),
-        ({"positions": 2.5}, "positions=2.5"),
         ({"games": 3}, "games=3: expected an even number"),
         ({"temperature": 0}, "temperature=0"),
-        ({"learning_rate": float("nan")}, "learning_rate=nan"),
-        ({"temperatures": ()}, "temperatures="),
-        ({"temperatures": (1.0, -1.0)}, r"temperatures=\(1.0, -1.0\): expected one or more numbers from 0 to 100"),
         ({"channels": 0}, "channels=0"),
+        ({"temperatures": (1.0, -1.0)}, r"temperatures=\(1.0, -1.0\): expected one or more numbers from 0 to 100"),
         ({"opening_plies": 31}, "opening_plies=31"),
         ({"precision": "half"}, "precision='half': expected one of auto, single, bfloat16"),
         ({"labeller": "netwrk:depth=2"}, "did you mean 'network'"),
@@ -77,10 +73,8 @@ def test_options_that_mean_nothing_are_refused(changes, words):
         ExpertOptions(**changes)
 
 
-def test_options_survive_json():
-    options = preset(8, "reversed", labeller="self:depth=1,exact=9")
-    assert ExpertOptions.from_dict(json.loads(json.dumps(options.as_dict()))) == options
-    assert options.plan == Plan(9, SELF, 1)
+def test_presets_have_the_plan_of_their_labeller():
+    assert preset(8, "reversed", labeller="self:depth=1,exact=9").plan == Plan(9, SELF, 1)
     assert preset(4).labeller == "exact"
 
 
@@ -130,13 +124,11 @@ def test_a_formula_is_scaled_to_discs():
     early, late = some_positions(rules, 40, 8), some_positions(rules, 60, 24)
     own, opp = (np.concatenate(pair) for pair in zip(early, late, strict=True))
     labels = expert_labels(own, opp, rules, Plan(10, "six-factor", 1), 0.5, threads=1)
-    raw = -search_batch(*early, "six-factor", rules, 1, threads=1)
     found = labels.value[: len(early[0])]
-    searched = labels.value[~labels.exact]
-    assert len(searched) == len(found)
+    assert (~labels.exact).sum() == len(found)
     children = batch.expand(*early, rules)
     values = -search_batch(children.own, children.opp, "six-factor", rules, 0, threads=1)
-    best = np.full(len(raw), -np.inf)
+    best = np.full(len(found), -np.inf)
     np.maximum.at(best, children.parent, values)
     scale = found[0] / best[0]
     assert scale > 0
@@ -397,9 +389,8 @@ def test_a_damaged_file_is_named(name, finished, tmp_path, cache):
 )
 def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monkeypatch):
     monkeypatch.setattr("train.rl.expert.REGRET_POSITIONS", 10)
-    options = preset(
-        size, variant, labeller=labeller, iterations=1, positions=200, samples=8000, channels=16, blocks=1, games=4
-    )
+    small = {"iterations": 1, "positions": 200, "samples": 8000, "channels": 16, "blocks": 1, "games": 4}
+    options = preset(size, variant, labeller=labeller, **small)
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
     chance = noisy_endgames(EndgameOptions(size, variant, 10), cache).random_play().overall
     assert found.figures[0]["new"] == 200
@@ -410,16 +401,8 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
 @pytest.mark.slow
 def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tmp_path, cache, monkeypatch):
     monkeypatch.setattr("train.rl.expert.can_draw", lambda: False)
-    options = dataclasses.replace(
-        TINY,
-        iterations=4,
-        positions=50_000,
-        samples=64,
-        opening_plies=0,
-        temperatures=(0.0,),
-        noise=0.0,
-        learning_rate=1e-8,
-    )
+    alike = {"opening_plies": 0, "temperatures": (0.0,), "noise": 0.0, "learning_rate": 1e-8}
+    options = dataclasses.replace(TINY, iterations=4, positions=50_000, samples=64, **alike)
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
     assert found.figures[0]["new"] > 0
     assert found.figures[-1]["new"] == 0  # a network that hardly changes plays the same games
@@ -439,13 +422,7 @@ def test_the_network_can_be_its_own_expert(tmp_path, cache):
 def test_an_exam_tells_with_search_from_without(finished, cache):
     folder, _ = finished
     found = examine(folder / "policy.safetensors", games=10, exact=8, threads=1, cache=cache)
-    players = found["players"]
-    assert list(players) == [
-        "policy alone",
-        "policy, 8 symmetries",
-        "value, 1 ply",
-        "value, 2 plies",
-        "value, 2 plies, solver 8",
-    ]
+    players, searches = found["players"], ("1 ply", "2 plies", "2 plies, solver 8")
+    assert list(players) == ["policy alone", "policy, 8 symmetries", *(f"value, {search}" for search in searches)]
     assert players["value, 2 plies, solver 8"]["regret"] < players["policy alone"]["regret"]
     assert set(players["policy alone"]["rungs"]) >= {"random", "greedy"}

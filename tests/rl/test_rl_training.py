@@ -7,19 +7,22 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 import torch
+from sb3_contrib import MaskablePPO
 
-from reversi_env import Rules
-from search.agents import AgentSpecError
+from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
+from train.rl.agent import BatchPolicyPlayer
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
 from train.rl.options import preset
+from train.rl.policies import BoardExtractor, BoardPolicy
+from train.rl.sb3 import ReversiVecEnv
 from train.rl.training import Training
 from train.run import remembered
 
@@ -33,8 +36,6 @@ def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_turned_games_are_games(tiny_net, variant):
-    from reversi_env import batch
-
     rules, pool = Rules(4, variant), pool_of(Rules(4, variant))
     pool.add(tiny_net())
     env = TrainingEnv(48, pool, plies=2, seed=1)
@@ -52,8 +53,7 @@ def test_turned_games_are_games(tiny_net, variant):
         for i in np.flatnonzero(dones):
             last = infos[i]["terminal_observation"]
             own, opp = discs_to_boards(last["observation"][None], rules)
-            score = int(batch.final_scores(own, opp, rules)[0])
-            assert rewards[i] == np.sign(score)
+            assert rewards[i] == np.sign(int(batch.final_scores(own, opp, rules)[0]))
             ended += 1
     assert ended > 100
 
@@ -61,10 +61,9 @@ def test_turned_games_are_games(tiny_net, variant):
 def test_openings_differ_in_length(tiny_net):
     env = TrainingEnv(256, pool_of(Rules(6)), plies=6, seed=1)
     discs = set()
-    observations = env.reset()
+    env.reset()
     for _ in range(150):
-        masks = env.action_masks()
-        observations, _, dones, _ = env.step(masks.argmax(1))
+        observations, _, dones, _ = env.step(env.action_masks().argmax(1))
         discs |= set(observations["observation"][dones].sum((1, 2, 3)).tolist())
     assert set(range(4, 11)) <= discs
 
@@ -259,45 +258,30 @@ def test_presets_are_options(size, algorithm):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "words"),
     [
-        {"steps": 0},
-        {"envs": 1.5},
-        {"learning_rate": 2},
-        {"games": 3},
-        {"opponents": ()},
-        {"opponents": "random"},
-        {"algorithm": "a2c"},
-        {"plies": 9},
-        {"precision": "double"},
-        {"symmetric": 1},
-        {"unknown": 1},
+        ({"size": 5}, "5"),
+        ({"steps": 0}, "steps=0: expected"),
+        ({"learning_rate": 2}, "learning_rate=2: expected"),
+        ({"games": 3}, "games=3: expected an even number"),
+        ({"algorithm": "a2c"}, "algorithm='a2c': expected"),
+        ({"plies": 9}, "plies=9: expected"),
+        ({"opponents": ("random", "nobody")}, "agent 'nobody' is unknown"),
     ],
 )
-def test_options_that_cannot_be(wrong):
-    with pytest.raises(TrainError, match="expected"):
-        preset(4, **wrong)
-
-
-def test_an_opponent_that_nobody_knows():
-    with pytest.raises(AgentSpecError, match="agent 'nobody' is unknown"):
-        preset(4, opponents=("random", "nobody"))
-
-
-def test_sizes_that_cannot_be():
-    with pytest.raises(ValueError, match="5"):
-        preset(5)
+def test_options_that_cannot_be_are_refused(wrong, words):
+    """What every option class refuses is tested in tests/train/test_options.py."""
+    with pytest.raises(ReversiError, match=words):
+        preset(**{"size": 4, **wrong})
 
 
 # --- DQN --------------------------------------------------------------------------------------------
 
 
 def test_dqn_neither_chooses_nor_learns_from_illegal_moves(tmp_path, small_training):
-    from train.rl.training import _model
-
     options = small_training(algorithm="dqn")
     env = TrainingEnv(options.envs, pool_of(Rules(4)), plies=2, seed=0)
-    model = _model(options, env, "cpu")
+    model = training_module._model(options, env, "cpu")
     observations = env.reset()
     masks = observations["action_mask"]
     for rate in (0.0, 0.5, 1.0):
@@ -314,21 +298,11 @@ def test_dqn_neither_chooses_nor_learns_from_illegal_moves(tmp_path, small_train
 
 
 def test_an_environment_without_masks_is_refused():
-    from sb3_contrib import MaskablePPO
-
-    from train.rl.policies import BoardPolicy
-    from train.rl.sb3 import ReversiVecEnv
-
     with pytest.raises(TrainError, match="observation='dict'"):
         MaskablePPO(BoardPolicy, ReversiVecEnv(2, size=4))
 
 
 def test_the_trunk_serves_stock_policies():
-    from sb3_contrib import MaskablePPO
-
-    from train.rl.policies import BoardExtractor
-    from train.rl.sb3 import ReversiVecEnv
-
     env = ReversiVecEnv(8, size=4, observation="dict")
     extractor = {"features_extractor_class": BoardExtractor, "features_extractor_kwargs": {"channels": 4, "blocks": 1}}
     model = MaskablePPO("MultiInputPolicy", env, n_steps=8, batch_size=32, policy_kwargs=extractor, device="cpu")
@@ -337,11 +311,5 @@ def test_the_trunk_serves_stock_policies():
 
 
 def test_a_policy_as_a_player(tiny_net):
-    from train.rl.agent import BatchPolicyPlayer
-
-    rules = Rules(6)
-    player = BatchPolicyPlayer(tiny_net(6))
-    standing = Ladder(rules, 20, rungs=("random",)).measure(player)
-    assert (
-        sum((standing.scores["random"].wins, standing.scores["random"].draws, standing.scores["random"].losses)) == 20
-    )
+    standing = Ladder(Rules(6), 20, rungs=("random",)).measure(BatchPolicyPlayer(tiny_net(6)))
+    assert standing.scores["random"].games == 20

@@ -38,6 +38,8 @@ SMALLER = {
     "train": "--epochs 1",
     "tune": "--generations 1 --population 4 --games 4",
 }
+#: Waits until a server that was started in the background answers.
+LISTENS = "until (echo > /dev/tcp/127.0.0.1/{}) 2> /dev/null; do kill -0 $!; sleep 0.2; done"
 BIN = Path(sys.executable).parent
 
 
@@ -53,8 +55,8 @@ def smaller(line):
     if words[:1] != ["reversi"]:
         return line
     name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), None)
-    background = " &" if words[-1] == "&" else ""
-    return shlex.join([word for word in words if word != "&"]) + (f" {SMALLER[name]}" if name else "") + background
+    short = shlex.join([word for word in words if word != "&"]) + (f" {SMALLER[name]}" if name else "")
+    return f"{short} & {LISTENS.format(words[words.index('--port') + 1])}" if words[-1] == "&" else short
 
 
 def as_script(page):
@@ -92,16 +94,18 @@ def test_the_commands_of_a_page(page, folder):
         line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()
     ]
     script = "set -euo pipefail\n" + "\n".join(map(smaller, lines))
-    running = subprocess.Popen(
-        ["bash", "-c", script], cwd=folder, env=environment(), text=True, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        out, _ = running.communicate()
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(running.pid, signal.SIGKILL)  # what was started in the background
-    assert running.returncode == 0, f"{script}\n{out}"
+    with (folder / "said").open("w+") as said:  # no pipe, which a server in the background would keep open
+        running = subprocess.Popen(
+            ["bash", "-c", script], cwd=folder, env=environment(), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+        )  # fmt: skip
+        try:
+            status = running.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)  # what was started in the background
+        said.seek(0)
+        assert status == 0, f"{script}\n{said.read()}"
 
 
 @pytest.mark.slow

@@ -54,8 +54,13 @@ def smaller(line):
     words = shlex.split(line, comments=True)
     if words[:1] != ["reversi"]:
         return line
-    name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), None)
-    short = shlex.join([word for word in words if word != "&"]) + (f" {SMALLER[name]}" if name else "")
+    command = line.partition(" #")[0].rstrip().removesuffix("&")
+    name = (
+        "bootstrap"
+        if "--bootstrap" in words
+        else next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), "")
+    )
+    short = f"{command} {SMALLER.get(name, '')}"
     return f"{short} & {LISTENS.format(words[words.index('--port') + 1])}" if words[-1] == "&" else short
 
 

@@ -59,15 +59,7 @@ def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, thr
     """Positions from games that the network plays itself, further from the end than the deepest search reaches."""
     low, high = deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8)
     whole = -(-count // (high - low + 1)) * (high - low + 1)
-    options = LabelOptions(
-        size=rules.size,
-        variant=rules.variant,
-        count=whole,
-        empties=(low, high),
-        seed=seed,
-        shard_rows=whole,
-        player=player,
-        **GAMES_DEEP,
-    )
+    asked = {"size": rules.size, "variant": rules.variant, "count": whole, "empties": (low, high), "seed": seed}
+    options = LabelOptions.from_dict({**asked, "shard_rows": whole, "player": player, **GAMES_DEEP})
     own, opp = sample_block(options, 0, threads=threads)
     return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

@@ -115,6 +115,7 @@ train labels -o out => 'labels' has no manifest.json: expected a folder that `re
 train labels -o out --size 6 => --size is for --bootstrap: expected it there
 train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS
 train --bootstrap -o out --size 5 => size 5 is not supported
+train --bootstrap -o out --device tpu => device 'tpu': expected cpu or cuda
 train labels -o out --epochs 0 => --epochs 0: expected 1 or more
 train labels -o out --loss small => --loss small: expected one of 'plain', 'structural'
 train labels --probcut FILE --out out => --probcut with LABELS or other options of a training: expected it with --out alone

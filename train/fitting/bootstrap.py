@@ -28,7 +28,7 @@ from search.agents import AgentSpec
 from search.evaluation import file_name
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
-from train.fitting.fit import Epoch, FitReport, fit
+from train.fitting.fit import Epoch, FitReport, checked_device, fit
 from train.fitting.stages import Stage, stages_of
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
@@ -110,6 +110,7 @@ class Bootstrap:
         threads: int | None = None,
         progress: Callable[[Progress], None] = lambda step: None,
     ) -> None:
+        checked_device(device)  # what cannot be used is said now, not after the first stage's labels
         self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
         self.stages, self.seed = options.all_stages, options.seed
         self.device, self.threads, self.progress = device, threads, progress

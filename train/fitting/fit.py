@@ -89,12 +89,13 @@ def fit(
             f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
             f"{net.size}x{net.size} board: expected positions of that board"
         )
-    fitting = _Fit(net, trees, options, _device(device), threads)
+    fitting = _Fit(net, trees, options, checked_device(device), threads)
     saved = None if checkpoint is None else _Checkpoint(checkpoint, _fingerprint(net, trees, options, device))
     return fitting.run(saved, progress)
 
 
-def _device(name: str) -> torch.device:
+def checked_device(name: str) -> torch.device:
+    """The device of that name, if there is one here."""
     if name not in ("cpu", "cuda"):
         raise TrainError(f"device {name!r}: expected cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():

@@ -106,7 +106,7 @@ class Session:
             self._thinker(agent).check(self.game.rules)
         self._greet()
         self._keep()
-        if self._resumed is not None and self._keeps:
+        if self._keeps and self._resumed is not None and self._resumed != self._slot.path:
             self._resumed.unlink(missing_ok=True)  # it is in this session's own file now
         try:
             for agent in filter(None, self.settings.agents.values()):

@@ -52,23 +52,23 @@ class Slot:
     """The place of one session's game on disk. Sessions side by side do not touch each other's."""
 
     def __init__(self) -> None:
-        self._path = state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
+        self.path = state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
     def check(self) -> None:
         """Raise an OSError if games cannot be kept here."""
-        folder = self._path.parent
+        folder = self.path.parent
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
     def keep(self, unfinished: Unfinished) -> None:
         """Write the game so that a crash at any moment leaves the old file or the new one."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._path, (json.dumps(asdict(unfinished)) + "\n").encode())
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.path, (json.dumps(asdict(unfinished)) + "\n").encode())
 
     def forget(self) -> None:
         """The game is finished: there is nothing to go on with."""
-        self._path.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
 
 
 def kept_files() -> list[Path]:

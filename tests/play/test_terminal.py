@@ -3,6 +3,8 @@
 import json
 import os
 import re
+from datetime import datetime
+from types import SimpleNamespace
 
 import pytest
 
@@ -235,6 +237,16 @@ def test_the_game_is_kept_after_every_move_and_resumed(play, reversi):
     assert status == 0
     assert "White: six-factor:depth=1." in again
     assert moves_of(again) == moves_of(shown)
+
+
+def test_a_game_resumed_into_a_file_of_the_same_name_is_kept(play, reversi, monkeypatch):
+    """As in the same second, by a process with the same number."""
+    moment = datetime(2026, 1, 1)
+    monkeypatch.setattr(storage, "datetime", SimpleNamespace(now=lambda: moment))
+    shown = play("b1", "moves")
+    for _ in range(2):
+        status, again, _ = reversi("play", "--resume", stdin="moves\nquit\n")
+        assert (status, moves_of(again)) == (0, moves_of(shown))
 
 
 @pytest.mark.parametrize("option", [(), ("--colour", "both")])

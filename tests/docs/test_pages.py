@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -20,7 +21,8 @@ from tests.conftest import REPOSITORY
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs" / "guide").glob("*.md"))]
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.py"))
 BLOCK = re.compile(r"^(<!-- test: .* -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
-#: Options, by command, that make it short: of an option that is given twice the last counts.
+#: Options, by command, that make it short: of an option that is given twice the last counts. What has no short form shows its help
+#: here, and is run by tests of its own.
 SMALLER = {
     "analyse": "--depth 2",
     "bench": "--help",
@@ -31,7 +33,6 @@ SMALLER = {
     "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
     "measure regret": "--positions 2 --empties 2-4",
     "measure structural": "--positions 4 --empties 4-5",
-    "play": "--help",
     "rl": "--steps 4096 --envs 64 --rollout 16 --evaluate 2048 --snapshot 1024 --games 4 --opponent random --no-regret",
     "rl expert": "--help",
     "tournament": "--games 2 --depth 1",
@@ -98,7 +99,10 @@ def test_the_commands_of_a_page(page, folder):
     lines = [
         line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()
     ]
-    script = "set -euo pipefail\n" + "\n".join(map(smaller, lines))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        free = str(taken.getsockname()[1])  # the guide's port may be in use here
+    script = "set -euo pipefail\n" + "\n".join(map(smaller, lines)).replace("8455", free)
     with (folder / "said").open("w+") as said:  # no pipe, which a server in the background would keep open
         running = subprocess.Popen(
             ["bash", "-c", script], cwd=folder, env=environment(), start_new_session=True,

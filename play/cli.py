@@ -87,7 +87,12 @@ def application(names: Iterable[str] = tuple(COMMANDS)) -> Application:
     app.callback()(reversi)
     for name in names:
         panel, place, *kind = COMMANDS[name]
-        command = _loaded(place)
+        try:
+            command = _loaded(place)
+        except ValueError:  # it needs a clone of the project
+            if names == (name,):
+                raise
+            continue
         if isinstance(command, Application):
             app.add_typer(command, name=name, rich_help_panel=panel)
         else:

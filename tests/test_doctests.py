@@ -7,7 +7,11 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-FILES = [path for layer in ("models", "train", "studies", "play") for path in (REPOSITORY / layer).rglob("*.py")]
+FILES = [
+    path
+    for layer in ("models", "train", "studies", "play", "benchmarks")
+    for path in (REPOSITORY / layer).rglob("*.py")
+]
 MODULES = [path.relative_to(REPOSITORY).with_suffix("") for path in sorted(FILES) if ">>> " in path.read_text("utf-8")]
 
 

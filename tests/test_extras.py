@@ -213,7 +213,7 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
 
 
 def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra():
-    ours = ("reversi_env", "search", "models", "train", "studies", "play")
+    ours = ("reversi_env", "search", "models", "train", "studies", "play", "benchmarks")
     imported = {
         name.partition(".")[0]
         for package in ours
@@ -238,7 +238,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra()
 
 
 def test_nothing_tells_people_to_install_a_name_that_is_not_on_pypi():
-    folders = ("reversi_env", "search", "models", "train", "play", "tests", "docs", "examples", "studies")
+    folders = ("reversi_env", "search", "models", "train", "play", "tests", "docs", "examples", "studies", "benchmarks")
     files = [path for name in folders for path in (REPOSITORY / name).rglob("*.*") if path.suffix in (".py", ".md")]
     wrong = re.compile(r"pip install[^\n]*reversi-lab")
     read = (path for path in (*files, *REPOSITORY.glob("*.md")) if path != Path(__file__))

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from play.commands.clone import find_in_clone
 from play.commands.frame import ends_at_ctrl_c, progress_bar
 from play.commands.options import made_folder
-from play.commands.studies import add_study, find_studies, this_machine
+from play.commands.studies import add_study, this_machine
 from play.commands.usage import Application
 
 app = Application(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
@@ -40,7 +41,7 @@ STUDIES = {
 @app.callback()
 def experiment() -> None:
     """Repeat the experiments of docs/experiments.md, in a clone of the project."""
-    find_studies()
+    find_in_clone("studies")
 
 
 for _name, (_place, _words) in STUDIES.items():

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from play.commands.clone import find_in_clone
 from play.commands.frame import ends_at_ctrl_c, print_json, progress_bar
 from play.commands.job_options import JobOptions, given
 from play.commands.options import Json, checked_plot
@@ -31,31 +30,12 @@ Names = Annotated[
 ]
 
 
-def find_studies() -> None:
-    """Make ``studies`` importable: the folder of a clone that one is in. An error says that there is none."""
-    from reversi_env.errors import ReversiError
-
-    if "studies" in sys.modules or find_spec("studies") is not None:
-        return
-    init = Path.cwd() / "studies" / "__init__.py"
-    if not (init.is_file() and (init.parent / "suite.py").is_file()):
-        raise ReversiError(
-            f"no studies in {str(Path.cwd())!r}: expected to be in a clone of the project, whose folder studies is not installed"
-        )
-    spec = spec_from_file_location("studies", init, submodule_search_locations=[str(init.parent)])
-    assert spec is not None
-    assert spec.loader is not None
-    package = module_from_spec(spec)
-    sys.modules["studies"] = package  # nothing else of the folder that one is in can be imported by that
-    spec.loader.exec_module(package)
-
-
 class StudyOptions(JobOptions):
     """Options of a study, whose module is found in a clone only."""
 
     def fields(self) -> list[OptionField]:
         """The fields that are options of the command."""
-        find_studies()
+        find_in_clone("studies")
         return super().fields()
 
     def run(self, context: typer.Context, plot: Path | None, as_json: bool, **more: Any) -> None:
@@ -83,7 +63,7 @@ def add_study(app: Application, name: str, place: str, words: str, *, takes_eval
 
 def this_machine() -> str:
     """Processor and date: no speed is worth reading without them."""
-    from play.bench.machine import cpu_name
+    from play.machine import cpu_name
 
     return f"{cpu_name()}, {datetime.now(UTC):%Y-%m-%d}"
 

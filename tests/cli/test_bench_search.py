@@ -2,8 +2,8 @@
 
 from itertools import count
 
-from play.bench import search as speed
-from play.bench import timing
+from benchmarks import search as speed
+from benchmarks import timing
 
 
 def solved(seconds):

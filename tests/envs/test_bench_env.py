@@ -6,8 +6,8 @@ from importlib.util import find_spec
 import pytest
 from typer.testing import CliRunner
 
-from play.bench import env as speed
-from play.bench import machine
+from benchmarks import env as speed
+from play import machine
 from play.cli import application
 
 RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", "pgx", "openspiel")}

@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from play.bench import gpu
+from benchmarks import gpu
 from play.cli import application
 from reversi_env.envs import TorchVectorEnv
 

@@ -95,7 +95,7 @@ def test_the_bench_compares_with_both_wrappers(reversi, json_lines, monkeypatch)
     figures = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}
     shares = {"step": 0.2, "opponents": 0.15}
     monkeypatch.setattr(
-        "play.bench.rl.measured", lambda kind, vector, updates: {"steps_per_second": figures[vector], **shares}
+        "benchmarks.rl.measured", lambda kind, vector, updates: {"steps_per_second": figures[vector], **shares}
     )
     [found] = json_lines("bench", "rl")
     assert found["selfplay"]["ratio"] == 3.0
@@ -105,7 +105,7 @@ def test_the_bench_compares_with_both_wrappers(reversi, json_lines, monkeypatch)
 
 @pytest.mark.slow
 def test_the_bench_measures():
-    command = [sys.executable, "-m", "play.bench.rl", "small", "ours", "1"]
+    command = [sys.executable, "-m", "benchmarks.rl", "small", "ours", "1"]
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert found["steps_per_second"] > 100
     assert 0 < found["step"] < 0.5

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from play.bench.search import signature
+from benchmarks.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
 from search import engine as engine_module
 from search import evaluators

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from play.bench.server import memory_mib
+from benchmarks.server import memory_mib
 from tests.cli.jobs import children_of
 
 from .conftest import eventually

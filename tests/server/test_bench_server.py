@@ -1,6 +1,6 @@
 """The load benchmark, small: it counts what happens."""
 
-from play.bench.server import WARM_GAMES, load
+from benchmarks.server import WARM_GAMES, load
 from play.server.messages import Refused
 
 

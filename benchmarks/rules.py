@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 
-from play.bench.timing import rate, seconds_of
+from benchmarks.timing import rate, seconds_of
 from reversi_env import Position, batch
 
 START_UP = "from reversi_env import Position, batch; Position.initial().perft(2); batch.random_plies(1)"

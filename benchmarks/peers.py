@@ -1,4 +1,4 @@
-"""Random play in other people's Othello, in a process of its own: ``python -m play.bench.peers pgx cpu`` prints plies a second.
+"""Random play in other people's Othello, in a process of its own: ``python -m benchmarks.peers pgx cpu`` prints plies a second.
 
 ``core`` instead of ``cpu`` keeps it on one core, ``cuda`` is for a GPU.
 """
@@ -11,7 +11,7 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from play.bench.timing import measured_apart, rate
+from benchmarks.timing import measured_apart, rate
 
 #: The modules that each peer needs.
 MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",)}
@@ -26,7 +26,7 @@ def measured(peer: str, where: str) -> dict[str, Any] | None:
         return None
     platform = {} if where == "cuda" else {"JAX_PLATFORMS": "cpu"}
     found: dict[str, Any] = measured_apart(
-        "play.bench.peers", peer, where, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
+        "benchmarks.peers", peer, where, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
     )
     return found
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from play.bench import peers
-from play.bench.timing import best_rates, median_rates, rate
+from benchmarks import peers
+from benchmarks.timing import best_rates, median_rates, rate
 from reversi_env import aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from play.bench.search import solved_per_second
+from benchmarks.search import solved_per_second
 from reversi_env import Rules
 from reversi_env.rules import Variant
 from search.solver import solve_batch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from statistics import median
 
-from play.bench.timing import seconds_of
+from benchmarks.timing import seconds_of
 
 #: What people wait for: an analysis, and the first move of an engine for other programs; and what every program over the same
 #: libraries pays. By name: Python's arguments, and the input.

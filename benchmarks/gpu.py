@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from play.bench import peers
-from play.bench.machine import cpu_name
-from play.bench.timing import rate
+from benchmarks import peers
+from benchmarks.timing import rate
+from play.machine import cpu_name
 from reversi_env.envs.torch_vector import TorchVectorEnv
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)

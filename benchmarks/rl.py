@@ -6,7 +6,7 @@ reports as ``time/fps``. Two kinds:
 * ``small``: stable-baselines3's own ``MlpPolicy`` against ``random``, so that the environment is much of the work;
 * ``selfplay``: the network and the updates of ``reversi rl`` against a pool of six past selves.
 
-``python -m play.bench.rl KIND VECTOR UPDATES`` prints the figures of one as JSON.
+``python -m benchmarks.rl KIND VECTOR UPDATES`` prints the figures of one as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import time
 from typing import Any
 
-from play.bench.timing import measured_apart
+from benchmarks.timing import measured_apart
 
 KINDS, VECTORS = ("small", "selfplay"), ("ours", "dummy", "subproc")
 SIZE = 6
@@ -27,7 +27,7 @@ SELVES = 6
 
 def measured(kind: str, vector: str, updates: int) -> dict[str, float]:
     """Figures of one training in a process of its own: steps a second, and shares of its time."""
-    found: dict[str, float] = measured_apart("play.bench.rl", kind, vector, str(updates))
+    found: dict[str, float] = measured_apart("benchmarks.rl", kind, vector, str(updates))
     return found
 
 

@@ -79,7 +79,7 @@ def seconds_of(command: list[str], given: str = "", **changes: str) -> float:
 
 def measured_apart(module: str, *arguments: str, **changes: str) -> Any:
     """The JSON that *module* prints last in a process of its own, with *changes* to the environment; a RuntimeError if it fails."""
-    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])  # what we find, it shall find
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])  # what we find, it shall find
     command = [sys.executable, "-P", "-m", module, *arguments]
     environment = os.environ | {"PYTHONPATH": path} | changes
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,0 +1,361 @@
+"""The commands of `reversi bench`: how fast the parts are on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from play.commands.frame import print_json, print_table
+from play.commands.options import Json
+from play.commands.usage import Application
+
+app = Application(no_args_is_help=True)
+
+
+@app.callback()
+def bench() -> None:
+    """Measure the speed of the parts on this machine."""
+
+
+class Report:
+    """The figures of a benchmark, measured one after the other: JSON for programs, a table for people.
+
+    The machine and the versions of *packages* belong to them: no speed is worth reading without.
+    """
+
+    def __init__(self, title: str, *packages: str) -> None:
+        from play import machine
+
+        self.title = title
+        self.result: dict[str, Any] = {"cpu": machine.cpu_name(), "versions": machine.versions(*packages)}
+        self._rows: list[tuple[str, str]] = []
+
+    def measure(self, label: str, work: Callable[[], Any]) -> Any:
+        """What *work* gives; standard error says meanwhile that *label* is under way."""
+        from rich.console import Console
+
+        with Console(file=sys.stderr).status(label):
+            return work()
+
+    def row(self, label: str, text: str, **figures: Any) -> None:
+        """A line of the table, and what of it is in the JSON."""
+        self._rows.append((label, text))
+        self.result |= figures
+
+    def figure(self, name: str, label: str, shown: Callable[[Any], str], work: Callable[[], Any]) -> Any:
+        """Measure one figure: *name* in the JSON, *label* in the table, where it is *shown*."""
+        value = self.measure(label, work)
+        self.row(label, shown(value), **{name: value})
+        return value
+
+    def show(self, as_json: bool) -> None:
+        """Print it."""
+        if as_json:
+            print_json(self.result)
+            return
+        from rich.console import Console
+
+        print_table(("", ""), self._rows, title=self.title, show_header=False)
+        known = ", ".join(f"{name} {version}" for name, version in self.result["versions"].items() if version)
+        Console().print(f"{self.result['cpu']}; {known}", highlight=False, soft_wrap=True)
+
+
+def millions(unit: str, digits: int = 1) -> Callable[[float], str]:
+    """What writes a rate in millions of *unit* a second."""
+    return lambda value: f"{value / 1e6:,.{digits}f} million {unit}/s"
+
+
+@app.command("rules")
+def rules(as_json: Json = False) -> None:
+    """Perft leaves, random plies (one thread and all), and the cost of the first and the second start."""
+    from benchmarks import rules as speed
+
+    report = Report("Rules core", "numpy", "numba", "llvmlite")
+    perft, plies = speed.perft_leaves_per_second, speed.random_plies_per_second
+    every = partial(plies, parallel=True)
+    report.figure("perft_leaves_per_second", "perft 8x8 depth 10, one thread", millions("leaves", 0), perft)
+    report.figure("random_plies_per_second", "random play, one thread", millions("plies"), plies)
+    report.figure("random_plies_per_second_all_cores", "random play, all threads", millions("plies"), every)
+    cold, warm = report.measure("starting with an empty and a full kernel cache", speed.start_up_seconds)
+    report.row("start to first result, cold kernel cache", f"{cold:.2f} s", compile_seconds_cold=cold)
+    report.row("start to first result, warm kernel cache", f"{warm:.2f} s", compile_seconds_warm=warm)
+    report.show(as_json)
+
+
+@app.command("start")
+def start(as_json: Json = False) -> None:
+    """What a first and a second start cost, the second beside importing numba and gymnasium alone."""
+    from benchmarks import start as speed
+
+    report = Report("Starts", "numpy", "numba", "gymnasium", "typer")
+    seconds, ratios = report.measure("second starts, in turn", speed.second_starts)
+    report.result |= {"seconds": seconds, "ratios": ratios}
+    report.row("import numba, gymnasium", f"{seconds['libraries']:.2f} s")
+    for name, label in (
+        ("analyse", "reversi analyse start --depth 6"),
+        ("gtp", "reversi gtp, to its first move"),
+    ):
+        report.row(label, f"{seconds[name]:.2f} s, {ratios[name]:.2f} times that")
+    shown = "{:.1f} s".format
+    report.figure("first_start_seconds", "the first start of that analysis", shown, speed.first_start)
+    report.show(as_json)
+
+
+@app.command("env")
+def env(as_json: Json = False) -> None:
+    r"""Plies a second of the environments, with observations and masks produced at every step.
+
+    Pgx and OpenSpiel are measured beside them where they are installed
+    (the extra bench). How much all threads are faster than one is measured
+    twice: as the machine is, and beside a process that wants a core for itself.
+    """
+    from benchmarks import env as speed
+    from benchmarks import timing
+
+    report = Report("Environments", "numpy", "numba", "gymnasium", "pettingzoo", "pgx", "open-spiel")
+    plies, steps, times = "{:,.0f} plies/s".format, "{:,.0f} steps/s".format, "{:.2f}x".format
+    two_players, agent = partial(speed.single_rate, None, 20_000, 5), partial(speed.single_rate, "random", 20_000, 5)
+    aec, speedup = partial(speed.aec_rate, 20_000, 5), partial(speed.vector_speedup, 100, 25)
+    single = report.figure("single_plies_per_second", "single environment, two-player mode", plies, two_players)
+    report.figure("agent_steps_per_second", "single environment, steps against random", steps, agent)
+    report.figure("aec_plies_per_second", "PettingZoo env()", plies, aec)
+    one, every = report.measure("vector environment, batch 4096", partial(speed.vector_rates, 100, 12))
+    for name, label, value in (
+        ("vector_plies_per_second", "one thread", one),
+        ("vector_plies_per_second_all_cores", "all threads", every),
+    ):
+        report.row(f"vector environment, batch 4096, {label}", millions("plies")(value), **{name: value})
+    report.figure("vector_thread_speedup", "… all threads against one, medians", times, speedup)
+    with timing.busy_process():
+        name, label = "vector_thread_speedup_beside_busy_process", "… the same beside a busy process"
+        report.figure(name, label, times, speedup)
+    peers = report.measure("Pgx and OpenSpiel, where installed", speed.peer_rates)
+    report.result |= {f"{peer}_plies_per_second": rate for peer, rate in peers.items()}
+    for peer, title, ours, rate, digits in (
+        ("pgx", "Pgx", "vector", one, 0),
+        ("openspiel", "OpenSpiel", "single", single, 1),
+    ):
+        ratio = rate / peers[peer] if peers[peer] else None
+        text = f"{peers[peer]:,.0f} plies/s; {ours} is {ratio:.{digits}f}x" if ratio else "not installed"
+        report.row(f"{title} on one core", text, **{f"{peer}_ratio": ratio})
+    report.show(as_json)
+
+
+@app.command("search")
+def search(
+    as_json: Json = False,
+    rounds: Annotated[int, typer.Option(help="Times that FFO 40-44 are solved on one thread and on all.", min=1)] = 3,
+) -> None:
+    """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second.
+
+    FFO 40-44 are solved on one thread and on all in turns, and once more
+    beside a process that wants a core for itself. Some minutes.
+    """
+    from benchmarks import search as speed
+    from benchmarks import timing
+    from reversi_env.core.threads import core_count
+
+    def total(problems: list[dict[str, Any]], what: str) -> Any:
+        return sum(problem[what] for problem in problems)
+
+    report, threads = Report("Search", "numpy", "numba", "llvmlite"), core_count()
+    in_turns = partial(speed.ffo_in_turns, threads, rounds)
+    label, rate = "midgame, {} to depth 8, one thread", millions("nodes", 2)
+    report.figure("signature", "signature", "{:,} nodes".format, speed.signature)
+    report.figure("midgame_nodes_per_second", label.format("six-factor"), rate, speed.midgame_rate)
+    network = partial(speed.midgame_rate, "network")
+    report.figure("midgame_network_nodes_per_second", label.format("network"), rate, network)
+    one, every = report.measure(f"FFO 40-44, one thread and {threads} in turns", in_turns)
+    with timing.busy_process():
+        beside = report.measure(f"FFO 40-44, one thread and {threads} in turns, beside a busy process", in_turns)
+    nodes, seconds, seconds_every = total(one, "nodes"), total(one, "seconds"), total(every, "seconds")
+    report.row("endgame, one thread", millions("nodes")(nodes / seconds), endgame_nodes_per_second=nodes / seconds)
+    for problem in one:
+        text = f"{problem['nodes'] / 1e6:.1f} million nodes, {problem['seconds']:.2f} s"
+        report.row(f"FFO {problem['problem']}: {problem['score']:+d}", text)
+    text = f"{nodes / 1e6:.0f} million nodes, {seconds:.1f} s"
+    report.row("FFO 40-44 together", text, ffo=one, ffo_nodes=nodes, ffo_seconds=seconds)
+    label = "FFO 40-44, moves ordered by the network"
+    learned = report.measure(label, partial(speed.ffo, order="network"))
+    figures = {"ffo_network_nodes": total(learned, "nodes"), "ffo_network_seconds": total(learned, "seconds")}
+    nodes, took = figures.values()
+    text = f"{nodes / 1e6:.0f} million nodes, {took:.1f} s, {millions('nodes')(nodes / took)}"
+    report.row(label, text, ffo_network=learned, **figures)
+    speedup = seconds / seconds_every
+    figures = {"ffo_all_threads": every, "threads": threads, "thread_speedup": speedup}
+    report.row(f"FFO 40-44 on {threads} threads", f"{seconds_every:.1f} s ({speedup:.2f}x)", **figures)
+    seconds, seconds_every = (total(found, "seconds") for found in beside)
+    text = f"{seconds:.1f} s and {seconds_every:.1f} s ({seconds / seconds_every:.2f}x)"
+    figures = {"thread_speedup_beside_busy_process": seconds / seconds_every}
+    report.row("… the same beside a busy process", text, **figures)
+    labels = report.result["labels_per_second"] = {}
+    for empties, count in {10: 20_000, 12: 4_000, 14: 800, 16: 128}.items():
+        label = f"exact labels at {empties} empties, all cores"
+        labels[str(empties)] = report.measure(label, partial(speed.labels_per_second, empties, count))
+        report.row(label, f"{labels[str(empties)]:,.0f} a second")
+    report.show(as_json)
+
+
+@app.command("labels")
+def labels(
+    as_json: Json = False,
+    gpu: Annotated[
+        bool, typer.Option("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")
+    ] = False,
+    compared: Annotated[int, typer.Option("--compare", help="Positions of each variant to compare.")] = 1_000_000,
+    scale: Annotated[float, typer.Option(help="Share of the usual number of positions to time.")] = 1.0,
+) -> None:
+    """Exact labels a second by number of empty squares, on all cores and on one GPU."""
+    from benchmarks import labels as speed
+    from search.solver import solve_batch
+
+    report = Report("", "numpy", "numba", "numba-cuda")
+    solvers: dict[str, Any] = {"cpu": (solve_batch, speed.CPU_POSITIONS)}
+    if gpu:
+        from benchmarks.gpu import device_name
+        from search.gpu.solver import solve_batch_cuda
+
+        solvers["gpu"] = (solve_batch_cuda, speed.GPU_POSITIONS)
+        report.result["gpu"] = device_name("cuda")
+    rates = {}
+    for where, (solve, positions) in solvers.items():
+        rates[where] = report.measure(where, partial(speed.labels_per_second, solve, positions, scale))
+        for empties, rate in rates[where].items():
+            report.row(f"{empties} empties, {where}", f"{rate:,.0f} labels/s")
+    if gpu:
+        found = report.measure("equality", partial(speed.compare, solve_batch_cuda, compared))
+        report.result["compared"] = found
+        for variant, differing in found["differing"].items():
+            report.row(f"{found['positions']:,} {variant} positions", f"{differing} differ")
+    report.result["labels_per_second"] = rates
+    report.title = f"Exact labels on {report.result.get('gpu', report.result['cpu'])}"
+    report.show(as_json)
+
+
+@app.command("rl")
+def rl(
+    updates: Annotated[int, typer.Option("--updates", help="Updates of 16,384 steps that are timed.", min=1)] = 2,
+    as_json: Json = False,
+) -> None:
+    """Steps a second of MaskablePPO, as stable-baselines3 reports them, one core for torch.
+
+    On our vector environment, and on DummyVecEnv and SubprocVecEnv of the
+    single one: with the network, the updates and past selves of reversi rl,
+    and with a small network of stable-baselines3's own against random. Some
+    minutes: the wrappers ask a past self about one position at a time.
+    """
+    from benchmarks import rl as speed
+    from reversi_env.extras import require
+
+    require("sb3_contrib", "stable_baselines3", "torch")
+    report = Report("Training with stable-baselines3, 6x6", "torch", "stable-baselines3", "sb3-contrib", "numba")
+    for kind, title in (("selfplay", "reversi rl, against past selves"), ("small", "MlpPolicy against random")):
+        found = {
+            vector: report.measure(f"{title}: {vector}", partial(speed.measured, kind, vector, updates))
+            for vector in speed.VECTORS
+        }
+        ours, dummy, subproc = (found[vector]["steps_per_second"] for vector in speed.VECTORS)
+        ratio, opponents = ours / max(dummy, subproc), found["ours"]["opponents"]
+        games = found["ours"]["step"] - opponents
+        rates = {f"{vector}_steps_per_second": figures["steps_per_second"] for vector, figures in found.items()}
+        shares = {"ratio": ratio, "environment_share": games, "opponents_share": opponents}
+        report.row(f"{title}: our vector environment", f"{ours:,.0f} steps/s", **{kind: rates | shares})
+        report.row("… DummyVecEnv / SubprocVecEnv", f"{dummy:,.0f} / {subproc:,.0f} steps/s")
+        report.row("… ours beside the better of them", f"{ratio:.1f} times as fast")
+        report.row("… share of the time: environment / opponents' networks", f"{games:.1%} / {opponents:.1%}")
+    report.show(as_json)
+
+
+@app.command("gpu")
+def gpu(
+    as_json: Json = False,
+    cpu: Annotated[bool, typer.Option("--cpu", help="Measure the same class on the CPU kernels instead.")] = False,
+    plies: Annotated[
+        int, typer.Option(help="Plies to compare with the CPU core, for every size and variant.")
+    ] = 10_000_000,
+    batches: Annotated[str, typer.Option(help="Batch sizes, with commas; default by device.")] = "",
+) -> None:
+    """`TorchVectorEnv` on one GPU: plies a second against the memory's bandwidth, Pgx, equality with the CPU, a network's share."""
+    from benchmarks import gpu as speed
+
+    device = "cpu" if cpu else "cuda"
+    report = Report("", "torch", "numba", "numba-cuda", "numpy", "jax", "pgx")
+    report.result = {"device": speed.device_name(device)} | report.result
+    report.title = f"Environments on {report.result['device']}"
+    sizes = [int(text) for text in batches.split(",") if text] or list(speed.CPU_BATCHES if cpu else speed.GPU_BATCHES)
+    rates = report.result["plies_per_second"] = {}
+    for size in sizes:
+        label = f"random play, batch {size:,}"
+        rates[str(size)] = report.measure(label, partial(speed.plies_per_second, device, size))
+        report.row(label, millions("plies")(rates[str(size)]))
+    given, label = partial(speed.plies_per_second, device, sizes[-1], given=True), f"given actions, batch {sizes[-1]:,}"
+    report.figure("given_actions_plies_per_second", label, millions("plies"), given)
+    best, each = max(rates.values()), speed.bytes_per_ply()
+    report.result["bytes_per_ply"] = each
+    copied, label = partial(speed.copy_bandwidth, device), "copy bandwidth (torch)"
+    bandwidth = report.figure("copy_bandwidth", label, lambda value: f"{value / 1e9:,.0f} GB/s", copied)
+    used = best * each / bandwidth
+    label, text = f"{each} bytes a ply x best rate", f"{best * each / 1e9:,.0f} GB/s, {used:.0%} of it"
+    report.row(label, text, bandwidth_share=used)
+    pgx = report.measure("Pgx, where installed", partial(speed.pgx_rate, device))
+    pgx_best = pgx["plies_per_second"] if isinstance(pgx, dict) else None
+    ratio = best / pgx_best if pgx_best else None
+    text = f"{millions('plies', 2)(pgx_best)}; {ratio:,.0f}x" if pgx_best else str(pgx)
+    report.row("Pgx on the same device", text, pgx=pgx, pgx_ratio=ratio)
+    policy = report.measure("a policy network plays", partial(speed.environment_share, device, 256 if cpu else 65_536))
+    text = f"{millions('plies', 2)(policy['plies_per_second'])}, {policy['share']:.1%} in the environment"
+    report.row(f"small CNN policy, batch {policy['batch']:,.0f}", text, policy=policy)
+    compared = report.measure("equality with the CPU core", lambda: list(speed.equal_to_cpu(device, plies)))
+    report.result |= {"equal": all(game["equal"] for game in compared), "compared": compared}
+    for side in (8, 6, 4):
+        report.row(f"random play on {side}x{side}", _equality([game for game in compared if game["size"] == side]))
+    report.show(as_json)
+    if not report.result["equal"]:
+        raise typer.Exit(1)
+
+
+def _equality(compared: list[dict[str, Any]]) -> str:
+    """What came of comparing games with the CPU core."""
+    plies = sum(game["plies"] for game in compared)
+    wrong = [f"{game['variant']} {game['opponent'] or 'two players'}" for game in compared if not game["equal"]]
+    return f"{plies:,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal to the CPU core'}"
+
+
+@app.command("server")
+def server(
+    games: Annotated[int, typer.Option("--games", "-g", help="Games at the same time.", min=1, max=256)] = 200,
+    agent: Annotated[str, typer.Option("--agent", "-a", help="The server's agent.")] = "six-factor:depth=2",
+    pause: Annotated[float, typer.Option(help="Mean seconds before each move of a client; 0 for none.", min=0)] = 0.0,
+    workers: Annotated[int, typer.Option(help="The server's search processes; by default one a core.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    r"""`reversi serve` on this machine under many games at once: times of the answers, errors, lag of its event loop.
+
+    Needs the extra web. The clients share the machine with the server.
+    """
+    import os
+
+    from reversi_env.extras import require
+
+    require("starlette", "uvicorn", "h11", "websockets", "msgspec")
+    from benchmarks import server as speed
+
+    report = Report("Server", "starlette", "uvicorn", "websockets", "msgspec", "uvloop")
+    with speed.running_server("--workers", str(workers or os.cpu_count() or 1)) as (url, pid):
+        found = report.measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
+        memory = speed.memory_mib(pid)
+    p95, p99, longest = (found[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
+    report.row("games at once", f"{games} against {agent}, {pause:g} s between moves", **found)
+    report.row("moves answered", f"{found['moves']:,}, {found['moves_per_second']:,.0f} a second")
+    report.row("errors", str(found["errors"]))
+    report.row("answer, median", f"{found['answer_median_ms']:.0f} ms")
+    report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
+    report.row("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms")
+    report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
+    report.show(as_json)
+    if found["errors"]:
+        raise typer.Exit(1)

@@ -50,7 +50,11 @@ NEEDING = {
     "rl": [("sb3_contrib", "rl --out out"), ("sb3_contrib", "bench rl")],
     "cluster": [("ray", "label out --count 5 --ray")],
     "tune": [("cma", "tune ten-weight --optimiser cma --out out"), ("pymoo", "tune ten-weight --out out")],
-    "plots": [("matplotlib", "measure regret random --positions 2 --plot x.svg")],
+    "plots": [
+        ("matplotlib", "measure regret random --positions 2 --plot x.svg"),
+        ("matplotlib", "exam --positions 2 --plot x.svg"),
+        ("matplotlib", "review f5d6 --plot x.svg"),
+    ],
     "cuda": [("numba_cuda", "label out --count 5 --device cuda")],
 }
 

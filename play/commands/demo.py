@@ -29,7 +29,7 @@ def demo(
     """
     from reversi_env.extras import require
 
-    require("torch", "pyarrow")
+    require("torch", "pyarrow", "matplotlib")
     checked_even("--games", games)
     made_folder("--out", out)
     with ends_at_ctrl_c("reversi: interrupted; the same command goes on"), progress_bar(lines=True) as show:

@@ -30,7 +30,9 @@ def exam(
     empties: Annotated[list[int] | None, typer.Option("--empties", "-e", help="Only these; may be repeated.")] = None,
     size: Size = 8,
     variant: VariantName = "normal",
-    plot: Annotated[Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg or .png.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg, .png or .pdf.")
+    ] = None,
     cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
     threads: Threads = None,
     annotate: Annotated[
@@ -58,7 +60,7 @@ def exam(
     from train.judging.endgames import wthor_files
     from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers
 
-    checked_plot(plot, ".svg", ".png")
+    checked_plot(plot)
     for option, folder in (("--cache", cache), ("--annotate", annotate)):
         if folder is not None:
             made_folder(option, folder)
@@ -117,9 +119,9 @@ def _annotate(result: Exam, weights: Path, folder: Path) -> None:
 
 
 def _save_plot(result: Exam, path: Path) -> None:
-    from train.charts import LineChart
+    from train.charts import line_chart
 
     xs = [paper.empties for paper in result.papers]
     series = {name: [result.mark(name, x).error for x in xs] for name in result.names()}
     title = f"Mean absolute error of the static value, {result.size}x{result.size} {result.variant}"
-    LineChart(title, "empty squares", "discs", xs, series).save(path)
+    line_chart(title, "empty squares", "discs", xs, series).save(path)

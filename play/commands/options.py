@@ -101,16 +101,17 @@ def number_list(text: str, option: str, kind: type[Number]) -> tuple[Number, ...
         raise ReversiError(f"{option} {shown(text)}: expected {what} with commas between them") from None
 
 
-def checked_plot(path: Path | None, *endings: str) -> None:
+def checked_plot(path: Path | None) -> None:
     """Refuse a chart that could not be written, before anything is measured for it."""
     from reversi_env.errors import ReversiError
+    from reversi_env.extras import require
 
     if path is None:
         return
-    if path.suffix.lower() not in endings:
-        *others, last = endings
-        raise ReversiError(f"plot {str(path)!r}: expected a name that ends in {', '.join(others)} or {last}")
+    if path.suffix.lower() not in (".svg", ".png", ".pdf"):
+        raise ReversiError(f"plot {str(path)!r}: expected a name that ends in .svg, .png or .pdf")
     checked_parent("--plot", path)
+    require("matplotlib")
 
 
 def checked_parent(option: str, path: Path | None) -> None:

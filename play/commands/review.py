@@ -49,7 +49,7 @@ def review(
     from train.judging.review import analyse
 
     checked_seconds(time)
-    checked_plot(plot, ".svg", ".png", ".pdf")
+    checked_plot(plot)
     record = typed_game(game, variant, size, number).record()
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
         found = analyse(

@@ -77,10 +77,8 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.commands.interruptible import abandonable
-    from reversi_env.extras import require
 
-    checked_plot(plot, ".svg", ".png", ".pdf")
-    require(*(["matplotlib"] if plot is not None else []))  # before anything is measured for it
+    checked_plot(plot)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as progress:
         found = abandonable(lambda: measure(options, progress)) | {"machine": this_machine()}
     told = section([found])

@@ -231,14 +231,15 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
-    from train.charts import IntervalChart
+    from train.charts import interval_chart
     from train.games.standings import standings
     from train.games.storage import PLOT
 
     table, options = standings(played), played.options
     title = f"{options.size}x{options.size} {options.variant}, {len(played.records)} games"
     rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
-    IntervalChart(title, "Elo, mean of all players 0; bars: 95 % intervals", rows).save(folder / PLOT)
+    chart = interval_chart(title, "Elo, mean of all players 0; bars: 95 % intervals", rows)
+    chart.save(folder / PLOT, optional=True)
     if as_json:
         print_json(as_dict(played, table, folder))
     else:
@@ -248,7 +249,10 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
             print(
                 f"different openings: {played.openings} for {played.rounds} rounds; games may repeat (--plies: longer ones)"
             )
-        print(f"games, options and plot: {folder}")
+        plot = (
+            ", options and plot" if (folder / PLOT).exists() else ' and options (for a plot: `pip install ".[plots]"`)'
+        )
+        print(f"games{plot}: {folder}")
 
 
 def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
@@ -277,7 +281,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
         "draw_factor": table.draw_factor,
         "games_file": str(folder / GAMES),
         "ggf_file": str(folder / RECORDS),
-        "plot_file": str(folder / PLOT),
+        "plot_file": str(folder / PLOT) if (folder / PLOT).exists() else None,
     }
     if played.options.sprt is not None:
         result["sprt"] = _sprt_dict(played)

@@ -250,7 +250,7 @@ def test_a_curve_is_drawn(small, tmp_path, kind):
     curve = RegretCurve(tmp_path / "regret.csv", small)
     curve.add(0, small.random_play())
     curve.add(10, small.judge(best_actions(small)))
-    curve.save_plot(tmp_path / f"plot.{kind}")
+    curve.figure().save(tmp_path / f"plot.{kind}")
     begins = {"svg": b"<?xml", "png": b"\x89PNG"}
     assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
 

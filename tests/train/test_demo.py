@@ -9,7 +9,7 @@ def test_a_small_demonstration(tmp_path, json_lines):
     arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
     [first] = json_lines(*arguments)
     assert {"weights", "plot", "errors", "matches"} == first.keys()
-    assert (tmp_path / "errors.svg").read_bytes().startswith(b"<svg")
+    assert (tmp_path / "errors.svg").read_bytes().startswith(b"<?xml")
     for name, errors in first["errors"].items():
         assert name == "network" or sum(first["errors"]["network"].values()) < sum(errors.values())
     assert sum(match["wins"] for match in first["matches"]) > sum(match["losses"] for match in first["matches"])

@@ -5,16 +5,24 @@ matplotlib is imported only when something is drawn.
 
 from __future__ import annotations
 
-import importlib.util
 import io
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reversi_env.extras import extra_libraries
+from reversi_env.extras import extra_libraries, installed
 from reversi_env.writing import write_atomically
 
+#: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
+BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
+    *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#7F7F7F"),
+)
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
+BLACK, GRID = "#222222", "#bbbbbb"
+#: Characters of a name beside a row of an interval chart, and the height of a row in inches.
+LONGEST_NAME, ROW = 32, 0.24
 #: Width of a figure on the page, in inches, and the height of one row of panels.
 WIDTH, HEIGHT = 6.8, 2.7
 #: Least distance of two labels beside each other, as a share of the axis.
@@ -55,9 +63,13 @@ class Figure:
     draw: Callable[[Any], None]
     height: float = HEIGHT
 
-    def save(self, path: Path) -> None:
-        """Write it as SVG, PNG or PDF, by the name's ending."""
-        write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
+    def save(self, path: Path, *, optional: bool = False) -> None:
+        """Write it as SVG, PNG or PDF, by the name's ending; *optional*: only where there is a library to draw with.
+
+        That is for jobs that need none otherwise, and leave their numbers in files too.
+        """
+        if not optional or installed("matplotlib"):
+            write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
 
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
@@ -68,18 +80,14 @@ class Figure:
         return f"![{self.caption}]({folder}/{self.name}.svg)\n\n*{self.caption}*"
 
 
-def can_draw() -> bool:
-    """Whether there is a library to draw with: a training goes on without, and leaves its numbers in files."""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
 def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
     """What *draw* draws on a new figure, as SVG, PNG or PDF; the same bytes for the same drawing."""
     with extra_libraries():
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # a name may be in any script
         figure = Figure(figsize=(WIDTH, height))
         FigureCanvasAgg(figure)
         draw(figure)
@@ -118,3 +126,48 @@ def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]], shift: f
 def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str = "o", line: str = "-") -> None:
     """A line through points with their errors."""
     axis.errorbar(xs, ys, yerr=errors, color=colour, marker=marker, linestyle=line, elinewidth=0.8, markeredgewidth=0)
+
+
+# --- whole charts -----------------------------------------------------------------------------------
+
+
+def line_chart(
+    title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
+) -> Figure:
+    """Named series over common whole numbers, from 0 upwards; the first is drawn thicker."""
+
+    def draw(figure: Any) -> None:
+        (axis,) = panels(figure, 1, (title,))
+        colours = (*COLOURS, GREY, BLACK)
+        for number, (name, ys) in enumerate(series.items()):
+            look = {"color": colours[number % len(colours)], "linewidth": 1.2 if number else 2.4}
+            axis.plot(xs, ys, label=_plain(name), **look)
+        axis.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.grid(axis="y", color=GRID, linewidth=0.4)
+        figure.legend(loc="outside right upper")
+
+    return Figure("lines", title, draw, height=3.4)
+
+
+def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, float, float]]) -> Figure:
+    """A row for each (name, lower end, value, upper end): a dot within its interval, and its number beside it."""
+
+    def draw(figure: Any) -> None:
+        (axis,) = panels(figure, 1, (title,))
+        names = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name, *_ in rows]
+        axis.set_yticks(range(len(rows)), labels=[_plain(name) for name in names])
+        for place, (_, low, value, high) in enumerate(rows):
+            axis.plot([low, high], [place, place], color=BLUE, marker="|", markersize=6)
+            axis.plot(value, place, color=VERMILION, marker="o")
+            axis.text(1.02, place, f"{value:+.0f}", transform=axis.get_yaxis_transform(), va="center")
+        axis.axvline(0, color=GRID, linewidth=0.8)
+        axis.grid(axis="x", color=GRID, linewidth=0.4)
+        axis.set(xlabel=x_label, ylim=(len(rows) - 0.5, -0.5))
+
+    return Figure("intervals", title, draw, height=1 + ROW * len(rows))
+
+
+def _plain(name: str) -> str:
+    """A name that is shown as it is, and not read as a formula."""
+    return name.replace("$", r"\$")

@@ -13,7 +13,7 @@ from pathlib import Path
 from reversi_env import Rules
 from search import agents, evaluators
 from search.evaluation import file_name
-from train.charts import LineChart
+from train.charts import Figure, line_chart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
@@ -106,10 +106,10 @@ def static_errors(names: list[str], threads: int | None = None) -> dict[str, dic
     return found
 
 
-def chart(result: DemoResult) -> LineChart:
+def chart(result: DemoResult) -> Figure:
     """The errors as lines, the network's first."""
     empties = sorted(next(iter(result.errors.values())))
     series = {name: [errors[e] for e in empties] for name, errors in result.errors.items()}
-    return LineChart(
+    return line_chart(
         "Static value against perfect play, 6x6", "empty squares", "mean absolute error, discs", empties, series
     )

@@ -15,7 +15,7 @@ import numpy as np
 from models.networks import read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
-from train.charts import LineChart
+from train.charts import line_chart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.compiled import engine_for
 from train.fitting.fit import Epoch, FitOptions, FitReport, fit
@@ -152,4 +152,5 @@ def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
 def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:
     empties = sorted(errors)
     title = f"{game}: mean absolute error on held-out positions, no search"
-    LineChart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]}).save(out / PLOT)
+    chart = line_chart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]})
+    chart.save(out / PLOT, optional=True)

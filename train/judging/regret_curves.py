@@ -62,11 +62,11 @@ class RegretCurve:
         ]
         write_csv(self.path, rows, COLUMNS)
 
-    def save_plot(self, path: Path, title: str = "", x_label: str = "steps") -> None:
-        """Draw the curve: SVG, PNG or PDF by the name's ending."""
+    def figure(self, x_label: str = "steps") -> Figure:
+        """The curve, drawn."""
         points = sorted(self.points.items())
         steps, judgements = [step for step, _ in points], [one for _, one in points]
-        curve_figure(steps, judgements, self.positions.random_play(), title, x_label).save(path)
+        return curve_figure(steps, judgements, self.positions.random_play(), x_label)
 
     def _read(self) -> dict[int, Judgement]:
         try:
@@ -95,7 +95,7 @@ def bands(empties: Sequence[int], count: int = BANDS) -> list[tuple[int, int]]:
 
 
 def curve_figure(
-    steps: Sequence[int], judgements: Sequence[Judgement], chance: Judgement, title: str = "", x_label: str = "steps"
+    steps: Sequence[int], judgements: Sequence[Judgement], chance: Judgement, x_label: str = "steps"
 ) -> Figure:
     """Regret and share of best moves over training: all positions, ranges of empties, and random play for comparison."""
 
@@ -119,7 +119,7 @@ def curve_figure(
             axis.set(xlabel=x_label, ylim=(0, 100 if factor == 100 else None))
         axes[1].legend(loc="lower right")
 
-    return Figure("regret-curve", title or "Endgame regret over training, judged by the exact solver.", draw)
+    return Figure("regret-curve", "Endgame regret over training, judged by the exact solver.", draw)
 
 
 # --- players side by side -------------------------------------------------------------------------

@@ -22,7 +22,6 @@ from typing import Any
 from reversi_env import ReversiError, Rules
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.charts import can_draw
 from train.charts.learning import rounds_figure
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
@@ -240,11 +239,9 @@ class ExpertIteration:
 
     def _draw(self, figures: list[dict[str, Any]], curve: RegretCurve) -> None:
         """Both plots, where there is matplotlib."""
-        if not can_draw():
-            return
         game = f"{self.options.size}x{self.options.size} {self.options.variant}"
-        curve.save_plot(self.folder / REGRET_PLOT, x_label="rounds")
-        rounds_figure(figures, game).save(self.folder / PLOT)
+        curve.figure("rounds").save(self.folder / REGRET_PLOT, optional=True)
+        rounds_figure(figures, game).save(self.folder / PLOT, optional=True)
 
     def _read_labels(self, number: int) -> ExpertLabels:
         return ExpertLabels(*load_arrays(self._labels_path(number), _COLUMNS))

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from reversi_env.extras import extra_libraries
-from train.charts import can_draw
 from train.errors import TrainError
 from train.judging.exact import ExactSet, Judgement
 from train.judging.regret_curves import RegretCurve
@@ -61,8 +60,7 @@ class RegretCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         self.measure()  # once more if this step is measured already: there was an update since
-        if can_draw():
-            self.curve.save_plot(self.folder / PLOT)
+        self.curve.figure().save(self.folder / PLOT, optional=True)
 
     def measure(self) -> Judgement:
         """Judge the policy as it is now, and note it."""

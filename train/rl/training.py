@@ -26,7 +26,6 @@ import numpy as np
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.charts import can_draw
 from train.charts.learning import training_figure
 from train.rl.agent import BatchPolicy, BatchPolicyPlayer
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
@@ -162,9 +161,9 @@ class Training:
             self.model.logger.record(f"ladder/{name}", score.score)
 
     def _draw(self) -> None:
-        if len(self.evaluations) > 1 and can_draw():
+        if len(self.evaluations) > 1:
             game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, {self.options.algorithm.upper()}"
-            training_figure(self.evaluations, game).save(self.folder / CURVE)
+            training_figure(self.evaluations, game).save(self.folder / CURVE, optional=True)
 
     def _resume(self) -> bool:
         """Go to the last checkpoint; whether there is one."""

@@ -27,9 +27,10 @@ import numpy as np
 
 from train.cluster.executor import Executor, WorkerPool
 from train.cluster.pool import Processes
-from train.labels import LabelOptions, Labels, label_positions, parquet
+from train.labels import LabelOptions, Labels, label_positions
 from train.labels.sampling import Players, sample_block
 from train.labels.spreading import GAMES, PIECE_ROWS, Games, LabelWorker, Piece
+from train.labels.storage import to_bytes
 
 
 def main() -> None:
@@ -128,11 +129,11 @@ def _alone(options: LabelOptions, own: np.ndarray, opp: np.ndarray) -> dict[str,
     sample_block(options, 0, play=play)
     looked = sum(int((key != 0).sum()) for _, _, key in recorded)
     again = iter(recorded)
-    parquet.to_bytes(label_positions(own[:1], opp[:1], options))  # what is imported then
+    to_bytes(label_positions(own[:1], opp[:1], options))  # what is imported then
     many = Labels.concatenate([label_positions(own[:PIECE_ROWS], opp[:PIECE_ROWS], options)] * 50)
     return {
         "positions_kept_per_second": _rate(looked, lambda: sample_block(options, 0, play=lambda *_: next(again))),
-        "rows_written_per_second": _rate(len(many), lambda: parquet.to_bytes(many)),
+        "rows_written_per_second": _rate(len(many), lambda: to_bytes(many)),
     }
 
 

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from reversi_env import ReversiError, Rules
+from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from train.errors import TrainError
@@ -135,12 +135,10 @@ def _described(one: Any, hint: Any) -> OptionField:
 
 @dataclass(frozen=True)
 class Options:
-    """Base of all options. A value that is wrong raises the class's ``error``, which names the option and what was expected.
+    """Base of all options. A value that is wrong raises a `TrainError`, which names the option and what was expected.
 
     A class that has more to check does so in its own ``__post_init__``, after this one's.
     """
-
-    error: ClassVar[type[ReversiError]] = TrainError
 
     def __post_init__(self) -> None:
         for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
@@ -149,7 +147,7 @@ class Options:
                 value = tuple(value)
                 object.__setattr__(self, one.name, value)
             if expected := one.wrong(value):
-                raise self.error(f"{one.name}={shown(value)}: expected {expected}")
+                raise TrainError(f"{one.name}={shown(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON and files have them: under the names that they had first."""
@@ -169,7 +167,7 @@ class Options:
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:
-                raise cls.error(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
+                raise TrainError(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
         return cls(**values)
 
 

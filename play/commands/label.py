@@ -15,7 +15,7 @@ from play.commands.job_options import given, options_from
 from play.commands.options import Json, Threads
 
 if TYPE_CHECKING:
-    from train.labels import Found, LabelOptions
+    from train.labels import LabelOptions
 
 
 @options_from("train.labels.options:LabelOptions", required=("count",))
@@ -58,21 +58,20 @@ def label(
     options = LabelOptions(**{**chosen, "labeller": _with_depth(chosen["labeller"], depth)})
     folder, began, finished = Path(out), perf_counter(), 0
 
-    def tell_found(found: Found) -> None:
+    def tell_found(shards: int, rows: int) -> None:
         """Say what earlier runs have made, as soon as it has been checked."""
         nonlocal finished
-        finished = found.rows
-        if found.rows:
-            what = "complete already" if found.shards == options.shards else "going on from there"
-            there = f"{found.shards} of {options.shards} shards, {found.rows:,} positions"
-            print(f"{folder}: {there}; {what}", file=sys.stderr)
+        finished = rows
+        if rows:
+            what = "complete already" if shards == options.shards else "going on from there"
+            print(f"{folder}: {shards} of {options.shards} shards, {rows:,} positions; {what}", file=sys.stderr)
 
     def stopped() -> str:
         return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
 
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}
-        manifest = generate(options, folder, **how, progress=lambda step: show(step.stage, step.done, step.total))
+        manifest = generate(options, folder, **how, progress=show)
     seconds, made = perf_counter() - began, manifest.options
     by_empties = [
         {"empties": made.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, made.strata))}

@@ -73,20 +73,20 @@ def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeyp
     monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
-    generate(options, tmp_path / "jobs", executor=Processes(0), progress=steps.append)
+    generate(options, tmp_path / "jobs", executor=Processes(0), progress=lambda *step: steps.append(step))
     assert files(tmp_path / "jobs") == files(tmp_path / "whole")
-    rows = [step.done for step in steps if step.stage == "labelling"]
+    rows = [done for doing, done, _ in steps if doing == "labelling"]
     assert rows == sorted(set(rows))
     assert rows[-1] == options.count
-    assert {step.stage for step in steps} == {"sampling", "labelling"}
+    assert {doing for doing, *_ in steps} == {"sampling", "labelling"}
 
 
 def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
     monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
     generate(SMALL, tmp_path / "whole")
 
-    def interrupt(step):
-        if step.stage == "labelling" and step.done > 600:
+    def interrupt(doing, done, total):
+        if doing == "labelling" and done > 600:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

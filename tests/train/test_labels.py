@@ -19,7 +19,6 @@ from tests.cli.jobs import files
 from tests.train.games import canonical_rows
 from train.errors import TrainError
 from train.labels import (
-    LabelError,
     LabelOptions,
     Labels,
     generate,
@@ -150,7 +149,9 @@ class CrashingDisk:
 def labelled_rows(folder):
     """Make SMALL in *folder*; how far it was whenever it labelled something."""
     rows = []
-    generate(SMALL, folder, threads=1, progress=lambda step: rows.append(step.done) if step.stage == "labelling" else 0)
+    generate(
+        SMALL, folder, threads=1, progress=lambda doing, done, total: rows.append(done) if doing == "labelling" else 0
+    )
     return rows
 
 
@@ -167,7 +168,7 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
                 generate(SMALL, folder, threads=1)
         done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
         if 0 < done < 100:
-            with pytest.raises(LabelError, match=f"has {done // 40} of 3 shards: expected all"):
+            with pytest.raises(TrainError, match=f"has {done // 40} of 3 shards: expected all"):
                 read(folder)
             assert len(read(folder, partial=True)) == done
         assert all(rows > done for rows in labelled_rows(folder))  # nothing that the manifest has is made again
@@ -191,10 +192,10 @@ def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
         data[len(data) // 2] ^= 1
         (folder / name).write_bytes(data)
         for use in (lambda f=folder: read(f), lambda f=folder: generate(SMALL, f)):
-            with pytest.raises(LabelError, match=f"{name}' is damaged, its SHA-256 .* expected"):
+            with pytest.raises(TrainError, match=f"{name}' is damaged, its SHA-256 .* expected"):
                 use()
         (folder / name).unlink()
-        with pytest.raises(LabelError, match=f"{name}' is missing"):
+        with pytest.raises(TrainError, match=f"{name}' is missing"):
             read(folder)
         generate(SMALL, folder)
         assert files(folder) == files(made)
@@ -238,7 +239,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
 
 
 def test_folders_that_hold_something_else(made, tmp_path):
-    with pytest.raises(LabelError, match=r"has no manifest.json: expected a folder that `reversi label` made"):
+    with pytest.raises(TrainError, match=r"has no manifest.json: expected a folder that `reversi label` made"):
         read(tmp_path / "nothing")
     for text in ("no JSON", "[]", '{"format": "reversi-labels-9"}', '{"format": "reversi-labels-1"}'):
         (tmp_path / "manifest.json").write_text(text)
@@ -246,7 +247,7 @@ def test_folders_that_hold_something_else(made, tmp_path):
             read(tmp_path)
     folder = copy(made, tmp_path / "no manifest")
     (folder / "manifest.json").unlink()
-    with pytest.raises(LabelError, match="has Parquet files but no manifest.json: expected an empty folder"):
+    with pytest.raises(TrainError, match="has Parquet files but no manifest.json: expected an empty folder"):
         generate(SMALL, folder)
 
 
@@ -262,7 +263,7 @@ def test_devices(tmp_path, monkeypatch):
     generate(SMALL, tmp_path / "gpu", device="cuda")
     assert calls == [1, 40, 40, 20]
     monkeypatch.setitem(sys.modules, "search.gpu.solver", None)
-    with pytest.raises(LabelError, match="device cuda cannot be used .*: expected a CUDA GPU"):
+    with pytest.raises(TrainError, match="device cuda cannot be used .*: expected a CUDA GPU"):
         generate(SMALL, tmp_path / "none", device="cuda")
     assert not (tmp_path / "none").exists()
 
@@ -287,14 +288,14 @@ def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
     most = MOST_SOLVED[size]
     check_solvable(most, Rules(size), "exact")
     message = f"{most + 1} empties to be solved by labeller 'exact': expected at most {most} on the {size}x{size} board"
-    with pytest.raises(LabelError, match=message):
+    with pytest.raises(TrainError, match=message):
         generate(LabelOptions(size=size, empties=(20, most + 1)), tmp_path / "never-made")
     assert not (tmp_path / "never-made").exists()
 
 
 def test_positions_are_counted_not_the_options_that_they_are_labelled_by():
     start = Position.initial(Rules(6))
-    with pytest.raises(LabelError, match="positions with 32 empties to be solved by labeller 'exact': expected"):
+    with pytest.raises(TrainError, match="positions with 32 empties to be solved by labeller 'exact': expected"):
         label_positions(np.array([start.own], np.uint64), np.array([start.opp], np.uint64), LabelOptions(size=6))
 
 
@@ -307,11 +308,11 @@ def test_labels_are_selected_and_joined(made):
     assert few.score.tolist() == [labels.score[5], labels.score[3]]
     again = Labels.concatenate([labels.select(labels.empties == 4), labels.select(labels.empties != 4)])
     assert sorted(canonical_rows(again.own, again.opp)) == sorted(canonical_rows(labels.own, labels.opp))
-    with pytest.raises(LabelError, match="expected one part or more"):
+    with pytest.raises(TrainError, match="expected one part or more"):
         Labels.concatenate([])
-    with pytest.raises(LabelError, match="labels of different games"):
+    with pytest.raises(TrainError, match="labels of different games"):
         Labels.concatenate([few, replace(few, rules=Rules(6))])
-    with pytest.raises(LabelError, match="expected as many in all"):
+    with pytest.raises(TrainError, match="expected as many in all"):
         replace(few, score=few.score[:1])
 
 

@@ -8,7 +8,8 @@ from search.batch import make_works
 from search.evaluators import get
 from tests.train.games import canonical_rows, play_game
 from train.core.sampling import play_games
-from train.labels import LabelError, LabelOptions, sample_positions
+from train.errors import TrainError
+from train.labels import LabelOptions, sample_positions
 from train.labels.sampling import how_to_play, sample_block
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
@@ -119,7 +120,7 @@ def test_a_seed_is_not_another_seed_shifted():
 
 
 def test_too_many_positions_of_a_small_board_are_refused():
-    with pytest.raises(LabelError, match=r"only \d+ of 5000 different positions with 9 empties .* 4x4 board: expected"):
+    with pytest.raises(TrainError, match=r"only \d+ of 5000 different positions with 9 empties .* 4x4 board: expected"):
         sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
 
 
@@ -159,5 +160,5 @@ def test_options_that_make_no_sense_are_refused(changes, message):
 
 
 def test_a_shard_that_is_not_there():
-    with pytest.raises(LabelError, match="shard 3: expected a whole number from 0 to 2"):
+    with pytest.raises(TrainError, match="shard 3: expected a whole number from 0 to 2"):
         sample_positions(LabelOptions(count=250, shard_rows=100), 3)

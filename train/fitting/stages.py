@@ -26,7 +26,7 @@ GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
 class Stage:
     """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
 
-    The label is the mean of the ``mean`` deepest searches (`train.labels.SearchLabeller`).
+    The label is the mean of the ``mean`` deepest searches (`train.labels.labellers.Plan`).
     ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
     from the weights of the phase below. ``games`` are options of `train.labels.LabelOptions`: how the games are played.
     """

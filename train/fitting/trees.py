@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules, batch
 from train.errors import TrainError
-from train.labels import ExactLabeller, Labels
+from train.labels import Labels
+from train.labels.labellers import exact_scores
 
 MOST_PLIES = 3
 
@@ -116,8 +118,8 @@ def grow(
     done = deepest[over]
     grown.score[done] = batch.final_scores(grown.own[done], grown.opp[done], labels.rules)
     todo = deepest[~over]
-    solver = ExactLabeller(labels.rules, device, threads)
-    grown.score[todo] = solver.label(grown.own[todo], grown.opp[todo], progress=lambda n: progress(n, len(todo)))
+    how: dict[str, Any] = {"device": device, "threads": threads, "progress": lambda done: progress(done, len(todo))}
+    grown.score[todo] = exact_scores(grown.own[todo], grown.opp[todo], labels.rules, **how)
     back_up(grown.score, grown)
     return grown
 

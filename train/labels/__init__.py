@@ -7,24 +7,16 @@ memory without it.
 from __future__ import annotations
 
 from train.labels.data import Labels
-from train.labels.errors import LabelError
-from train.labels.generation import Found, Step, generate, label_positions, read
-from train.labels.labellers import ExactLabeller, Labeller, SearchLabeller
+from train.labels.generation import generate, label_positions, read
 from train.labels.options import LabelOptions
 from train.labels.sampling import sample_positions
 from train.labels.storage import Manifest, Shard, read_manifest
 
 __all__ = [
-    "ExactLabeller",
-    "Found",
-    "LabelError",
     "LabelOptions",
-    "Labeller",
     "Labels",
     "Manifest",
-    "SearchLabeller",
     "Shard",
-    "Step",
     "generate",
     "label_positions",
     "read",

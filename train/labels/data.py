@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules
-from train.labels.errors import LabelError
+from train.errors import TrainError
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class Labels:
     def __post_init__(self) -> None:
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         if len(set(lengths.values())) != 1:
-            raise LabelError(f"columns of {lengths} rows: expected as many in all")
+            raise TrainError(f"columns of {lengths} rows: expected as many in all")
 
     def __len__(self) -> int:
         return len(self.own)
@@ -46,10 +46,10 @@ class Labels:
     def concatenate(parts: Sequence[Labels]) -> Labels:
         """All rows of *parts*, one after the other; they must be of the same game."""
         if not parts:
-            raise LabelError("no labels to concatenate: expected one part or more")
+            raise TrainError("no labels to concatenate: expected one part or more")
         games = {part.rules for part in parts}
         if len(games) > 1:
-            raise LabelError(f"labels of different games, {', '.join(sorted(map(str, games)))}: expected those of one")
+            raise TrainError(f"labels of different games, {', '.join(sorted(map(str, games)))}: expected those of one")
         return Labels(parts[0].rules, *(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
 

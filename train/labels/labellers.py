@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +15,9 @@ from search import evaluators
 from search.agents import DEFAULT_DEPTH, AgentSpec
 from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
-from search.evaluation import Evaluator
 from search.solver import solve_batch
-from train.labels.errors import LabelError
+from train.errors import TrainError
 
-Kind = Literal["exact", "search"]
 Scores = NDArray[np.float32]
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
@@ -32,85 +29,13 @@ DEVICES = ("cpu", "cuda")
 MOST_SOLVED = {4: 12, 6: 26, 8: 24}
 
 
-def _nobody(done: int) -> None:
-    pass
-
-
-class Labeller(Protocol):
-    """Gives positions their scores."""
-
-    @property
-    def kind(self) -> Kind:
-        """What its scores are."""
-        ...
-
-    @property
-    def depth(self) -> int | None:
-        """Plies searched; None: to the end of the game."""
-        ...
-
-    def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
-        """Scores in discs for the side to move under the variant's objective."""
-        ...
-
-
 @dataclass(frozen=True)
-class ExactLabeller:
-    """Perfect play to the end, empties to the winner, by the solver on all cores or on a GPU."""
-
-    rules: Rules
-    device: str = "cpu"
-    threads: int | None = None
-    kind: Kind = "exact"
-    depth: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.device not in DEVICES:
-            raise LabelError(f"device {shown(self.device)}: expected one of {', '.join(DEVICES)}")
-
-    def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
-        """Exact scores."""
-        if self.device == "cuda":
-            return _solve_on_gpu(own, opp, self.rules, self.threads, progress)
-        return solve_batch(own, opp, self.rules, threads=self.threads, progress=progress).astype(np.float32)
-
-
-@dataclass(frozen=True)
-class SearchLabeller:
-    """Alpha-beta to a fixed depth over an evaluator, given by its name or as it is: a network, for instance.
+class Plan:
+    """Which positions are solved, those with at most ``exact`` empties, and how the others are searched.
 
     ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
     and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
     error, which a bootstrap would carry from stage to stage, and add up.
-    """
-
-    rules: Rules
-    evaluator: Evaluator | str
-    depth: int | None
-    threads: int | None = None
-    mean: int = 1
-    kind: Kind = "search"
-
-    def label(self, own: np.ndarray, opp: np.ndarray, *, progress: Counter = _nobody) -> Scores:
-        """Values after *depth* plies; exact where the game ends within them."""
-        evaluator = evaluators.get(self.evaluator)
-        depth, total = self.depth or 0, np.zeros(len(own), np.float32)
-        for number, plies in enumerate(range(depth - self.mean + 1, depth + 1)):
-            counter = _share(progress, number * len(own), self.mean)
-            total += search_batch(own, opp, evaluator, self.rules, plies, threads=self.threads, progress=counter)
-        return total / np.float32(self.mean)
-
-
-def _share(progress: Counter, before: int, searches: int) -> Counter:
-    """Count a position as done when all its searches are."""
-    return lambda done: progress((before + done) // searches)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Which labeller is for which positions: those with at most ``exact`` empties are solved, the others searched.
-
-    ``mean``: of so many searches, see `SearchLabeller`.
     """
 
     exact: int
@@ -124,11 +49,49 @@ class Plan:
         return max(self.exact, self.depth)
 
 
+def exact_scores(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules,
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    progress: Counter = lambda done: None,
+) -> Scores:
+    """Scores of perfect play to the end, empties to the winner, by the solver on all cores or on a GPU."""
+    if device not in DEVICES:
+        raise TrainError(f"device {shown(device)}: expected one of {', '.join(DEVICES)}")
+    if device == "cuda":
+        return _solve_on_gpu(own, opp, rules, threads, progress)
+    return solve_batch(own, opp, rules, threads=threads, progress=progress).astype(np.float32)
+
+
+def searched_scores(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules,
+    plan: Plan,
+    *,
+    threads: int | None = None,
+    progress: Counter = lambda done: None,
+) -> Scores:
+    """Values of alpha-beta to the depth of *plan*, over its evaluator; exact where the game ends within it."""
+    assert plan.evaluator is not None
+    evaluator, count, total = evaluators.get(plan.evaluator), len(own), np.zeros(len(own), np.float32)
+    for number, plies in enumerate(range(plan.depth - plan.mean + 1, plan.depth + 1)):
+
+        def counted(done: int, before: int = number * count) -> None:
+            progress((before + done) // plan.mean)  # a position is done when all its searches are
+
+        total += search_batch(own, opp, evaluator, rules, plies, threads=threads, progress=counted)
+    return total / np.float32(plan.mean)
+
+
 def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "") -> None:
     """Refuse to solve positions with so many empties, if no one could wait for it; *instead* is what else to do."""
     most = MOST_SOLVED[rules.size]
     if empties > most:
-        raise LabelError(
+        raise TrainError(
             f"positions with {empties} empties to be solved by labeller {shown(labeller)}: "
             f"expected at most {most} on the {rules.size}x{rules.size} board{instead}"
         )
@@ -148,7 +111,7 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
     numbers = option_numbers(spec, _RANGES, "depth, mean, exact or weights", ("weights",))
     depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
     if mean > depth:
-        raise LabelError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
+        raise TrainError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
     return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), evaluator, depth, mean)
 
 
@@ -161,10 +124,10 @@ def option_numbers(
         if key in others:
             continue
         if key not in ranges:
-            raise LabelError(f"option {shown(key)} of labeller {shown(str(spec))}: expected {expected}")
+            raise TrainError(f"option {shown(key)} of labeller {shown(str(spec))}: expected {expected}")
         least, most = ranges[key]
         if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
-            raise LabelError(
+            raise TrainError(
                 f"{key}={shown(text)} of labeller {shown(str(spec))}: expected a whole number from {least} to {most}"
             )
         numbers[key] = int(text)
@@ -180,7 +143,7 @@ def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, threads: int |
         raise
     except Exception as error:  # numba's CUDA support fails in many ways, and late
         reason = str(error).strip().splitlines()
-        raise LabelError(
+        raise TrainError(
             f"device cuda cannot be used ({reason[0] if reason else type(error).__name__}): "
             f"expected a CUDA GPU and the package's 'cuda' extra, or device cpu"
         ) from error

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reversi_env.errors import shown
 from search import evaluators
-from train.labels.errors import LabelError
+from train.errors import TrainError
 from train.labels.labellers import labeller_plan
 from train.options import GameOptions, option
 
@@ -31,8 +31,6 @@ class LabelOptions(GameOptions):
     set of *k* blocks plays *k* times as many games, see `train.labels.sampling`.
     """
 
-    error = LabelError
-
     count: int = option(1_000_000, "Positions in all.", low=1, high=MOST_ROWS)
     empties: tuple[int, int] = option((10, 14), "Empty squares, as in 12 or 10-14.")
     seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 64) - 1)
@@ -55,12 +53,12 @@ class LabelOptions(GameOptions):
         low, high = self.empties
         most = self.rules.square_count - 5
         if not 1 <= low <= high <= most:
-            raise LabelError(
+            raise TrainError(
                 f"empties={low}-{high}: expected a range from 1 to {most} on the {self.size}x{self.size} board"
             )
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
-                raise LabelError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
+                raise TrainError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
         evaluators.get(self.player)
         labeller_plan(self.labeller)
 

@@ -27,7 +27,7 @@ from search.batch import make_works
 from search.evaluation import Evaluator
 from search.solver import checked_threads
 from train.core.sampling import GAMES, keep_new, play_games
-from train.labels.errors import LabelError
+from train.errors import TrainError
 from train.labels.options import LabelOptions
 
 Boards = NDArray[np.uint64]
@@ -52,7 +52,7 @@ def sample_positions(
     *player* plays the games instead of the options' own: a network that has no name yet.
     """
     if isinstance(shard, bool) or not isinstance(shard, int) or not 0 <= shard < options.shards:
-        raise LabelError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
+        raise TrainError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
     by_identity: Any = player  # evaluators and networks are hashed so
     own, opp = _block(options, shard // options.shards_per_block, threads, by_identity)
     return cut_shard(options, shard, own, opp)
@@ -207,7 +207,7 @@ class _Sampling:
             return
         worst = int(np.argmax(self.dry_games))
         options = self.options
-        raise LabelError(
+        raise TrainError(
             f"only {int(self.kept[worst])} of {int(self.quota[worst])} different positions with "
             f"{options.empties[0] + worst} empties found in {self.games} games on the {options.size}x{options.size} "
             f"board: expected a smaller count, or other empties than {options.empties[0]}-{options.empties[1]}"

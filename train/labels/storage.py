@@ -4,24 +4,37 @@ A shard is put in its place as a whole (`reversi_env.writing`), then its hash in
 killed at any moment therefore leaves finished shards, and perhaps one that the manifest does not know, which is made again.
 There are no times or names of machines in any file, so that a data set made in one go and one made in ten are the same to the
 byte.
+
+Shards are Parquet files with the columns own, opp (uint64), score (float32), empties (uint8), kind (dictionary of strings, "exact"
+or "search"), depth (uint8), variant (dictionary of strings), size (uint8). Pyarrow is imported when it is first used.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, get_args
 
+import numpy as np
+
+from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+from reversi_env.rules import Variant
 from reversi_env.writing import write_atomically
+from train.errors import TrainError
 from train.fingerprints import weights_sha256
-from train.labels.errors import LabelError
+from train.labels.data import Labels
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
 from train.run import as_hashes, check_same, read_json
 
 FORMAT = "reversi-labels-1"
 MANIFEST = "manifest.json"
+KINDS, VARIANTS = ("exact", "search"), get_args(Variant)
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class Manifest:
 
     options: LabelOptions
     shards: tuple[Shard, ...] = ()
-    evaluators: tuple[tuple[str, str], ...] = ()
+    evaluators: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -56,7 +69,7 @@ class Manifest:
         content = {
             "format": FORMAT,
             "options": self.options.as_dict(),
-            "evaluators": dict(self.evaluators),
+            "evaluators": self.evaluators,
             "rows": self.rows,
             "complete": self.complete,
             "shards": [vars(shard) for shard in self.shards],
@@ -64,58 +77,45 @@ class Manifest:
         return json.dumps(content, indent=1) + "\n"
 
 
-def file_of(shard: int) -> str:
-    """The name of a shard's file."""
-    return f"shard-{shard:05d}.parquet"
-
-
-def new_manifest(options: LabelOptions) -> Manifest:
-    """The manifest of a data set of which nothing is done yet."""
-    names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
-    return Manifest(options, (), tuple((name, weights_sha256(name, options.rules)) for name in sorted(map(str, names))))
-
-
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, or a `LabelError` that says what is wrong with it."""
+    """The manifest of a folder, or a `TrainError` that says what is wrong with it."""
     path = folder / MANIFEST
     if not path.exists():
-        raise LabelError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made")
+        raise TrainError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made")
     content = read_json(path, FORMAT)
     try:
         shards = tuple(Shard(str(s["file"]), int(s["rows"]), str(s["sha256"])) for s in content["shards"])
-        evaluators = tuple((str(name), str(sha256)) for name, sha256 in content["evaluators"].items())
+        evaluators = {str(name): str(sha256) for name, sha256 in content["evaluators"].items()}
         return Manifest(LabelOptions.from_dict(content["options"]), shards, evaluators)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise LabelError(
+        raise TrainError(
             f"{str(path)!r} cannot be read ({error}): expected a manifest of the format {FORMAT}"
         ) from None
 
 
 def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     """The manifest to go on with: the folder's own if it was made with the same options, a new one in a new folder."""
-    fresh = new_manifest(options)
-    if not (folder / MANIFEST).exists():
-        if any(folder.glob("*.parquet")):
-            raise LabelError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")
-        write_atomically(folder / MANIFEST, fresh.to_json().encode())
-        return fresh
-    known = read_manifest(folder)
+    names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
+    hashes = {name: weights_sha256(name, options.rules) for name in sorted(map(str, names))}
+    is_new = not (folder / MANIFEST).exists()
+    if is_new and any(folder.glob("*.parquet")):
+        raise TrainError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")
+    known = Manifest(options) if is_new else read_manifest(folder)
     if not known.shards:  # nothing to go on from
+        fresh = Manifest(options, evaluators=hashes)
         write_atomically(folder / MANIFEST, fresh.to_json().encode())
         return fresh
     check_same(folder, known.options.as_dict(), options.as_dict())
-    check_same(folder, as_hashes(dict(known.evaluators)), as_hashes(dict(fresh.evaluators)))
+    check_same(folder, as_hashes(known.evaluators), as_hashes(hashes))
     return known
 
 
-def is_done(folder: Path, manifest: Manifest, shard: int) -> bool:
-    """Whether a shard is in its place, its bytes as the manifest has them; damaged ones raise."""
-    if shard >= len(manifest.shards):
-        return False
-    if not (folder / file_of(shard)).exists():
-        return False
-    checked_bytes(folder, manifest.shards[shard])
-    return True
+def shards_in_place(folder: Path, manifest: Manifest) -> set[int]:
+    """The shards whose files are there, their bytes as the manifest has them; damaged ones raise."""
+    there = {number for number, shard in enumerate(manifest.shards) if (folder / shard.file).exists()}
+    for number in there:
+        checked_bytes(folder, manifest.shards[number])
+    return there
 
 
 def rows_in_place(folder: Path) -> int:
@@ -126,27 +126,82 @@ def rows_in_place(folder: Path) -> int:
 
 
 def checked_bytes(folder: Path, shard: Shard, *, verify: bool = True) -> bytes:
-    """A shard's bytes; a `LabelError` with its name if it is missing or, with *verify*, not as it was written."""
+    """A shard's bytes; a `TrainError` with its name if it is missing or, with *verify*, not as it was written."""
     path = folder / shard.file
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise LabelError(f"{str(path)!r} is missing: expected it; run the same `reversi label` again") from None
+        raise TrainError(f"{str(path)!r} is missing: expected it; run the same `reversi label` again") from None
     if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
-        raise LabelError(
+        raise TrainError(
             f"{str(path)!r} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
             f"written; delete it and run the same `reversi label` again"
         )
     return data
 
 
-def add_shard(folder: Path, manifest: Manifest, shard: int, data: bytes) -> Manifest:
+def add_shard(folder: Path, manifest: Manifest, shard: int, labels: Labels) -> Manifest:
     """Put a shard into the folder; the manifest that knows it."""
-    path = folder / file_of(shard)
-    entry = Shard(path.name, len(manifest.options.rows(shard)), hashlib.sha256(data).hexdigest())
-    write_atomically(path, data)
+    data = to_bytes(labels)
+    entry = Shard(f"shard-{shard:05d}.parquet", len(labels), hashlib.sha256(data).hexdigest())
+    write_atomically(folder / entry.file, data)
     known = manifest.shards
     if entry not in known[shard : shard + 1]:
         manifest = replace(manifest, shards=(*known[:shard], entry, *known[shard + 1 :]))
         write_atomically(folder / MANIFEST, manifest.to_json().encode())
     return manifest
+
+
+# --- shards ---------------------------------------------------------------------------------------
+
+
+def require_pyarrow() -> tuple[Any, Any]:
+    """The modules pyarrow and pyarrow.parquet, or a `MissingExtra` where they are not installed."""
+    with extra_libraries():
+        import pyarrow
+        import pyarrow.compute
+        import pyarrow.parquet
+    return pyarrow, pyarrow.parquet
+
+
+def to_bytes(labels: Labels) -> bytes:
+    """The file of a shard. Equal labels give equal bytes, from the same version of pyarrow."""
+    pyarrow, parquet = require_pyarrow()
+    rows = len(labels)
+
+    def words(indices: np.ndarray, names: tuple[str, ...]) -> Any:
+        return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices.astype(np.int8)), list(names))
+
+    columns = {
+        "own": labels.own,
+        "opp": labels.opp,
+        "score": labels.score,
+        "empties": labels.empties,
+        "kind": words(np.where(labels.exact, KINDS.index("exact"), KINDS.index("search")), KINDS),
+        "depth": labels.depth,
+        "variant": words(np.full(rows, VARIANTS.index(labels.rules.variant)), VARIANTS),
+        "size": np.full(rows, labels.rules.size, np.uint8),
+    }
+    stream = io.BytesIO()
+    # boards hardly repeat: a dictionary of them would only be tried and thrown away
+    few = [name for name in columns if name not in ("own", "opp")]
+    parquet.write_table(pyarrow.table(columns), stream, compression="zstd", use_dictionary=few)
+    return stream.getvalue()
+
+
+def read_shard(folder: Path, shard: Shard, rules: Rules, *, verify: bool = True) -> Labels:
+    """The labels of a shard's file; one that cannot be read or is of another game than *rules* is named."""
+    pyarrow, parquet = require_pyarrow()
+    data, name = checked_bytes(folder, shard, verify=verify), str(folder / shard.file)
+    try:
+        table = parquet.read_table(pyarrow.BufferReader(data))
+        game = [table[column].unique().to_pylist() for column in ("size", "variant")]
+        exact = pyarrow.compute.equal(table["kind"].cast(pyarrow.string()), "exact")
+        own, opp, score, empties, depth = (
+            table[column].to_numpy() for column in ("own", "opp", "score", "empties", "depth")
+        )
+    except (pyarrow.ArrowException, KeyError, ValueError) as error:
+        raise TrainError(f"{name} cannot be read ({error}): expected a shard of labels") from None
+    if game != [[rules.size], [rules.variant]]:
+        raise TrainError(f"{name} is of size {game[0]} and variant {game[1]}: expected {rules}")
+    return Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)

@@ -256,7 +256,7 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
     from play.server.options import ServerOptions
 
     monkeypatch.setattr(catalogue, "installed", lambda library: False)
-    monkeypatch.setattr(catalogue, "policy_sizes", catalogue.policy_sizes.__wrapped__)
+    monkeypatch.setattr(catalogue, "sizes", catalogue.sizes.__wrapped__)
     names = [entry.name for entry in catalogue.entries()]
     assert "network" in names
     assert "rl" not in names

@@ -6,17 +6,17 @@ can say elsewhere – weight files by path, threads, table sizes, programs to ru
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
-from models.network import FOLDER
+from models.network import FOLDER as NETWORKS
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
-from play.server.worker import LimitedAgent
 from reversi_env import ReversiError
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
 from search.agents import AgentSpec
+from search.players import SearchAgent
 from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
@@ -34,47 +34,43 @@ _TEXTS = {
     "greedy": ("Greedy", "takes what is best right now"),
     "random": ("Random", "any legal move"),
 }
-_ALIASES = {"sixteen-weight": "double-alpha"}
-_EVALUATORS = {"double-alpha": "sixteen-weight"}
 _PLAIN = ("rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
+#: Agents that need trained weights: the folder with them, and how the files' names begin.
+_WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-")}
 #: Empty squares that a spec may have solved exactly: a second or so.
 MOST_EXACT = 18
 #: A search to a fixed depth up to this one is done in a moment, and needs no clock of its own.
 SHORT_DEPTH = 6
 
 
-@cache
-def network_sizes() -> list[int]:
-    """The sizes that there are trained weights for, in both variants."""
-    return [n for n in SIZES if all(any(FOLDER.glob(f"{n}x{n}-{v}-*.safetensors")) for v in ("normal", "reversed"))]
+@dataclass(frozen=True)
+class LimitedAgent:
+    """An agent within the server's limits, and the seconds that it may think about a move; None for what is done in a moment."""
+
+    spec: AgentSpec
+    seconds: float | None = None
 
 
 @cache
-def policy_sizes() -> list[int]:
-    """The sizes that there is a trained policy for, in both variants; none without torch, which policies need."""
-    if not installed("torch"):
+def sizes(name: str) -> list[int]:
+    """The sizes that an agent plays, in both variants; none if it needs torch and there is none."""
+    if name not in _WEIGHTS:
+        return list(SIZES)
+    if name == "rl" and not installed("torch"):
         return []
-    files = [path.name for path in POLICIES.glob("ppo-*.safetensors")]
-    return [n for n in SIZES if all(any(f"{n}x{n}-{v}-" in name for name in files) for v in ("normal", "reversed"))]
+    folder, start = _WEIGHTS[name]
+    both = ("normal", "reversed")
+    return [n for n in SIZES if all(any(folder.glob(f"{start}{n}x{n}-{game}-*.safetensors")) for game in both)]
 
 
 def entries() -> list[AgentEntry]:
     """All agents, the strongest first."""
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, _sizes(name))
+        AgentEntry(name, title, about, name not in _PLAIN, sizes(name))
         for name, (title, about) in _TEXTS.items()
-        if _sizes(name)
+        if sizes(name)
     ]
-
-
-def _sizes(name: str) -> list[int]:
-    return {"network": network_sizes, "rl": policy_sizes}.get(name, lambda: list(SIZES))()
-
-
-def default_evaluator(size: int) -> str:
-    """What positions of that size are analysed with."""
-    return "network" if size in network_sizes() else "six-factor"
 
 
 def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> LimitedAgent:
@@ -86,8 +82,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         parsed = AgentSpec.parse(spec)
     except ReversiError:
         parsed = AgentSpec("")
-    known = _ALIASES.get(parsed.name, parsed.name)
-    if known not in _TEXTS:
+    if parsed.name not in _TEXTS and parsed.name != "sixteen-weight":  # double-alpha's evaluator
         shown = spec.partition(":")[0][:30]
         raise Refused(400, "unknown_agent", f"agent {shown!r} is not on offer: expected one of {', '.join(_TEXTS)}")
     for key in parsed.options:
@@ -97,52 +92,47 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
             )
     try:
         parsed.check()
-        if known != "rl":  # which would load torch here, where nothing may wait
-            parsed.make()
-    except (ReversiError, ValueError) as error:
+        _check_size(parsed.name, size)
+        limited = _cut(parsed, options, lenient)
+        # making a policy would load torch here, where nothing may wait
+        agent = None if parsed.name == "rl" else limited.make()
+    except ReversiError as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
-    _check_size(known, size)
-    return _limited(parsed, options, lenient)
+    return LimitedAgent(limited, _seconds(agent, options) if isinstance(agent, SearchAgent) else None)
 
 
-def check_evaluator(name: str, size: int) -> None:
-    """Refuse what no position can be analysed with."""
-    if name not in _TEXTS or name in _PLAIN or name == "double-alpha":
-        searching = ", ".join(n for n in _TEXTS if n not in _PLAIN and n != "double-alpha")
-        raise Refused(400, "unknown_agent", f"agent {name[:30]!r} analyses nothing: expected one of {searching}")
+def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
+    """The spec with what goes beyond the limits refused, or cut down to them."""
+    for key, most in (("depth", options.deepest), ("time", options.longest_think), ("exact", MOST_EXACT)):
+        value = float(spec.options.get(key, 0))
+        if value > most and not lenient:
+            raise Refused(400, "bad_agent", f"{key} {value:g}: expected at most {most:g} on this server")
+        if value > most:
+            spec = spec.with_(**{key: most})
+    return spec
+
+
+def _seconds(agent: SearchAgent, options: ServerOptions) -> float | None:
+    """How long it may search: its own time, or the most that there is, where no small depth ends it anyway."""
+    depth, exact = agent.limits.depth, agent.limits.empties_exact or 0
+    is_quick = depth is not None and depth <= SHORT_DEPTH and exact <= depth + 6
+    return agent.limits.time or (None if is_quick else options.longest_think)
+
+
+def evaluator(name: str | None, size: int) -> str:
+    """What positions are analysed with: *name*, refused where that does not search, or the strongest."""
+    searching = [each for each in _TEXTS if each not in _PLAIN]
+    name = name or next(each for each in ("network", "six-factor") if size in sizes(each))
+    if name not in searching:
+        expected = ", ".join(searching)
+        raise Refused(400, "unknown_agent", f"agent {name[:30]!r} analyses nothing: expected one of {expected}")
     _check_size(name, size)
+    return name
 
 
 def _check_size(name: str, size: int) -> None:
-    if name == "rl" and not _sizes(name):
+    if name == "rl" and not sizes(name):
         raise Refused(400, "bad_agent", str(missing("torch", "agent 'rl'")))
-    if size not in _sizes(name):
-        sizes = ", ".join(map(str, _sizes(name)))
-        what = "network" if name == "network" else "policy"
-        raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {sizes}, or another agent")
-
-
-def _limited(spec: AgentSpec, options: ServerOptions, lenient: bool) -> LimitedAgent:
-    name, texts = spec.name, spec.options
-
-    def number(key: str, most: float | None = None, convert: type = int) -> Any:
-        if key not in texts:
-            return None
-        value = convert(texts[key])
-        if most is None or value <= most:
-            return value
-        if lenient:
-            return convert(most)
-        raise Refused(400, "bad_agent", f"{key} {value:g}: expected at most {most:g} on this server")
-
-    searches = name not in _PLAIN
-    depth = number("depth", options.deepest) or number("level")
-    nodes, time = number("nodes"), number("time", options.longest_think, float)
-    if searches and depth is None and nodes is None and time is None:
-        depth = 4
-    exact = number("exact", MOST_EXACT)
-    quick = depth is not None and depth <= SHORT_DEPTH and (exact or 0) <= depth + 6
-    seconds = (
-        None if (quick and time is None) or not searches else min(time or options.longest_think, options.longest_think)
-    )
-    return LimitedAgent(str(spec), _EVALUATORS.get(name, name), searches, seconds, depth, nodes, exact, number("seed"))
+    if size not in sizes(name):
+        listed, what = ", ".join(map(str, sizes(name))), "network" if name == "network" else "policy"
+        raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {listed}, or another agent")

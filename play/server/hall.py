@@ -19,7 +19,7 @@ from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.room import Room, hashed, new_token
 from play.server.store import GameRow, Seat, Store, StoreError
-from play.server.worker import Job, LimitedAgent, load_rules
+from play.server.worker import Job, load_rules
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 
@@ -71,7 +71,7 @@ class Hall:
         self._make_space()
         tokens = {"spectator": new_token()}
         seats: dict[Colour, Seat] = {}
-        agents: dict[Colour, LimitedAgent] = {}
+        agents: dict[Colour, catalogue.LimitedAgent] = {}
         for colour, wanted in ((BLACK, request.black), (WHITE, request.white)):
             seats[colour], agent = self._seat(wanted, str(colour), request.size)
             if agent is None:
@@ -116,7 +116,7 @@ class Hall:
         room.let_agent_think()
         return room
 
-    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, LimitedAgent | None]:
+    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, catalogue.LimitedAgent | None]:
         if wanted.kind == "human":
             if wanted.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
@@ -124,7 +124,7 @@ class Hall:
         if wanted.agent is None:
             raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
         agent = catalogue.limited_agent(wanted.agent, size, self.options)
-        return Seat("agent", _plain(wanted.name) or agent.spec, agent.spec), agent
+        return Seat("agent", _plain(wanted.name) or wanted.agent, wanted.agent), agent
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
@@ -171,18 +171,16 @@ class Hall:
     async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
         """What the engine thinks of a position."""
         position = _position(request)
-        agent = request.agent or catalogue.default_evaluator(position.rules.size)
-        catalogue.check_evaluator(agent, position.rules.size)
+        agent = catalogue.evaluator(request.agent, position.rules.size)
         if self.analyses[client] >= self.options.client_analyses:
             raise Refused(429, "too_many_analyses", "wait for your other analyses")
         if self.analyses.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
         seconds = min(request.seconds, self.options.longest_analysis)
-        limited = LimitedAgent(f"analysis with {agent}", agent, seconds=seconds)
-        job = Job.of("analyse", position, limited, self.options.analysis_table, seconds=seconds)
+        job = Job("analyse", position, agent, self.options.analysis_table, seconds)
         try:
             with counted(self.analyses, client):
-                answer = await self.pool.search(f"client {client}", job, is_long=limited.is_long)
+                answer = await self.pool.search(f"client {client}", job)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
         if answer.error:

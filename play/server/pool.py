@@ -54,7 +54,6 @@ class _Search:
 
     job: Job
     key: str
-    is_long: bool
     future: asyncio.Future[Answer]
     start: float
     deadline: float = 0.0
@@ -148,11 +147,11 @@ class Pool:
         """The worker processes' ids."""
         return [worker.pid for worker in self._workers]
 
-    async def search(self, key: str, job: Job, *, is_long: bool) -> Answer:
+    async def search(self, key: str, job: Job) -> Answer:
         """The answer to a job; cancelling the call stops the search."""
         start = max(self._now, self._finish.get(key, 0.0))
-        search = _Search(job, key, is_long, self._loop.create_future(), start)
-        heapq.heappush(self._long if is_long else self._short, (start, next(self._numbers), search))
+        search = _Search(job, key, self._loop.create_future(), start)
+        heapq.heappush(self._long if job.is_long else self._short, (start, next(self._numbers), search))
         self._dispatch()
         try:
             return await search.future
@@ -187,7 +186,7 @@ class Pool:
         """More short searches for the same worker, as long as others have something to do too."""
         more: list[_Search] = []
         expected = self._expected(search)
-        while self._short and not search.is_long and len(more) + 1 < MOST_TOGETHER:
+        while self._short and not search.job.is_long and len(more) + 1 < MOST_TOGETHER:
             if len(self._short) < len(self._workers) or expected > TOGETHER_SECONDS:
                 break
             following = self._next(short=True)
@@ -198,7 +197,7 @@ class Pool:
         return more
 
     def _expected(self, search: _Search) -> float:
-        return self._usual.get(search.job.agent.spec, UNKNOWN_SECONDS)
+        return self._usual.get(search.job.agent, UNKNOWN_SECONDS)
 
     def _next(self, *, short: bool = False) -> _Search | None:
         """The waiting search that starts first in virtual time, among those that may begin; or among the short ones."""
@@ -221,7 +220,7 @@ class Pool:
         for search in searches:
             self._now = max(self._now, search.start)
             self._finish[search.key] = search.start + LEAST_CHARGE
-            self._running_long += search.is_long
+            self._running_long += search.job.is_long
             self.searches += 1
             search.deadline = monotonic() + (search.job.seconds or 0) + GIVE_UP_SECONDS
             search.job = msgspec.structs.replace(search.job, number=next(self._numbers))
@@ -233,22 +232,22 @@ class Pool:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
                 self._finished(search, max(answer.cpu, LEAST_CHARGE))
-                self._learn(search.job.agent.spec, answer.cpu)
+                self._learn(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch()
 
     def _finished(self, search: _Search, seconds: float) -> None:
         """Charge the key of a search for its *seconds*."""
-        self._running_long -= search.is_long
+        self._running_long -= search.job.is_long
         self._finish[search.key] = max(self._finish.get(search.key, 0.0), search.start + seconds)
         if len(self._finish) > 4096:
             self._finish = {key: at for key, at in self._finish.items() if at > self._now}
 
-    def _learn(self, spec: str, seconds: float) -> None:
+    def _learn(self, agent: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
-        before = self._usual.get(spec, UNKNOWN_SECONDS)
-        self._usual[spec] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
+        before = self._usual.get(agent, UNKNOWN_SECONDS)
+        self._usual[agent] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:
             self._usual.clear()
 

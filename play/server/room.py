@@ -18,12 +18,13 @@ from typing import Any, Protocol
 
 from play import time_control
 from play.game import Game
+from play.server.catalogue import LimitedAgent
 from play.server.clock import Clock, ServerTime
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.store import GameRow, MoveRow, Store
-from play.server.worker import Answer, Job, LimitedAgent
+from play.server.worker import Answer, Job
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
 from reversi_env.notation import Game as Record
@@ -359,19 +360,19 @@ class Room:
         self._make(found["move"], round(found["seconds"], 3), found["value"])
 
     async def _searched(self, colour: Colour) -> Answer:
-        agent, table = self.agents[colour], self._host.options.table
-        seconds = self._time_for(colour, agent)
-        job = Job.of("move", self.game.position, agent, table, seconds=seconds, seed=self._seed(agent))
+        agent, position = self.agents[colour], self.game.position
+        seconds, seed = self._time_for(colour, agent), self._seed(agent)
+        job = Job("move", position, agent.spec.text, self._host.options.table, seconds, seed)
         for _ in range(TRIES):
             try:
-                return await self._host.pool.search(self.id, job, is_long=agent.is_long)
+                return await self._host.pool.search(self.id, job)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
         return Answer(error="the search was lost again and again")
 
     def _time_for(self, colour: Colour, agent: LimitedAgent) -> float | None:
         """Seconds for this move: the agent's own limit, or less if its clock says so."""
-        if not self.clock or not agent.searches:
+        if not self.clock:
             return agent.seconds
         left, increment = max(0.0, self.clock.left(colour, self._host.time.now())), self.clock.increment
         share = time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
@@ -379,7 +380,7 @@ class Room:
 
     def _seed(self, agent: LimitedAgent) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""
-        own = agent.seed if agent.seed is not None else zlib.crc32(self.id.encode())
+        own = agent.spec.options.get("seed", zlib.crc32(self.id.encode()))
         return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
 
     # --- what it consists of ----------------------------------------------------------------------

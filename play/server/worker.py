@@ -15,6 +15,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,8 +23,11 @@ import msgspec
 import numpy as np
 
 from play.background import insist
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.rules import Colour, Variant
+from play.server.analysis import analyse
+from reversi_env import Position, ReversiError
+from search.agent import Agent
+from search.agents import AgentSpec, make
+from search.players import SearchAgent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -32,61 +36,30 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reversi.server")
 
-#: Engines that are kept with their tables, the ones used last.
-KEPT_ENGINES = 12
+#: Agents that are kept with their engines and tables, the ones used last.
+KEPT_AGENTS = 12
 #: Longer searches than this count as long, in seconds: they never occupy all workers.
 SHORT_SECONDS = 0.25
 
 
-class LimitedAgent(msgspec.Struct, frozen=True):
-    """An agent and its limits, within the server's. *seconds* is None for what is done in a moment.
+class Job(msgspec.Struct, frozen=True):
+    """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
-    Agents of the same *spec* share an engine; *name* is that of the evaluator, or of an agent that does not search.
+    *seconds* is None for what is done in a moment. Searches of the same kind by the same agent share an engine.
     """
 
-    spec: str
-    name: str
-    searches: bool = True
+    kind: Literal["move", "analyse"]
+    position: Position
+    agent: str
+    table: float
     seconds: float | None = None
-    depth: int | None = None
-    nodes: int | None = None
-    exact: int | None = None
-    seed: int | None = None
+    seed: int = 0
+    number: int = -1
 
     @property
     def is_long(self) -> bool:
-        """Whether it may think for longer than a moment."""
+        """Whether it may take longer than a moment."""
         return self.seconds is not None and self.seconds > SHORT_SECONDS
-
-
-class Job(msgspec.Struct):
-    """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves."""
-
-    kind: Literal["move", "analyse"]
-    size: int
-    variant: Variant
-    own: int
-    opp: int
-    turn: int
-    agent: LimitedAgent
-    table: float
-    seconds: float | None = None
-    seed: int | None = None
-    number: int = -1
-
-    @classmethod
-    def of(
-        cls, kind: Literal["move", "analyse"], position: Position, agent: LimitedAgent, table: float, **options: Any
-    ) -> Job:
-        """The job for *position*."""
-        rules = position.rules
-        return cls(
-            kind, rules.size, rules.variant, position.own, position.opp, int(position.turn), agent, table, **options
-        )
-
-    def position(self) -> Position:
-        """The position to be searched."""
-        return Position(Rules(self.size, self.variant), self.own, self.opp, Colour(self.turn))
 
 
 class Answer(msgspec.Struct):
@@ -106,7 +79,7 @@ class Searcher:
     """Answers jobs, one at a time. `stop` may be called from another thread, for the job of a number."""
 
     def __init__(self) -> None:
-        self._engines: OrderedDict[tuple[Any, ...], Engine] = OrderedDict()
+        self._agents: OrderedDict[tuple[Any, ...], Agent] = OrderedDict()
         self._lock = threading.Lock()
         self._current: tuple[int, Engine, threading.Event] | None = None
         self._stopped = -1
@@ -115,7 +88,7 @@ class Searcher:
         """The answer to *job*. A fault of ours ends the one search, and not the worker with all the others that it was given."""
         answer, began = Answer(job.number), thread_time()
         try:
-            answer.found = self._found(job, job.position())
+            answer.found = self._found(job)
         except ReversiError as error:
             answer.error = str(error)[:200]
         except MemoryError:
@@ -132,34 +105,33 @@ class Searcher:
             self._stopped = number
             self._stop_current()
 
-    def _found(self, job: Job, position: Position) -> dict[str, Any]:
-        from search.limits import Limits
-
-        if not job.agent.searches:
+    def _found(self, job: Job) -> dict[str, Any]:
+        agent, position = self._agent(job), job.position
+        if not isinstance(agent, SearchAgent):
             began = perf_counter()
-            return {"move": _chosen(job, position), "value": None, "seconds": perf_counter() - began}
-        engine = self._engine(job, position.rules)
+            lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # differently in every game
+            return {
+                "move": position.rules.name_of(lot.choose(position)),
+                "value": None,
+                "seconds": perf_counter() - began,
+            }
+        engine = agent.engine(position.rules)
         with self._stoppable(job.number, engine):
             if job.kind == "analyse":
-                from play.server.analysis import analyse
-
                 return analyse(engine, position, job.seconds or 0.0)
-            limits = Limits(job.seconds, job.agent.depth, job.agent.nodes, job.agent.exact)
-            ties = None if job.seed is None else np.random.default_rng(job.seed)
-            found = engine.search(position, limits, ties=ties)
+            limits = replace(agent.limits, time=job.seconds)
+            found = engine.search(position, limits, ties=np.random.default_rng(job.seed))
         return {"move": found.move, "value": found.value, "seconds": found.seconds}
 
-    def _engine(self, job: Job, rules: Rules) -> Engine:
-        """The engine for a kind of job; agents of different depths share none, or the weak would know what the strong found."""
-        from search.engine import Engine
-
-        key = (job.agent.spec, rules.size, rules.variant, job.table)
-        if key not in self._engines:
-            self._engines[key] = Engine(job.agent.name, rules, megabytes=job.table)
-        self._engines.move_to_end(key)
-        while len(self._engines) > KEPT_ENGINES:
-            self._engines.popitem(last=False)
-        return self._engines[key]
+    def _agent(self, job: Job) -> Agent:
+        """Who does a kind of job; agents of different depths share no tables, or the weak would know what the strong found."""
+        key = (job.kind, job.agent, job.table)
+        if key not in self._agents:
+            self._agents[key] = make(job.agent, table=job.table)
+        self._agents.move_to_end(key)
+        while len(self._agents) > KEPT_AGENTS:
+            self._agents.popitem(last=False)
+        return self._agents[key]
 
     @contextmanager
     def _stoppable(self, number: int, engine: Engine) -> Iterator[None]:
@@ -181,14 +153,6 @@ class Searcher:
             threading.Thread(target=insist, args=(engine.stop, done), daemon=True).start()
 
 
-def _chosen(job: Job, position: Position) -> str:
-    """The move of an agent that does not search; by lot among equals, differently in every game."""
-    from search.agents import make
-
-    options = {"seed": job.seed, "exact": job.agent.exact, "table": job.table}
-    return position.rules.name_of(make(job.agent.name, **options).choose(position))
-
-
 def load_rules() -> None:
     """Load the kernels of the rules: the first move of a process takes a good part of a second."""
     position = Position.initial().play("d3")
@@ -208,9 +172,6 @@ def worker_process(connection: Connection) -> None:
 
 def search_jobs(connection: Connection, at_end: Callable[[], None] = lambda: None) -> None:
     """Answer what comes from *connection*, until that is an empty list of jobs; *at_end* is called when it has closed."""
-    import search.agents
-    import search.engine  # noqa: F401 - what every search needs, before the first one does
-
     searcher = Searcher()
     batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, searcher, batches, at_end), daemon=True).start()
@@ -225,16 +186,14 @@ def search_jobs(connection: Connection, at_end: Callable[[], None] = lambda: Non
 def _read(
     connection: Connection, searcher: Searcher, batches: queue.SimpleQueue[list[Job]], at_end: Callable[[], None]
 ) -> None:
-    decode = msgspec.json.Decoder(list[Job] | int).decode
+    decode, message = msgspec.json.Decoder(list[Job] | int).decode, None
     try:
-        while True:
+        while message != []:
             message = decode(connection.recv_bytes())
             if isinstance(message, int):
                 searcher.stop(message)
-                continue
-            batches.put(message)
-            if not message:
-                return
+            else:
+                batches.put(message)
     except (EOFError, OSError):
         at_end()
         batches.put([])

@@ -59,8 +59,8 @@ def test_they_play_by_name_and_on_the_server(variant):
     start = Position.initial(Rules(6, variant))
     assert agents.make("rl").choose(start) in start.legal_actions()
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
-    assert not agent.searches
-    answer = Searcher().answer(Job.of("move", start, agent, table=1, seed=3, number=1))
+    assert agent.seconds is None
+    answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))
     assert answer.found["move"] in start.legal_moves()
 
 

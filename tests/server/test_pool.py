@@ -4,13 +4,12 @@ import asyncio
 import os
 import signal
 
-import msgspec
 import pytest
 
 from play.server import pool as pools
 from play.server.analysis import analyse
 from play.server.pool import Pool
-from play.server.worker import Answer, Job, LimitedAgent, Searcher
+from play.server.worker import Answer, Job, Searcher
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
@@ -48,13 +47,13 @@ async def settle():
 
 
 def names(worker):
-    return [job.agent.name for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
+    return [job.agent for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
 
 
 def search(pool, key, name, *, is_long=False):
     """Ask for a search of an agent of that name."""
-    wanted = job(-1, spec=name, name=name)
-    return asyncio.create_task(pool.search(key, wanted, is_long=is_long))
+    wanted = job(-1, agent=name, seconds=1.0 if is_long else None)
+    return asyncio.create_task(pool.search(key, wanted))
 
 
 def scenario(workers):
@@ -157,11 +156,9 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
     assert names(worker) == ["begun", "last"]
 
 
-def job(number, kind="move", position=None, *, seconds=None, table=1, **agent):
-    """A job of an agent on 6x6, to depth 2 unless *agent* says otherwise."""
-    wanted = {"spec": "six-factor:depth=2", "name": "six-factor", "depth": 2} | agent
-    place = position or Position.initial(Rules(6))
-    return Job.of(kind, place, LimitedAgent(**wanted), table, seconds=seconds, seed=5, number=number)
+def job(number, kind="move", position=None, *, agent="six-factor:depth=2", seconds=None):
+    """A job of an agent on 6x6."""
+    return Job(kind, position or Position.initial(Rules(6)), agent, 1, seconds, 5, number)
 
 
 def test_a_worker_answers_jobs_and_bad_ones_too():
@@ -169,15 +166,15 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
     answer = searcher.answer(job(1))
     assert answer.number == 1
     assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
-    assert searcher.answer(job(2, searches=False, name="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
-    assert "size 5" in searcher.answer(msgspec.structs.replace(job(3), size=5)).error
+    assert searcher.answer(job(2, agent="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
+    assert "no weights" in searcher.answer(job(3, position=Position.initial(Rules(4)), agent="network")).error
 
 
 def test_a_stop_that_comes_before_the_search_is_heard():
     searcher = Searcher()
     searcher.answer(job(1))  # loads the kernels
     searcher.stop(2)
-    answer = searcher.answer(job(2, depth=30))
+    answer = searcher.answer(job(2, agent="six-factor:depth=30"))
     assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
 
 

@@ -50,9 +50,9 @@ def _selves() -> list[Any]:
     """Past selves: networks as they begin, for speed their weights do not matter."""
     import torch
 
-    from train.rl.agent import BatchPolicy
     from train.rl.network import PolicyValueNet
     from train.rl.options import preset
+    from train.rl.players import BatchPolicy
 
     torch.manual_seed(0)
     architecture = preset(SIZE).architecture

@@ -122,7 +122,7 @@ def _show_training(training: Training, folder: Path, seconds: float, as_json: bo
 
 
 @app.command("expert")
-@options_from("train.rl.expert_options:ExpertOptions", presets=True)
+@options_from("train.rl.options:ExpertOptions", presets=True)
 def expert(
     context: typer.Context,
     out: Out = None,
@@ -149,7 +149,7 @@ def expert(
 
     require("torch")
     from train.rl.expert import ExpertIteration, examine
-    from train.rl.expert_options import ExpertOptions, preset
+    from train.rl.options import ExpertOptions, expert_preset
     from train.run import remembered
 
     folder, table = _folder(out), None
@@ -163,7 +163,7 @@ def expert(
             show("with and without search", done, total, player)
 
         begun = remembered(folder, ExpertOptions)
-        options = replace(begun, **changes) if begun else preset(**changes)
+        options = replace(begun, **changes) if begun else expert_preset(**changes)
         how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
         found = ExpertIteration(folder, options, command=command, progress=show, **how).run()
         if exam:

@@ -6,8 +6,8 @@ import torch
 
 from reversi_env import Rules, batch
 from train.rl.files import SavedPolicy
-from train.rl.network import Architecture, PolicyValueNet
-from train.rl.options import preset
+from train.rl.network import PolicyValueNet
+from train.rl.options import Architecture, preset
 
 
 @pytest.fixture(autouse=True)

@@ -18,17 +18,16 @@ from train.games.openings import Openings
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import action_table
 from train.labels.labellers import Plan
-from train.rl.agent import BatchPolicy
 from train.rl.expert import ExpertIteration, examine
+from train.rl.expert_data import Collector, ExpertLabels, expert_labels, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of, rate_at
-from train.rl.expert_games import Collector, PolicyPlayer, ValuePlayer, new_positions, policy_numbers
-from train.rl.expert_labels import NEVER, ExpertLabels, expert_labels, network_move_values, network_values
-from train.rl.expert_options import SELF, ExpertOptions, preset
 from train.rl.files import read_policy
-from train.rl.network import PolicyValueNet, ValueOfBoards
+from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards
+from train.rl.options import SELF, ExpertOptions, expert_preset
+from train.rl.players import NEVER, BatchPolicy, PolicyPlayer, ValuePlayer, network_move_values, policy_numbers
 
 #: A run of seconds.
-TINY = preset(4, iterations=3, positions=60, samples=2000, batch_size=64, channels=8, blocks=1, games=4)
+TINY = expert_preset(4, iterations=3, positions=60, samples=2000, batch_size=64, channels=8, blocks=1, games=4)
 
 
 def small_net(size, seed=0):
@@ -74,8 +73,8 @@ def test_options_that_mean_nothing_are_refused(changes, words):
 
 
 def test_presets_have_the_plan_of_their_labeller():
-    assert preset(8, "reversed", labeller="self:depth=1,exact=9").plan == Plan(9, SELF, 1)
-    assert preset(4).labeller == "exact"
+    assert expert_preset(8, "reversed", labeller="self:depth=1,exact=9").plan == Plan(9, SELF, 1)
+    assert expert_preset(4).labeller == "exact"
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -163,12 +162,6 @@ def test_no_positions_have_no_labels():
     assert labels.policy.shape == (0, 16)
 
 
-def test_values_of_finished_games_are_scores():
-    rules = Rules(6, "reversed")
-    own, opp = np.array([rules.playable], np.uint64), np.array([0], np.uint64)
-    assert network_values(small_net(6), own, opp, rules).tolist() == [-36]
-
-
 # --- learning -------------------------------------------------------------------------------------
 
 
@@ -238,21 +231,22 @@ def test_fewer_positions_than_a_batch_are_enough():
 def test_the_policy_as_a_player_is_that_of_the_agents():
     rules, net = Rules(6), small_net(6)
     own, opp = some_positions(rules, 30, 12)
-    squares = PolicyPlayer(net, rules).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
-    assert action_table(rules)[squares].tolist() == BatchPolicy(net).of_boards(own, opp).tolist()
+    squares = PolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
+    discs, masks = (part.numpy() for part in net.inputs(own, opp))
+    assert action_table(rules)[squares].tolist() == BatchPolicy(net)(discs, masks).tolist()
 
 
 def test_moves_are_drawn_as_the_temperature_says():
     rules, net = Rules(4), small_net(4)
     own, opp = some_positions(rules, 1, 4)
     many = 20_000
-    numbers = policy_numbers(net, own, opp, rules)[0]
-    legal = np.isfinite(numbers)
+    numbers = policy_numbers(net, own, opp)[0, :-1]
+    legal = numbers != ILLEGAL
     states = np.random.default_rng(0).integers(0, 1 << 63, many, np.uint64)
     before = states.copy()
     drawn = {}
     for temperature, noise in ((0.5, 0.0), (2.0, 0.0), (0.0, 0.25)):
-        player = PolicyPlayer(net, rules, np.full(many, temperature), noise)
+        player = PolicyPlayer(net, np.full(many, temperature), noise)
         squares = player.choose(np.repeat(own, many), np.repeat(opp, many), np.arange(many), states)
         shares = np.bincount(action_table(rules)[squares], minlength=16) / many
         if temperature:
@@ -281,7 +275,7 @@ def test_the_value_as_a_player_solves_endgames():
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_new_positions_are_new_and_the_same_every_time(variant):
-    options = dataclasses.replace(preset(6, variant), positions=300, channels=8)
+    options = dataclasses.replace(expert_preset(6, variant), positions=300, channels=8)
     net, known = small_net(6), set[int]()
     own, opp = new_positions(net, options, 1, known)
     assert len(own) == len(known) == 300
@@ -390,7 +384,7 @@ def test_a_damaged_file_is_named(name, finished, tmp_path, cache):
 def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monkeypatch):
     monkeypatch.setattr("train.rl.expert.REGRET_POSITIONS", 10)
     small = {"iterations": 1, "positions": 200, "samples": 8000, "channels": 16, "blocks": 1, "games": 4}
-    options = preset(size, variant, labeller=labeller, **small)
+    options = expert_preset(size, variant, labeller=labeller, **small)
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
     chance = noisy_endgames(EndgameOptions(size, variant, 10), cache).random_play().overall
     assert found.figures[0]["new"] == 200

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.cli.jobs import interrupted
-from train.rl.expert_options import ExpertOptions
 from train.rl.files import read_policy
+from train.rl.options import ExpertOptions
 from train.run import remembered
 
 #: A run of seconds.

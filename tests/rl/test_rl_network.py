@@ -6,33 +6,23 @@ from models.boards import board_tensor
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv
 from train.errors import TrainError
-from train.rl.agent import BatchPolicy, PolicyAgent
+from train.rl.agent import PolicyAgent
 from train.rl.files import SavedPolicy
-from train.rl.network import (
-    ILLEGAL,
-    Architecture,
-    PolicyValueNet,
-    ValueOfBoards,
-    boards_to_discs,
-    legal_mask,
-    masked,
-    symmetric_numbers,
-    views,
-)
+from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards, action_numbers, masked, net_inputs, turned, views
 from train.rl.opponents import discs_to_boards
+from train.rl.options import Architecture
+from train.rl.players import BatchPolicy, policy_numbers
 
 
-def masks_of(own, opp, rules):
-    from reversi_env import batch
-
-    return legal_mask(board_tensor(batch.legal_moves(own, opp, rules)), rules.size)
+def inputs(own, opp, size):
+    return net_inputs(board_tensor(own), board_tensor(opp), size)
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_what_the_network_sees_is_what_the_environment_shows(size, positions):
     rules = Rules(size)
     own, opp = positions(size)
-    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), size), masks_of(own, opp, rules)
+    discs, masks = inputs(own, opp, size)
     for i in range(0, own.size, 7):
         position = Position(rules, int(own[i]), int(opp[i]))
         games = ReversiVectorEnv(1, size=size, opponent=None, start=position)
@@ -48,7 +38,7 @@ def test_what_the_network_sees_is_what_the_environment_shows(size, positions):
 def test_boards_and_planes_give_the_same(tiny_net, positions, kind):
     net = tiny_net(6, kind)
     own, opp = positions(6)
-    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), 6), masks_of(own, opp, Rules(6))
+    discs, masks = inputs(own, opp, 6)
     with torch.no_grad():
         numbers, values = net(discs, masks)
         assert torch.equal(net.of_boards(own, opp)[0], numbers)
@@ -63,13 +53,11 @@ def test_boards_and_planes_give_the_same(tiny_net, positions, kind):
 def test_the_best_moves_are_legal_and_draws_follow_the_policy(tiny_net, positions):
     net = tiny_net(4)
     own, opp = positions(4)
-    masks = masks_of(own, opp, Rules(4)).numpy()
-    best = BatchPolicy(net).of_boards(own, opp)
-    assert masks[np.arange(own.size), best].all()
-    one = np.repeat(own[40:41], 20_000), np.repeat(opp[40:41], 20_000)
-    drawn = np.bincount(BatchPolicy(net, temperature=1.0, seed=3).of_boards(*one), minlength=17) / 20_000
-    numbers, _ = net.of_boards(own[40:41], opp[40:41])
-    chances = torch.softmax(masked(numbers, torch.from_numpy(masks[40:41])), 1)[0].numpy()
+    discs, masks = (part.numpy() for part in inputs(own, opp, 4))
+    assert masks[np.arange(own.size), BatchPolicy(net)(discs, masks)].all()
+    many = (np.repeat(part[40:41], 20_000, axis=0) for part in (discs, masks))
+    drawn = np.bincount(BatchPolicy(net, temperature=1.0, seed=3)(*many), minlength=17) / 20_000
+    chances = torch.softmax(torch.from_numpy(policy_numbers(net, own[40:41], opp[40:41])), 1)[0].numpy()
     assert np.abs(drawn - chances).max() < 0.02
     assert (drawn[masks[40] == 0] == 0).all()
 
@@ -82,11 +70,11 @@ def test_illegal_actions_are_lost_but_finite():
 
 def test_eight_views_are_the_symmetries_of_the_square():
     rules = Rules(4)
-    turned = views(rules)
-    assert len({tuple(view) for view in turned.tolist()}) == 8
-    assert (np.sort(turned, axis=1) == np.arange(17)).all()
+    eight = views(rules)
+    assert len({tuple(view) for view in eight.tolist()}) == 8
+    assert (np.sort(eight, axis=1) == np.arange(17)).all()
     corners = {0, 3, 12, 15}
-    assert all({int(view[c]) for c in corners} == corners for view in turned)
+    assert all({int(view[c]) for c in corners} == corners for view in eight)
 
 
 @pytest.mark.parametrize("wrong", [{"channels": 0}, {"blocks": True}, {"kind": "both"}, {"channels": 2.5}])
@@ -100,14 +88,13 @@ def test_networks_that_cannot_be(wrong):
 def test_the_mean_over_symmetries_is_symmetric(tiny_net, positions):
     rules = Rules(6)
     own, opp = positions(6)
-    discs, masks = boards_to_discs(board_tensor(own), board_tensor(opp), 6), masks_of(own, opp, rules)
+    discs, masks = inputs(own, opp, 6)
     with torch.no_grad():
-        numbers = symmetric_numbers(tiny_net(6), discs, masks)
+        numbers = action_numbers(tiny_net(6), discs, masks, symmetric=True)
         for view in torch.from_numpy(views(rules)):
-            turned = discs.flatten(2)[:, :, view[:-1]].view(discs.shape)
-            again = symmetric_numbers(tiny_net(6), turned, masks[:, view])
+            again = action_numbers(tiny_net(6), *turned(discs, masks, view), symmetric=True)
             assert torch.allclose(again, numbers[:, view], atol=1e-4)
-    best = BatchPolicy(tiny_net(6), symmetric=True).of_boards(own, opp)
+    best = BatchPolicy(tiny_net(6), symmetric=True)(discs.numpy(), masks.numpy())
     assert np.array_equal(best, numbers.argmax(1).numpy())
     close = (
         numbers >= numbers.max(1, keepdim=True).values - 1e-4

@@ -15,12 +15,12 @@ from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
-from train.rl.agent import BatchPolicyPlayer
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
 from train.rl.options import preset
+from train.rl.players import PolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
 from train.rl.training import Training
@@ -310,5 +310,5 @@ def test_the_trunk_serves_stock_policies():
 
 
 def test_a_policy_as_a_player(tiny_net):
-    standing = Ladder(Rules(6), 20, rungs=("random",)).measure(BatchPolicyPlayer(tiny_net(6)))
+    standing = Ladder(Rules(6), 20, rungs=("random",)).measure(PolicyPlayer(tiny_net(6)))
     assert standing.scores["random"].games == 20

@@ -15,9 +15,7 @@ from train.games.tournament import run_tournament
 from train.labels import LabelOptions, generate
 from train.options import Options
 from train.rl.expert import ExpertIteration
-from train.rl.expert_options import ExpertOptions
-from train.rl.expert_options import preset as expert_preset
-from train.rl.options import RlOptions
+from train.rl.options import ExpertOptions, RlOptions, expert_preset
 from train.rl.options import preset as rl_preset
 from train.rl.training import Training
 from train.run import JsonLines, Run, read_csv, remembered, write_csv

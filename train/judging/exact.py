@@ -289,6 +289,13 @@ def action_table(rules: Rules) -> NDArray[np.int64]:
     return table
 
 
+def by_action(children: batch.Children, values: NDArray[Any], count: int, rules: Rules, illegal: float) -> NDArray[Any]:
+    """Values of the children of *count* positions as a table (count, squares), *illegal* where there is no move; no passes."""
+    table = np.full((count, rules.square_count + 1), illegal, values.dtype)
+    table[children.parent, action_table(rules)[children.square]] = values
+    return table[:, :-1]
+
+
 # --- solving, once --------------------------------------------------------------------------------
 
 
@@ -305,10 +312,7 @@ def move_values(
     scores = solve_batch(
         children.own, children.opp, rules, threads=threads, progress=lambda done: progress(done, len(children.own))
     )
-    actions = action_table(rules)[children.square]
-    values = np.full((len(own), rules.square_count + 1), ILLEGAL, np.int8)
-    values[children.parent, actions] = -scores
-    return values[:, :-1]
+    return by_action(children, -scores.astype(np.int8), len(own), rules, ILLEGAL)
 
 
 class _LargeSolver:

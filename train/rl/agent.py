@@ -22,56 +22,11 @@ from reversi_env.extras import extra_libraries
 from search.agent import Agent
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
-from train.rl.network import PolicyValueNet, ValueOfBoards, masked, net_inputs, symmetric_numbers
+from train.rl.network import ValueOfBoards
+from train.rl.players import policy_numbers
 
 with extra_libraries():
     import torch
-    from torch import Tensor
-
-
-class BatchPolicy:
-    """Moves of a network for many positions at once: the best ones, or drawn from the policy at a *temperature*.
-
-    If *symmetric*, it looks at every position under all eight symmetries: stronger, and eight times the work.
-    An opponent for the vector environment (a callable from discs and masks to actions) and a player for batches of boards. Its
-    generator is torch's own kind, seeded with *seed*, and part of what a checkpoint keeps.
-    """
-
-    def __init__(
-        self, net: PolicyValueNet, temperature: float = 0.0, seed: int = 0, *, symmetric: bool = False
-    ) -> None:
-        self.net, self.temperature, self.symmetric = net, temperature, symmetric
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Legal actions for ``(n, 2, size, size)`` of discs and ``(n, size² + 1)`` of legal actions."""
-        device = next(self.net.parameters()).device
-        board, mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in (discs, masks))
-        with torch.inference_mode():
-            return self._chosen(board, mask).cpu().numpy()
-
-    def of_boards(self, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
-        """Legal actions for positions given as two arrays of boards, uint64."""
-        discs, mask = net_inputs(own, opp, self.net.size)
-        return self(discs.numpy(), mask.numpy())
-
-    def _chosen(self, discs: Tensor, mask: Tensor) -> Tensor:
-        net = self.net
-        numbers = symmetric_numbers(net, discs, mask) if self.symmetric else masked(net(discs, mask)[0], mask)
-        if self.temperature == 0:
-            return numbers.argmax(1)
-        # the largest of the numbers plus Gumbel noise is a draw from their softmax
-        uniform = torch.rand(numbers.shape, generator=self.generator).clamp_(1e-12, 1 - 1e-7)
-        noise = -torch.log(-torch.log(uniform))
-        return (numbers / self.temperature + noise.to(numbers.device)).argmax(1)
-
-
-class BatchPolicyPlayer(BatchPolicy):
-    """The same as a `train.games.batch.BatchPlayer`: not for the vector environment, which asks agents by `choose`."""
-
-    def choose(self, own: np.ndarray, opp: np.ndarray, games: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """Squares for positions none of which is a pass."""
-        return np.array(list(Rules(self.net.size).squares()), np.int64)[self.of_boards(own, opp)]
 
 
 @contextmanager
@@ -126,9 +81,8 @@ class PolicyAgent(_OfPolicy):
         net = self.saved(position.rules).net
         actions = position.legal_actions()
         own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        with one_thread(), torch.inference_mode():
-            numbers = symmetric_numbers(net, *net_inputs(own, opp, net.size))
-        of_legal = numbers[0, actions].to("cpu", torch.float64).numpy()
+        with one_thread():
+            of_legal = policy_numbers(net, own, opp, symmetric=True)[0, actions]
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
         return actions[int(np.argmax(of_legal))]

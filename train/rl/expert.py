@@ -1,7 +1,7 @@
 """Expert iteration: a network plays, a searcher says what it should have played, the network learns that, and plays again.
 
 Each round has three parts. The network plays itself, with noise, so that the positions are those that it comes to. The expert
-labels those that are new (`train.rl.expert_labels`): endgames exactly, with all best moves; what is before them by alpha-beta. Then
+labels those that are new (`train.rl.expert_data`): endgames exactly, with all best moves; what is before them by alpha-beta. Then
 the network learns from all rounds so far. After each round it is judged without search: against the ladder of baselines, and by
 the discs that it gives away in solved endgames.
 
@@ -31,14 +31,13 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Judgement
 from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
-from train.rl.agent import BatchPolicyPlayer
+from train.rl.expert_data import ExpertLabels, expert_labels, image_hashes, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
-from train.rl.expert_games import PolicyPlayer, ValuePlayer, image_hashes, new_positions, policy_numbers
-from train.rl.expert_labels import ExpertLabels, expert_labels
-from train.rl.expert_options import SELF, ExpertOptions
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
+from train.rl.options import SELF, ExpertOptions
+from train.rl.players import PolicyPlayer, ValuePlayer, policy_numbers
 from train.run import Run, load_arrays, load_state, save_arrays, save_state, write_csv
 
 with extra_libraries():
@@ -136,7 +135,7 @@ class ExpertIteration:
         losses = learn(net, optimiser, memory, self.options, number, self._tell(number, "learning, steps"))
         learnt = time.perf_counter()
         self._tell(number, "playing the ladder")(0, 1)
-        standing = self._ladder.measure(PolicyPlayer(net, self.rules))
+        standing = self._ladder.measure(PolicyPlayer(net))
         judgement = self._judged(net, truth)
         curve.add(number, judgement)
         return {
@@ -175,7 +174,7 @@ class ExpertIteration:
         return Ladder(self.rules, self.options.games, self.options.seed)
 
     def _judged(self, net: PolicyValueNet, truth: ExactSet) -> Judgement:
-        return truth.judge(policy_numbers(net, truth.own, truth.opp, self.rules).argmax(axis=1))
+        return truth.judge(policy_numbers(net, truth.own, truth.opp).argmax(axis=1))
 
     def _tell(self, number: int, doing: str) -> Callable[[int, int], None]:
         doing = f"round {number}/{self.options.iterations}: {doing}"
@@ -278,8 +277,8 @@ def examine(
     net, rules = saved.net, saved.rules
     truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
-        "policy alone": PolicyPlayer(net, rules),
-        "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
+        "policy alone": PolicyPlayer(net),
+        "policy, 8 symmetries": PolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
     }
     searches = {_searching(plies, solved): (plies, solved) for plies, solved in ((1, 0), (depth, 0), (depth, exact))}
     players |= {f"value, {words}": ValuePlayer(net, rules, *search) for words, search in searches.items()}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from models.boards import board_tensor
-from reversi_env import Rules, batch
+from reversi_env import Rules
 from reversi_env.extras import extra_libraries
-from train.rl.expert_labels import ExpertLabels
-from train.rl.expert_options import ExpertOptions
-from train.rl.network import PolicyValueNet, boards_to_discs, legal_mask, masked, views
+from train.rl.expert_data import ExpertLabels
+from train.rl.network import PolicyValueNet, masked, net_inputs, turned, views
+from train.rl.options import ExpertOptions
+from train.rl.players import Counter
 
 with extra_libraries():
     import torch
@@ -38,28 +38,22 @@ class Memory:
 
     def __init__(self, parts: list[ExpertLabels], rules: Rules) -> None:
         self.rules = rules
-        self.squares = rules.square_count
-        own, opp = (np.concatenate([getattr(part, side) for part in parts]) for side in ("own", "opp"))
-        self.own, self.opp = board_tensor(own), board_tensor(opp)
-        self.legal = board_tensor(batch.legal_moves(own, opp, rules))
-        self.policy = torch.from_numpy(np.concatenate([part.policy for part in parts]))
-        self.value = torch.from_numpy(np.concatenate([part.value for part in parts]) / np.float32(self.squares))
-        self.symmetries = torch.from_numpy(views(rules)[:, :-1].copy())
+        self.own, self.opp = (
+            board_tensor(np.concatenate([getattr(part, side) for part in parts])) for side in ("own", "opp")
+        )
+        policy = torch.from_numpy(np.concatenate([part.policy for part in parts]))
+        self.policy = nn.functional.pad(policy, (0, 1))  # no position is a pass
+        self.value = torch.from_numpy(np.concatenate([part.value for part in parts]) / np.float32(rules.square_count))
+        self.views = torch.from_numpy(views(rules))
 
     def __len__(self) -> int:
         return len(self.own)
 
     def batch(self, rows: Tensor, symmetry: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Discs, masks, policies (with the pass) and values of *rows*, each under its own symmetry."""
-        size = self.rules.size
-        discs = boards_to_discs(self.own[rows], self.opp[rows], size).flatten(2)
-        legal = legal_mask(self.legal[rows], size)[:, :-1]
-        order = self.symmetries[symmetry]
-        discs = discs.gather(2, order[:, None].expand(-1, 2, -1)).view(-1, 2, size, size)
-        no_pass = torch.zeros(len(rows), 1)
-        mask = torch.cat([legal.gather(1, order), no_pass.to(legal.dtype)], dim=1)
-        policy = torch.cat([self.policy[rows].gather(1, order), no_pass], dim=1)
-        return discs, mask, policy, self.value[rows]
+        view = self.views[symmetry]
+        discs, mask = turned(*net_inputs(self.own[rows], self.opp[rows], self.rules.size), view)
+        return discs, mask, self.policy[rows].gather(1, view), self.value[rows]
 
 
 def optimiser_of(net: PolicyValueNet, options: ExpertOptions) -> torch.optim.AdamW:
@@ -78,7 +72,7 @@ def learn(
     memory: Memory,
     options: ExpertOptions,
     iteration: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Counter = lambda done, total: None,
 ) -> Losses:
     """One round of learning, decided by the network, the memory, the options and the *iteration* (from 1) alone."""
     generator = torch.Generator().manual_seed((options.seed << 20) + iteration)
@@ -109,7 +103,7 @@ def learn(
             progress(step + 1, steps)
     net.eval()
     net.trunk.half_precision = False
-    return Losses(total_policy / steps, memory.squares * math.sqrt(total_value / steps))
+    return Losses(total_policy / steps, memory.rules.square_count * math.sqrt(total_value / steps))
 
 
 def _shuffled(count: int, least: int, generator: torch.Generator) -> Tensor:

@@ -23,7 +23,8 @@ from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from train.rl import FOLDER
-from train.rl.network import Architecture, PolicyValueNet
+from train.rl.network import PolicyValueNet
+from train.rl.options import Architecture
 
 with extra_libraries():
     import torch

@@ -3,6 +3,7 @@
 It is a plain torch module: stable-baselines3's policies contain it (`train.rl.policies`), expert iteration fits it, and the
 agent ``rl`` plays with it. Nothing here imports stable-baselines3.
 
+>>> from reversi_env import batch
 >>> net = PolicyValueNet(6)
 >>> own, opp = batch.start(2, Rules(6))
 >>> logits, values = net.of_boards(own, opp)
@@ -12,18 +13,16 @@ agent ``rl`` plays with it. Nothing here imports stable-baselines3.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
-
 import numpy as np
 
 from models.boards import board_planes, board_tensor, legal_moves
-from reversi_env import Rules, batch
+from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import SIZES
 from reversi_env.symmetries import action_images
 from train.errors import TrainError
+from train.rl.options import Architecture
 
 with extra_libraries():
     import torch
@@ -38,32 +37,8 @@ VIEWS = [0, 5, 3, 6, 4, 1, 7, 2]
 #: Channels between the trunk and a head.
 HEAD_CHANNELS = 8
 VALUE_WIDTH = 64
-Kind = Literal["policy", "q"]
-
-
-@dataclass(frozen=True)
-class Architecture:
-    """All that decides a network's shape, beside the game.
-
-    ``channels`` and ``blocks`` (two convolutions each) of the trunk; ``kind``: ``policy``, whose numbers are logits and which
-    has a value of its own, or ``q``, whose numbers are the actions' values and whose value is that of the best one.
-    """
-
-    channels: int = 32
-    blocks: int = 2
-    kind: Kind = "policy"
-
-    def __post_init__(self) -> None:
-        for name, most in (("channels", 512), ("blocks", 40)):
-            number = getattr(self, name)
-            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= most:
-                raise TrainError(f"{name}={shown(number)} of a network: expected a whole number from 1 to {most}")
-        if self.kind not in get_args(Kind):
-            raise TrainError(f"kind={shown(self.kind)} of a network: expected one of {', '.join(get_args(Kind))}")
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
+#: Positions that go through the network at once.
+BATCH = 2048
 
 
 class Block(nn.Module):
@@ -143,9 +118,13 @@ class PolicyValueNet(nn.Module):
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """`forward` for positions given as two arrays of boards, uint64; nothing is kept for gradients."""
-        device = next(self.parameters()).device
         with torch.inference_mode():
-            return self(*(part.to(device) for part in net_inputs(own, opp, self.size)))
+            return self(*self.inputs(own, opp))
+
+    def inputs(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
+        """What `forward` takes, where the network is, for positions given as two arrays of boards."""
+        device = next(self.parameters()).device
+        return net_inputs(board_tensor(own).to(device), board_tensor(opp).to(device), self.size)
 
     def _value(self, maps: Tensor) -> Tensor:
         hidden = torch.relu(self.value_hidden(torch.relu(self.value_maps(maps)).flatten(1)))
@@ -157,12 +136,18 @@ class ValueOfBoards(nn.Module):
 
     def __init__(self, net: PolicyValueNet) -> None:
         super().__init__()
-        self.net, self._playable = net, Rules(net.size).playable
+        self.net = net
 
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
         """Values between -1 and 1 for the side to move."""
-        mask = legal_mask(legal_moves(own, opp, self._playable), self.net.size)
-        return self.net.values(boards_to_discs(own, opp, self.net.size), mask)
+        return self.net.values(*net_inputs(own, opp, self.net.size))
+
+
+def net_inputs(own: Tensor, opp: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Discs and mask, int8, as `PolicyValueNet` takes them, from int64 tensors of boards; the pass where there is no move."""
+    legal = legal_moves(own, opp, Rules(size).playable)
+    mask = torch.cat([board_planes(legal, size).flatten(1), (legal == 0).unsqueeze(1)], dim=1)
+    return board_planes(torch.stack([own, opp], dim=1), size).to(torch.int8), mask.to(torch.int8)
 
 
 def masked(numbers: Tensor, mask: Tensor) -> Tensor:
@@ -170,17 +155,7 @@ def masked(numbers: Tensor, mask: Tensor) -> Tensor:
     return numbers.masked_fill(mask == 0, ILLEGAL)
 
 
-def symmetric_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor) -> Tensor:
-    """The numbers of the legal actions, for policies log probabilities, in the mean over the eight symmetries of the board.
-
-    Eight opinions about one position, whose errors are different: some fifty Elo for a policy that has seen all symmetries.
-    """
-    total = torch.zeros(mask.shape, device=discs.device)
-    for view in torch.from_numpy(views(Rules(net.size))).to(discs.device):
-        turned_mask = mask[:, view]
-        numbers = masked(net(discs.flatten(2)[:, :, view[:-1]].view(discs.shape), turned_mask)[0], turned_mask)
-        total[:, view] += torch.log_softmax(numbers, 1) if net.architecture.kind == "policy" else numbers
-    return masked(total / 8, mask)
+# --- symmetries -----------------------------------------------------------------------------------
 
 
 def views(rules: Rules) -> np.ndarray:
@@ -188,18 +163,24 @@ def views(rules: Rules) -> np.ndarray:
     return action_images(rules.size)[VIEWS]
 
 
-def net_inputs(own: np.ndarray, opp: np.ndarray, size: int) -> tuple[Tensor, Tensor]:
-    """Discs and mask, as `PolicyValueNet` takes them, of positions given as two arrays of boards, uint64."""
-    legal = board_tensor(batch.legal_moves(own, opp, Rules(size)))
-    return boards_to_discs(board_tensor(own), board_tensor(opp), size), legal_mask(legal, size)
+def turned(discs: Tensor, mask: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
+    """Discs and masks under one of the `views`, or under one for each position."""
+    view = view.expand(mask.shape)
+    squares = view[:, None, :-1].expand(-1, 2, -1)
+    return discs.flatten(2).gather(2, squares).view(discs.shape), mask.gather(1, view)
 
 
-def boards_to_discs(own: Tensor, opp: Tensor, size: int) -> Tensor:
-    """``(n, 2, size, size)`` of 0 and 1, int8, from int64 tensors of boards."""
-    return board_planes(torch.stack([own, opp], dim=1), size).to(torch.int8)
+def action_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor, *, symmetric: bool = False) -> Tensor:
+    """The numbers of the legal actions; if *symmetric*, in the mean over the eight symmetries of the board.
 
-
-def legal_mask(legal: Tensor, size: int) -> Tensor:
-    """``(n, size² + 1)`` of 0 and 1, int8: the legal actions, from boards of legal squares; the pass where there are none."""
-    squares = board_planes(legal, size).flatten(1).to(torch.int8)
-    return torch.cat([squares, (legal == 0).to(torch.int8).unsqueeze(1)], dim=1)
+    Eight opinions about one position, whose errors are different: some fifty Elo for a policy that has seen all symmetries. The
+    numbers of policies are log probabilities then.
+    """
+    if not symmetric:
+        return masked(net(discs, mask)[0], mask)
+    total = torch.zeros(mask.shape, device=discs.device)
+    for view in torch.from_numpy(views(Rules(net.size))).to(discs.device):
+        seen, legal = turned(discs, mask, view)
+        numbers = masked(net(seen, legal)[0], legal)
+        total[:, view] += torch.log_softmax(numbers, 1) if net.architecture.kind == "policy" else numbers
+    return masked(total / 8, mask)

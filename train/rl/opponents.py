@@ -12,8 +12,8 @@ from search import agents
 from search.agent import Agent
 from train.games.batch import BatchPlayer, compiled_player
 from train.judging.exact import action_table
-from train.rl.agent import BatchPolicy
 from train.rl.network import PolicyValueNet
+from train.rl.players import BatchPolicy
 
 #: Words that generators are seeded with lie below this.
 _WORDS = 1 << 63

@@ -1,20 +1,38 @@
-"""What a training by reinforcement learning is asked to do, and the presets that did well."""
+"""What a training by reinforcement learning, or by expert iteration, is asked to do, and the presets that did well."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search.agents import AgentSpec
+from search.batch import DEEPEST
 from train.errors import check_whole
-from train.options import GameOptions, option
+from train.labels.labellers import Plan, labeller_plan, option_numbers
+from train.options import GameOptions, Options, option
 
-if TYPE_CHECKING:
-    from train.rl.network import Architecture
-
+#: Bounds of a network's shape.
+_CHANNELS, _BLOCKS = {"low": 1, "high": 512}, {"low": 1, "high": 40}
 Algorithm = Literal["ppo", "dqn"]
 Precision = Literal["single", "bfloat16"]
+
+
+@dataclass(frozen=True)
+class Architecture(Options):
+    """All that decides a network's shape, beside the game.
+
+    ``channels`` and ``blocks`` (two convolutions each) of the trunk; ``kind``: ``policy``, whose numbers are logits and which
+    has a value of its own, or ``q``, whose numbers are the actions' values and whose value is that of the best one.
+    """
+
+    channels: int = option(32, **_CHANNELS)
+    blocks: int = option(2, **_BLOCKS)
+    kind: Literal["policy", "q"] = option("policy")
+
+
+# --- reinforcement learning -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -32,8 +50,8 @@ class RlOptions(GameOptions):
     learning_rate: float = option(1e-3, "Adam's; it falls to a tenth.", low=1e-8, high=1.0, was="rate")
     entropy_coefficient: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0, was="entropy")
     gae_lambda: float = option(0.95, "Lambda of the advantage estimates.", low=0.0, high=1.0, was="trace")
-    channels: int = option(32, "Of the network.", low=1, high=512)
-    blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
+    channels: int = option(32, "Of the network.", **_CHANNELS)
+    blocks: int = option(2, "Of the network, two convolutions each.", **_BLOCKS)
     precision: Precision = option("single", "Of the convolutions; by default the faster one here.")
     opponents: tuple[str, ...] = option(
         ("random", "greedy", "cell-utility:depth=2"), "A baseline by spec; repeat for more."
@@ -59,8 +77,6 @@ class RlOptions(GameOptions):
     @property
     def architecture(self) -> Architecture:
         """The network's shape."""
-        from train.rl.network import Architecture
-
         return Architecture(self.channels, self.blocks, "policy" if self.algorithm == "ppo" else "q")
 
 
@@ -68,10 +84,9 @@ class RlOptions(GameOptions):
 _DQN: dict[str, Any] = {"envs": 64, "batch_size": 256, "learning_rate": 5e-4}
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
     ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot": 32_768, "evaluate": 65_536, "blocks": 1},
-    ("ppo", 6): {"steps": 1_000_000},
     ("ppo", 8): {"steps": 20_000_000, "channels": 48, "envs": 512, "evaluate": 524_288, "snapshot": 262_144},
     ("dqn", 4): {"steps": 200_000, "plies": 2, **_DQN, "blocks": 1, "evaluate": 50_000},
-    ("dqn", 6): {"steps": 1_000_000, **_DQN},
+    ("dqn", 6): _DQN,
     ("dqn", 8): {"steps": 5_000_000, **_DQN, "channels": 48, "evaluate": 524_288},
 }
 
@@ -87,3 +102,90 @@ def fastest_precision(device: str) -> Precision:
     from llvmlite.binding import get_host_cpu_features
 
     return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"
+
+
+# --- expert iteration -----------------------------------------------------------------------------
+
+#: The labeller that is the network in training itself.
+SELF = "self"
+#: Plies that its own search can look ahead, each some ten times as dear as the one before; and empty squares that it solves.
+SELF_RANGES = {"depth": (1, 3), "exact": (0, DEEPEST)}
+SELF_DEPTH, SELF_EXACT = 2, 12
+#: Presets by board size.
+_EXPERT_PRESETS: dict[int, dict[str, Any]] = {
+    4: {"iterations": 6, "positions": 500, "samples": 30_000, "labeller": "exact", "opening_plies": 4, "blocks": 2},
+    8: {"iterations": 30, "positions": 30_000, "samples": 400_000, "channels": 48, "opening_plies": 12},
+}
+
+
+@dataclass(frozen=True)
+class ExpertOptions(GameOptions):
+    """What is learnt, from whom, and from how much.
+
+    Every round has new ``positions``, of which none comes twice, nor an image of another, and learns ``samples`` from all rounds so
+    far, each under one of the eight symmetries. The ``labeller`` says what is best: an evaluator searched to a depth,
+    ``network:depth=4,exact=12`` or ``six-factor:depth=4``; ``self:depth=2,exact=12``, a search over the value of the network in
+    training; or ``exact``. Positions with at most ``exact`` empty squares are always solved: they teach all best moves alike and no
+    other. A side of a game draws one of ``temperatures`` and plays the policy at it, 0 for the best move. Weights, games and
+    judgements are always in single precision.
+    """
+
+    size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
+    seed: int = option(0, "Of the first weights, the games and the order of learning.", low=0, high=(1 << 32) - 1)
+    iterations: int = option(12, "Rounds of games, labels and learning.", low=1, high=10_000)
+    positions: int = option(25_000, "New positions a round, at most.", low=1, high=10_000_000)
+    samples: int = option(300_000, "Positions learnt a round.", low=1, high=1_000_000_000)
+    labeller: str = option(
+        "network:depth=4,exact=12", "network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."
+    )
+    temperature: float = option(
+        1.0, "Discs; a searched move worse by that much is e times as rare.", low=0.001, high=1000.0, was="heat"
+    )
+    temperatures: tuple[float, ...] = option((0.25, 0.5, 1.0), "Of the policy's own play.", low=0.0, high=100.0)
+    noise: float = option(0.03, "Probability of a random move.", low=0.0, high=1.0)
+    opening_plies: int = option(10, "Random plies before a game, at most.", low=0)
+    channels: int = option(32, "Of the network.", **_CHANNELS)
+    blocks: int = option(4, "Of the network, two convolutions each.", **_BLOCKS)
+    batch_size: int = option(512, "Positions a step.", low=1, high=1 << 20, was="batch")
+    learning_rate: float = option(
+        2e-3, "Adam's at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0, was="rate"
+    )
+    precision: Literal["auto", "single", "bfloat16"] = option("auto", "While learning; auto is the faster one here.")
+    value_weight: float = option(
+        4.0, "Of the value's squared error, in shares of the board, beside the policy's entropy.", low=0.0, high=1e6
+    )
+    games: int = option(100, "Against each baseline after a round.", low=2, high=100_000, even=True)
+
+    def __post_init__(self) -> None:
+        if self.precision == "auto":
+            object.__setattr__(self, "precision", faster_precision())
+        super().__post_init__()
+        check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
+        self.plan  # noqa: B018 - refuses a labeller that is none
+
+    @property
+    def architecture(self) -> Architecture:
+        """The network's shape."""
+        return Architecture(self.channels, self.blocks)
+
+    @property
+    def plan(self) -> Plan:
+        """Who labels which positions; the evaluator is `SELF` where it is the network in training."""
+        spec = AgentSpec.parse(self.labeller)
+        if spec.name != SELF:
+            return labeller_plan(spec)
+        numbers = option_numbers(spec, SELF_RANGES, "depth or exact")
+        return Plan(numbers.get("exact", SELF_EXACT), SELF, numbers.get("depth", SELF_DEPTH))
+
+
+def faster_precision() -> str:
+    """``bfloat16`` where the CPU multiplies matrices of it (AMX), else ``single``."""
+    with extra_libraries():
+        import torch
+    supported = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    return "bfloat16" if supported() else "single"
+
+
+def expert_preset(size: int = 6, variant: Variant = "normal", **changes: Any) -> ExpertOptions:
+    """The options that did well for a game, with *changes*."""
+    return ExpertOptions(**{"size": size, "variant": variant, **_EXPERT_PRESETS.get(size, {}), **changes})

@@ -14,7 +14,8 @@ from gymnasium import spaces
 
 from reversi_env.extras import extra_libraries
 from train.errors import TrainError
-from train.rl.network import Architecture, BoardTrunk, PolicyValueNet, masked
+from train.rl.network import BoardTrunk, PolicyValueNet, masked
+from train.rl.options import Architecture
 
 with extra_libraries():
     from sb3_contrib.common.maskable.distributions import MaskableDistribution

@@ -27,13 +27,13 @@ import numpy as np
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.charts.learning import training_figure
-from train.rl.agent import BatchPolicy, BatchPolicyPlayer
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
 from train.rl.environment import TrainingEnv
 from train.rl.files import with_description
 from train.rl.ladder import Ladder, Standing
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
+from train.rl.players import BatchPolicy, PolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
 from train.run import Run, write_csv
 
@@ -154,7 +154,7 @@ class Training:
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
         net = frozen(net_of(self.model.policy))
-        self._last = standing = self.ladder.measure(BatchPolicyPlayer(net, symmetric=True))
+        self._last = standing = self.ladder.measure(PolicyPlayer(net, symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():

@@ -49,8 +49,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "tournament": (MEASURE, "tournament:tournament", "clusters:ClusterCommand"),
     "winrate": (MEASURE, "tournament:winrate"),
     "exam": (MEASURE, "exam:exam"),
-    "measure": (MEASURE, "measure:app"),
-    "experiment": (MEASURE, "experiment:app"),
+    "measure": (MEASURE, "studies:measure"),
+    "experiment": (MEASURE, "studies:experiment"),
     "bench": (MEASURE, "bench:app"),
     "cache": (MEASURE, "cache:app"),
 }

@@ -14,9 +14,10 @@ from search import evaluators, probcut
 from search.engine import Engine
 from search.limits import Limits
 from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
+from studies.sections import Section, Table, count, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, count, game_name
+from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
 

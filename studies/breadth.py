@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
+from studies.sections import Section, Table, game_name, with_error
 from studies.statistics import ROUNDS, count_breadths
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name, with_error
+from train.charts import Figure
 from train.errors import TrainError
 from train.options import option
 from train.progress import Progress, silent

@@ -16,8 +16,8 @@ from models.boards import board_tensor
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
+from studies.sections import Section, Table, game_name, with_error
 from studies.study import StudyOptions
-from train.charts import Section, Table, game_name, with_error
 from train.fitting.fit import FitOptions, fit
 from train.fitting.trees import Trees, grow
 from train.labels import LabelOptions, Labels, label_positions, sample_positions

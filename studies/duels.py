@@ -8,7 +8,7 @@ from typing import Any
 
 from reversi_env import Rules
 from search.formulas import Formula
-from train.charts import with_error
+from studies.sections import with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name
+from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
 from train.tuning import OPTIMISERS, LabelError, TuneOptions, tune

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from models.trainable import Trainable
 from studies.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
-from train.charts import Section
+from studies.sections import Section
 from train.fitting.fit import FitOptions
 from train.fitting.trees import Trees, grow, single_nodes
 from train.options import option

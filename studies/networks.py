@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from models.networks import NETWORKS
 from models.trainable import Trainable
 from studies.comparing import ComparisonOptions, Way, compare, compared
-from train.charts import Section
+from studies.sections import Section
 from train.fitting.fit import preset
 from train.fitting.trees import Trees, single_nodes
 from train.options import option

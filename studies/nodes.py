@@ -12,9 +12,10 @@ from reversi_env import batch
 from reversi_env.rules import Variant
 from search import evaluators
 from studies.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
+from studies.sections import Section, Table, count, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, count, game_name
+from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
 

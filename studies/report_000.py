@@ -10,9 +10,10 @@ from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
 from studies.duels import duel, points, pooled, wins
+from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name
+from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
 from train.options import option
 from train.progress import Progress, silent

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from studies.duels import discs, duel, player, points
+from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name
+from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
 from train.options import option
 from train.progress import Progress, silent

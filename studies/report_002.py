@@ -12,9 +12,10 @@ from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Formula
 from studies.duels import duel, player, points
+from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name
+from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
 from train.tuning import OPTIMISERS, Generation, TuneOptions, WinRate, tune

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 from reversi_env import BLACK, batch
 from search import evaluators
 from studies.duels import OPENING_PLIES
+from studies.sections import Section, Table, game_name, with_error
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name, with_error
+from train.charts import Figure
 from train.games.batch import EvaluatorPlayer, play_games
 from train.games.openings import Openings, passed
 from train.options import option

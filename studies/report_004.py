@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_round
+from studies.sections import Section, Table, count, game_name, with_error
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, count, game_name, with_error
+from train.charts import Figure
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 from train.games.results import standard_error

@@ -19,9 +19,10 @@ from search.engine import Engine
 from search.limits import Limits
 from studies.counting import positions_by_round
 from studies.duels import duel, points
+from studies.sections import Section, Table, count, game_name, with_error
 from studies.study import EvaluatorStudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, count, game_name, with_error
+from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
 from train.games.results import standard_error
 from train.options import option

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from search import evaluators
 from search.formulas import Formula
+from studies.sections import Section, Table, game_name, with_error
 from studies.study import EvaluatorStudyOptions
 from train import charts
-from train.charts import Figure, Section, Table, game_name, with_error
+from train.charts import Figure
 from train.fitting.trees import Trees, back_up, grow
 from train.games.results import standard_error
 from train.judging.exact import ExactSet

@@ -11,12 +11,10 @@ from play.commands import demo
 from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_result
 from play.commands.options import spec_lines
-from play.commands.studies import print_section
 from play.commands.tournament import print_cross_table
 from reversi_env import Rules
 from search import agents
 from tests.conftest import REPOSITORY
-from train.charts import Section, Table
 from train.games import winrate
 from train.games.match import MatchResult
 
@@ -116,26 +114,6 @@ def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[:-1])) <= 80
     assert all(sum(f" {name} " in line for line in lines) == 2 for name in names[1:])
-
-
-@pytest.mark.parametrize("cell", ["100.0 ± 12.5 %", "10.844 ± 0.079", "8.73, 8.7 ± 0.05"])
-def test_no_figure_is_torn_from_its_error_or_its_unit(capsys, monkeypatch, cell):
-    monkeypatch.setenv("COLUMNS", "80")
-    columns = ["game", "against random", "level 1", "", "discs against random"]
-    words = "report 002 (8×8 reversed, 40 games)"
-    told = Section("x", "x", [], ["words", Table("title", columns, [[words, *[cell] * 4], ["8×8", "1, 2", *[""] * 3]])])
-    print_section(told)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    assert sum(line.count(cell) for line in lines) == 4
-
-
-def test_nothing_is_cut_off_a_table_that_is_too_wide(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "40")
-    cells = [f"{number}00.0 ± 0.1 %" for number in range(1, 6)]
-    print_section(Section("x", "x", [], [Table("title", list("abcdef"), [["game", *cells]])]))
-    out = capsys.readouterr().out
-    assert all(cell in out for cell in cells)
 
 
 # --- options of agents ------------------------------------------------------------------------------

@@ -15,11 +15,12 @@ from reversi_env.envs import ReversiEnv
 from search import agents
 from search.regret import ExactRegret
 from search.solver import solve_all_moves
+from studies.regret import step_of
 from train.errors import TrainError
-from train.judging import exact, regret_curves
+from train.judging import exact
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ILLEGAL, ExactSet, Judgement
-from train.judging.regret_curves import RegretCurve
+from train.judging.regret_curves import RegretCurve, bands
 
 SMALL = EndgameOptions(6, "normal", 12, (3, 7))
 
@@ -256,13 +257,13 @@ def test_a_curve_is_drawn(small, tmp_path, kind):
 
 
 def test_bands_cover_all_empties():
-    assert regret_curves.bands(range(2, 15)) == [(2, 6), (7, 10), (11, 14)]
-    assert regret_curves.bands([5]) == [(5, 5)]
+    assert bands(range(2, 15)) == [(2, 6), (7, 10), (11, 14)]
+    assert bands([5]) == [(5, 5)]
 
 
 def test_steps_are_the_last_numbers_of_names():
-    assert regret_curves.step_of("rl:runs/6x6/step-120000.zip", 3) == 120000
-    assert regret_curves.step_of("rl:runs/6x6/best.zip", 3) == 3
+    assert step_of("rl:runs/6x6/step-120000.zip", 3) == 120000
+    assert step_of("rl:runs/6x6/best.zip", 3) == 3
 
 
 # --- the command ----------------------------------------------------------------------------------

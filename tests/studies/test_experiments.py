@@ -20,7 +20,8 @@ from studies import (
     suite,
     winner,
 )
-from train.charts import Figure, Section
+from studies.sections import Section
+from train.charts import Figure
 
 # --- statistics -----------------------------------------------------------------------------------
 

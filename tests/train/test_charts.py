@@ -1,11 +1,11 @@
-"""Charts by matplotlib, and the sections that show them."""
+"""Charts by matplotlib."""
 
 import sys
 
 import pytest
 
 from reversi_env.extras import MissingExtra
-from train.charts import Figure, Section, Table, count, interval_chart, line_chart, with_error
+from train.charts import Figure, interval_chart, line_chart
 
 
 def words_of(figure, path):
@@ -46,15 +46,3 @@ def test_without_matplotlib_the_way_to_get_it_is_said(monkeypatch, tmp_path):
         plain_figure().save(tmp_path / "a.svg")
     plain_figure().save(tmp_path / "a.svg", optional=True)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_section_as_markdown():
-    table = Table("A table", ["name", "a|b"], [["x", "1"], ["y", "2"]])
-    section = Section("n", "Title", ["reversi x"], ["Words.", table, plain_figure()])
-    assert section.markdown("i") == (
-        "## Title\n\n```bash\nreversi x\n```\n\nWords.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| x | 1 |\n| y | 2 |\n\n"
-        "![A line.](i/f.svg)\n\n*A line.*"
-    )
-    assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.01"
-    assert with_error(1.2, float("nan"), 1) == "1.2"
-    assert (count(1234.4), count(12.34)) == ("1,234", "12.3")

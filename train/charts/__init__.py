@@ -1,7 +1,7 @@
 """Everything that draws, in one look.
 
 figures     charts, and the panels, lines and labels of others, by matplotlib (extra ``plots``)
-sections    words, tables and figures, for the terminal and for a Markdown document
+learning    curves of `reversi rl` and of expert iteration
 """
 
 from train.charts.figures import (
@@ -19,7 +19,6 @@ from train.charts.figures import (
     panels,
     points,
 )
-from train.charts.sections import Section, Table, count, game_name, with_error
 
 __all__ = [
     "BLUE",
@@ -29,15 +28,10 @@ __all__ = [
     "SKY",
     "VERMILION",
     "Figure",
-    "Section",
-    "Table",
-    "count",
-    "game_name",
     "interval_chart",
     "label",
     "labels",
     "line_chart",
     "panels",
     "points",
-    "with_error",
 ]

@@ -1,0 +1,147 @@
+"""What an experiment has to say: words, tables and figures, for the terminal and for a Markdown document."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from train.charts import Figure
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as text; the first column is on the left, the others, if they are numbers, on the right."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The table with its title above it."""
+        rule = ["---", *(["---:"] * (len(self.columns) - 1))]
+        lines = [_row(self.columns), f"|{'|'.join(rule)}|", *(_row(row) for row in self.rows)]
+        return "\n".join([f"*{self.title}*", "", *lines])
+
+
+Block = str | Table | Figure
+#: Characters of a line of text.
+LINE = 150
+#: Cells of at most so many characters are figures, and stay on one line of a terminal.
+LONGEST_FIGURE = 20
+#: A hyphen before a number that stands for itself.
+_MINUS = re.compile(r"(?<![\w–-])-(?=\d)")
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment: a title, the commands that repeat it, and what there is to say and to show."""
+
+    name: str
+    title: str
+    commands: Sequence[str]
+    blocks: Sequence[Block]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Its figures."""
+        return [block for block in self.blocks if isinstance(block, Figure)]
+
+    def markdown(self, folder: str = "images/experiments") -> str:
+        """The section of a document whose figures are in *folder*."""
+        parts = [f"## {self.title}", "\n".join(["```bash", *self.commands, "```"])]
+        for block in self.blocks:
+            if isinstance(block, Figure):
+                parts.append(block.markdown(folder))
+            else:
+                parts.append(block.markdown() if isinstance(block, Table) else _wrapped(block))
+        return "\n\n".join(parts)
+
+
+def _wrapped(words: str) -> str:
+    """Paragraphs and list items in lines of a length to read."""
+    lines = words.split("\n")
+    return "\n".join(
+        textwrap.fill(
+            line, LINE, subsequent_indent="  " * line.startswith("- "), break_long_words=False, break_on_hyphens=False
+        )
+        for line in lines
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(_MINUS.sub('−', cell).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def game_name(found: Mapping[str, Any]) -> str:
+    """The game that something was measured in."""
+    return f"{found['size']}×{found['size']} {found['variant']}"
+
+
+def with_error(value: float, error: float | None, digits: int = 3) -> str:
+    """A figure with its standard error."""
+    if error is None or error != error:
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} ± {error:.{digits}f}"
+
+
+def count(value: float) -> str:
+    """A large number with thousands apart."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+# --- on a terminal ------------------------------------------------------------------------------------
+
+
+def print_section(told: Section) -> None:
+    """The section on a terminal: its words and tables, without its figures."""
+    console = Console()
+    for block in told.blocks:
+        if isinstance(block, str):
+            console.print(block, highlight=False, markup=False)
+        if isinstance(block, Table):
+            console.print(block.title, style="italic", highlight=False, markup=False)
+            widths, gap = _layout(block.columns, block.rows, console.width)
+            table = RichTable(box=SIMPLE_HEAD, padding=(0, gap - 1, 0, 0), pad_edge=False, show_edge=False)
+            for number, (column, width) in enumerate(zip(block.columns, widths, strict=True)):
+                table.add_column(column, justify="left" if number == 0 else "right", overflow="fold", width=width)
+            for row in block.rows:
+                table.add_row(*row)
+            # where even that is too wide, the terminal may break lines, but nothing is cut off
+            Console(width=max(console.width, sum(widths) + gap * (len(widths) - 1))).print(table)
+            console.print()
+
+
+def _layout(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[list[int], int]:
+    """Widths of the columns and the gap between them, the easiest to read of those that fit into *width*.
+
+    No figure is torn from its error or its unit; pairs of figures may be, if need be, and long texts are.
+    """
+    for units, gap in (("", 2), ("", 1), ("±%", 2), ("±%", 1)):
+        widths = _least_widths(columns, rows, units)
+        spare = width - sum(widths) - gap * (len(widths) - 1)
+        if spare >= 0:
+            break
+    for number, column in enumerate(columns):
+        wanted = max(map(len, [column, *(row[number] for row in rows)])) - widths[number]
+        granted = max(0, min(wanted, spare))
+        widths[number] += granted
+        spare -= granted
+    return widths, gap
+
+
+def _least_widths(columns: Sequence[str], rows: Sequence[Sequence[str]], units: str) -> list[int]:
+    """Characters that the columns need if short cells stay on one line: all of them, or those with one of *units*."""
+
+    def need(number: int, text: str) -> int:
+        whole = number > 0 and len(text) <= LONGEST_FIGURE and (not units or any(unit in text for unit in units))
+        return len(text) if whole else max(map(len, text.split()), default=0)
+
+    heads = [max(map(len, column.split()), default=0) for column in columns]
+    return [max([head, *(need(number, row[number]) for row in rows)]) for number, head in enumerate(heads)]

@@ -1,4 +1,4 @@
-"""A position analysed: every move valued, exactly where that is possible in the time.
+"""A position analysed: every move valued and judged, exactly where that is possible in the time.
 
 Before that, each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so
 that odd and even depths differ; which would show as a zigzag in the course of a game, and as blunders that were none. For the
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from search.engine import SOLVE_GROWTH, SOLVE_SPEED
 from search.limits import Limits, SearchResult
+from train.judging.review import verdict
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -30,10 +31,13 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
     began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
     engine.clear()
-    found = _solved(engine, position, seconds)
-    if found is None:
-        found = _deepened(engine, position, seconds)
-    return found | {"seconds": perf_counter() - began}
+    found = _solved(engine, position, seconds) or _deepened(engine, position, seconds)
+    best, exact, size = found["value"], found["exact"], position.rules.size
+    judged = [
+        {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}
+        for move, value in found["moves"].items()
+    ]
+    return found | {"moves": judged, "seconds": perf_counter() - began}
 
 
 def _solved(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
@@ -87,5 +91,5 @@ def _as_dict(
         "exact": result.exact,
         "pv": list(lines[0]) if lines else [move] if move else [],
         "nodes": result.nodes if nodes is None else nodes,
-        "moves": [{"move": name, "value": value} for name, value in values.items()],
+        "moves": values,
     }

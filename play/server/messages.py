@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from train.judging.review import Verdict
+
 ColourName = Literal["black", "white"]
 Role = Literal["black", "white", "spectator"]
 VariantName = Literal["normal", "reversed"]
@@ -164,10 +166,11 @@ class State(Struct, tag="state", tag_field="type"):
 
 
 class MoveValue(Struct):
-    """A move's value in discs for the side to move."""
+    """A move's value in discs for the side to move, and what it is called beside the best one."""
 
     move: str
     value: float
+    verdict: Verdict
 
 
 class Analysis(Struct):

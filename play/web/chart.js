@@ -1,6 +1,7 @@
 // The course of a game: one value a position, in discs for black, upwards if black is ahead.
 
 import { element } from "./board.js";
+import { MARKS } from "./study.js";
 
 const WIDTH = 600, HEIGHT = 112, PADDING = 6, MARGIN = 9;
 
@@ -36,9 +37,7 @@ export class Chart {
     nodes.push(element("path", { class: "zero", d: `M0 ${middle}H${WIDTH}` }));
     nodes.push(element("path", { class: "cursor", d: `M${x(cursor)} 0V${HEIGHT}` }));
     for (const { i, value, grade } of known) {
-      if (grade === "slip" || grade === "mistake" || grade === "blunder") {
-        nodes.push(element("ellipse", { class: `dot ${grade}`, cx: x(i), cy: y(value), rx: grade === "blunder" ? 8 : 6, ry: grade === "blunder" ? 5.2 : 4 }));
-      }
+      if (grade in MARKS) nodes.push(element("ellipse", { class: `dot ${grade}`, cx: x(i), cy: y(value), rx: grade === "blunder" ? 8 : 6, ry: grade === "blunder" ? 5.2 : 4 }));
     }
     this.svg.replaceChildren(...nodes);
   }

@@ -11,7 +11,7 @@ export const node = (name, properties, ...children) => {
 };
 export const other = (colour) => (colour === "black" ? "white" : "black");
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
-export const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+export const plural = (n, word) => `${n} ${n === 1 ? word : word.replace(/y?$/, (end) => (end ? "ies" : "s"))}`;
 
 // What the parts of the page ask each other for; set by main.js.
 export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {} };
@@ -57,5 +57,5 @@ export function finalScore(position) {
 
 export function verdictAt(index) {
   const { line } = app, position = line.positions[index];
-  return position?.move ? verdict(study.get(position, line.variant), position.move, line.size) : null;
+  return position?.move ? verdict(study.get(position, line.variant), position.move) : null;
 }

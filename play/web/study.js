@@ -1,10 +1,8 @@
-// What the engine thinks of positions: asked for one at a time, kept, and turned into verdicts on moves.
+// What the engine thinks of positions and moves: asked for one at a time, and kept.
 
 import { call } from "./api.js";
 
-// Discs that a move may lose before it is called a slip, a mistake, a blunder.
-const LOSSES = { 4: [1, 3, 5], 6: [2, 4, 8], 8: [2, 5, 10] };
-export const MARKS = { slip: "?!", mistake: "?", blunder: "??" };
+export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
 export const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
 
@@ -50,8 +48,7 @@ export class Study {
       try {
         const found = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
         found.asked = seconds;
-        found.values = Object.fromEntries(found.moves.map((entry) => [entry.move, entry.value]));
-        if (found.move && !(found.move in found.values)) found.values[found.move] = found.value;
+        found.moves = Object.fromEntries(found.moves.map((entry) => [entry.move, entry]));
         this.#remember(keyOf(position, variant), found);
         this.failed = "";
         if (generation === this.#generation) this.onFound(position);
@@ -72,18 +69,10 @@ export class Study {
   }
 }
 
-export function gradeOf(loss, size) {
-  const [slip, mistake, blunder] = LOSSES[size];
-  return loss >= blunder ? "blunder" : loss >= mistake ? "mistake" : loss >= slip ? "slip" : loss < 0.01 ? "best" : "fine";
-}
-
 // The verdict on the move made in a position: {loss, grade, best, exact, turned}, or null while the engine has not said.
-export function verdict(found, move, size) {
-  if (!found || move === "pass" || !(move in found.values)) return null;
-  const played = found.values[move];
-  const loss = Math.max(0, found.value - played);
-  const turned = found.exact && Math.sign(found.value) !== Math.sign(played);
-  let grade = gradeOf(loss, size);
-  if (turned && (grade === "fine" || grade === "slip")) grade = "mistake";
-  return { loss, grade, best: found.move, exact: found.exact, turned };
+export function verdict(found, move) {
+  const made = move === "pass" ? null : found?.moves[move];
+  if (!made) return null;
+  const turned = found.exact && Math.sign(found.value) !== Math.sign(made.value);
+  return { loss: Math.max(0, found.value - made.value), grade: made.verdict, best: found.move, exact: found.exact, turned };
 }

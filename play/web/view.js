@@ -4,7 +4,7 @@ import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { after } from "./rules.js";
 import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, movesOf, node, other, study, valueOf, verdictAt } from "./state.js";
-import { MARKS, gradeOf } from "./study.js";
+import { MARKS } from "./study.js";
 import { describeSeat, leadText, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
@@ -30,13 +30,13 @@ function renderBoard() {
     last: cursor ? line.positions[cursor - 1].move : null,
     playable,
     best: found?.move,
-    values: found && position.legal[0] !== "pass" ? worths(found, line.size) : {},
+    values: found && position.legal[0] !== "pass" ? worths(found) : {},
   }, { animate: Math.abs(cursor - app.shown) <= 1 });
   app.shown = cursor;
 }
 
-const worths = (found, size) => Object.fromEntries(Object.entries(found.values).map(([name, value]) => [
-  name, { text: found.exact || Math.abs(value) >= 9.95 ? signed(value, 0) : signed(value), grade: name === found.move ? "best" : gradeOf(found.value - value, size) },
+const worths = (found) => Object.fromEntries(Object.values(found.moves).map(({ move, value, verdict }) => [
+  move, { text: found.exact || Math.abs(value) >= 9.95 ? signed(value, 0) : signed(value), grade: verdict },
 ]));
 
 function renderPlayers() {
@@ -124,9 +124,9 @@ export function renderLine() {
   } else if (!found) {
     first.textContent = study.failed ? "No opinion yet." : "Thinking …";
     rest.textContent = study.failed;
-  } else if (hover && hover in found.values && hover !== found.move) {
+  } else if (hover && hover in found.moves && hover !== found.move) {
     const child = study.get(after(position, hover, line.size), line.variant);
-    first.textContent = `${hover} ${signed(found.values[hover], found.exact ? 0 : 1)} for ${position.turn}`;
+    first.textContent = `${hover} ${signed(found.moves[hover].value, found.exact ? 0 : 1)} for ${position.turn}`;
     rest.textContent = ` ${[hover, ...(child?.pv ?? [])].slice(0, 12).join(" ")}`;
   } else {
     const { value } = valueOf(position);

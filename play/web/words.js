@@ -69,7 +69,7 @@ export function summary() {
     const own = app.line.positions.map((position, i) => ({ position, seen: verdictAt(i) })).filter(({ position, seen }) => seen && position.turn === colour);
     const count = (grade) => own.filter(({ seen }) => seen.grade === grade).length;
     const lost = own.reduce((sum, { seen }) => sum + seen.loss, 0);
-    const counts = ["blunder", "mistake", "slip"].map((grade) => plural(count(grade), grade)).join(", ");
+    const counts = ["blunder", "mistake", "inaccuracy"].map((grade) => plural(count(grade), grade)).join(", ");
     return node("span", {}, `${capital(colour)}: ${counts}; ${lost.toFixed(1)} discs given away. `);
   }).concat(app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : []);
 }

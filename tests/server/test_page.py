@@ -172,9 +172,11 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     page.click("#loader button[type=submit]")
     expect(page.locator("#summary")).to_be_visible(timeout=WAIT)
     shown = page.locator("#moves button").evaluate_all("buttons => buttons.map((b) => b.dataset.grade ?? '')")
-    expected = ["blunder" if loss >= 5 else "mistake" if loss >= 3 else "slip" if loss >= 1 else "" for loss in losses]
+    expected = [
+        "blunder" if loss >= 5 else "mistake" if loss >= 3 else "inaccuracy" if loss >= 1 else "" for loss in losses
+    ]
     for grade, due, loss in zip(shown, expected, losses, strict=True):
-        assert grade == due or (loss and grade == "mistake")  # a slip that turns the result is a mistake
+        assert grade == due or (loss and grade == "mistake")  # an inaccuracy that turns the result is a mistake
     page.locator("#moves [data-grade=blunder]").first.click()
     expect(page.locator("#line")).to_contain_text("exact")
     expect(page.locator("#line")).to_contain_text("was better")

@@ -16,8 +16,8 @@ from reversi_env.lazy import lazy_names
 if TYPE_CHECKING:
     from train.fitting.fit import fit
     from train.fitting.options import FitOptions
-    from train.games.match import play_match
     from train.games.options import TournamentOptions
+    from train.games.playing import play_match
     from train.games.self_play import self_play
     from train.games.tournament import run_tournament
     from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -39,7 +39,7 @@ _HOMES = {
     "generate": "train.labels",
     "label_positions": "train.labels",
     "noisy_endgames": "train.judging.endgames",
-    "play_match": "train.games.match",
+    "play_match": "train.games.playing",
     "run_tournament": "train.games.tournament",
     "sample_positions": "train.labels",
     "self_play": "train.games.self_play",

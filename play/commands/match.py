@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import closing, suppress
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reversi_env import Position, Rules
-    from search.agent import Agent
-    from train.games.match import MatchResult
-    from train.games.storage import Record
+    from train.games.playing import PlayerResults
+
+    Tell = Callable[[PlayerResults], None]
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
@@ -71,7 +70,7 @@ def match(
     processes. Ctrl-C ends the match early and shows the games so far.
     """
     from reversi_env import Rules
-    from train.games.match import MatchResult
+    from train.games.playing import PlayerResults
 
     chosen = given(context)
     checked_seconds(chosen.get("time"))
@@ -80,10 +79,10 @@ def match(
     if openings.isdecimal():  # up to 0.1 this was another name of --plies
         print(f"reversi: --openings {openings} is called --plies {openings} now", file=sys.stderr)
         openings, plies = "random", int(openings)
-    agents, played = (agent_a, agent_b), MatchResult.of([])
+    agents, played = (agent_a, agent_b), PlayerResults.of_match(())
     with progress_bar() as show:
 
-        def tell(result: MatchResult) -> None:
+        def tell(result: PlayerResults) -> None:
             nonlocal played
             played = result
             show(f"{agent_a} – {agent_b}", result.games, games)
@@ -102,29 +101,21 @@ def match(
 
 
 def _play_apart(
-    agents: tuple[str, str],
-    games: int,
-    rules: Rules,
-    how: dict[str, Any],
-    workers: int,
-    tell: Callable[[MatchResult], None],
+    agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Tell
 ) -> bool:
     """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
-    from train.games.match import MatchResult
-    from train.games.tournament import TournamentOptions, run_tournament
+    from train.games.playing import PlayerResults
+    from train.games.tournament import Tournament, TournamentOptions, missing_games
 
-    options = TournamentOptions(agents, games, rules.size, rules.variant, **how)
-    found: dict[int, Record] = {}
-
-    def hear(record: Record, done: int) -> None:
-        found[record.fixture.index] = record
-        tell(MatchResult.of([found[game].game for game in sorted(found) if game ^ 1 in found]))
-
-    with TemporaryDirectory() as folder:
-        try:
-            run_tournament(options, Path(folder), workers=workers, on_game=hear)
-        except KeyboardInterrupt:
-            return True
+    tournament = Tournament(TournamentOptions(agents, games, rules.size, rules.variant, **how))
+    found = tournament.by_number
+    try:
+        with closing(missing_games(tournament, workers)) as records:
+            for record in records:
+                tournament.add(record)
+                tell(PlayerResults.of_match(found[game].game for game in sorted(found) if game ^ 1 in found))
+    except KeyboardInterrupt:
+        return True
     return False
 
 
@@ -132,59 +123,44 @@ class _Ended(Exception):  # noqa: N818 - nothing is wrong
     """The match was interrupted between two moves."""
 
 
-def _stoppable(agent: Agent) -> Agent:
-    """A player that thinks no more once it was told to stop, so that the match ends."""
+def _play_here(
+    specs: tuple[str, str], limits: dict[str, float], games: int, rules: Rules, plies: int, seed: int, tell: Tell
+) -> bool:
+    """The match in this process; whether Ctrl-C cut it short."""
+    from play.commands.interruptible import interruptible
     from search.agent import Agent
-    from search.external import EngineFailure
+    from search.agents import make
+    from train.games.playing import play_match
+
+    over = Event()
 
     class Stoppable(Agent):
-        stopped = False
+        """A player that says nothing once it was told to stop, so that the match ends."""
+
+        def __init__(self, agent: Agent) -> None:
+            self._agent = agent
 
         def choose(self, position: Position) -> int:
             return self.choose_after(position, ())
 
         def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
-            if self.stopped:
-                raise _Ended
             try:
-                return agent.choose_after(start, moves, position)
-            except EngineFailure:
-                if self.stopped:  # it was we who ended it
-                    raise _Ended from None
-                raise
-
-        def stop(self) -> None:
-            self.stopped = True
-            agent.stop()
-
-    return Stoppable()
-
-
-def _play_here(
-    specs: tuple[str, str],
-    limits: dict[str, float],
-    games: int,
-    rules: Rules,
-    plies: int,
-    seed: int,
-    tell: Callable[[MatchResult], None],
-) -> bool:
-    """The match in this process; whether Ctrl-C cut it short."""
-    from play.commands.interruptible import interruptible
-    from search.agents import make
-    from train.games.match import play_match
-
-    agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
-    players = player_a, player_b = [_stoppable(agent) for agent in agents]
+                return self._agent.choose_after(start, moves, position)
+            finally:
+                if over.is_set():  # whatever it did: it was we who ended it
+                    raise _Ended
 
     def work() -> None:
         with suppress(_Ended):
             play_match(player_a, player_b, games, rules, opening_plies=plies, seed=seed, on_game=tell)
 
     def stop() -> None:
-        for player in players:
-            player.stop()
+        over.set()
+        for agent in agents:
+            agent.stop()
 
+    agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
+    player_a, player_b = map(Stoppable, agents)
     try:
         for agent in agents:
             agent.prepare(rules)  # compiles here, where Ctrl-C can end it
@@ -194,9 +170,10 @@ def _play_here(
             agent.close()
 
 
-def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
+def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]:
     """The result under the command line's stable keys; wins are A's."""
     low, high = result.interval()
+    sides = {"a": result, "b": result.opponent}
     return {
         "a": agent_a,
         "b": agent_b,
@@ -204,33 +181,30 @@ def as_dict(agent_a: str, agent_b: str, result: MatchResult) -> dict[str, Any]:
         "score_low": low,
         "score_high": high,
         "discs_per_game": result.discs_per_game,
-        **{f"seconds_per_move_{player}": result.seconds_per_move(player) for player in "ab"},
-        **{f"forfeits_{player}": result.forfeits(player) for player in "ab"},
+        **{f"seconds_per_move_{name}": side.seconds_per_move for name, side in sides.items()},
+        **{f"forfeits_{name}": [forfeit.reason for forfeit in side.forfeits] for name, side in sides.items()},
     }
 
 
-def print_result(agent_a: str, agent_b: str, rules: Rules, result: MatchResult) -> None:
+def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
     """The result as a table for people."""
     from rich.box import SIMPLE_HEAD
 
-    low, high = result.interval()
     last = ", the last one from one side" if result.games % 2 else ""
     print(f"{rules.size}x{rules.size} {rules.variant}, {result.games} games, every opening from both sides{last}")
-    sides = (
-        (agent_a, result.wins, result.losses, result.score, low, high, result.discs_per_game, "a"),
-        (agent_b, result.losses, result.wins, 1 - result.score, 1 - high, 1 - low, -result.discs_per_game, "b"),
-    )
+    sides = ((agent_a, result), (agent_b, result.opponent))
     rows = [
         (
             spec_lines(name, NAME_WIDTH),
-            *(wins, result.draws, losses, f"{score:.1%}", f"{bottom:.1%}–{top:.1%}"),
-            f"{round(discs, 1) + 0.0:+.1f}",  # never -0.0
-            f"{1000 * result.seconds_per_move(player):.2f}",
+            *(side.wins, side.draws, side.losses, f"{side.score:.1%}"),
+            "{:.1%}–{:.1%}".format(*side.interval()),
+            f"{round(side.discs_per_game, 1) + 0.0:+.1f}",  # never -0.0
+            f"{1000 * side.seconds_per_move:.2f}",
         )
-        for name, wins, losses, score, bottom, top, discs, player in sides
+        for name, side in sides
     ]
     headings = ("agent", "won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move")
     print_table(headings, rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name, player in ((agent_a, "a"), (agent_b, "b")):
-        for reason, count in Counter(result.forfeits(player)).items():
+    for name, side in sides:
+        for reason, count in Counter(forfeit.reason for forfeit in side.forfeits).items():
             print(f"{name} lost {count} by forfeit: {reason}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -270,10 +271,10 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
                 "elo": player.rating.elo,
                 "elo_low": player.rating.low,
                 "elo_high": player.rating.high,
-                "seconds_per_move": player.clock.per_move,
-                "slowest_move": player.clock.slowest,
-                "overruns": player.clock.overruns,
-                "forfeits": list(player.forfeits),
+                "seconds_per_move": player.seconds_per_move,
+                "slowest_move": max(player.seconds, default=0.0),
+                "overruns": player.overruns,
+                "forfeits": [f"{forfeit.kind}: {forfeit.reason}" for forfeit in player.forfeits],
             }
             for player in table.players
         ],
@@ -294,21 +295,16 @@ def _scores(table: Standings) -> list[list[float | None]]:
 
 
 def _sprt_dict(played: Tournament) -> dict[str, Any]:
-    from train.games.standings import sprt_counts
-
     sprt = played.options.sprt
     assert sprt is not None
-    counts = sprt_counts(played)
     low, high = sprt.bounds
-    llr = {"llr": sprt.llr(counts), "llr_low": low, "llr_high": high}
-    return {**picked(sprt, "elo0", "elo1"), "accepted": played.verdict, **llr, "pairs": counts.tolist()}
+    llr = {"llr": sprt.llr(played.pairs), "llr_low": low, "llr_high": high}
+    return {**picked(sprt, "elo0", "elo1"), "accepted": played.verdict, **llr, "pairs": played.pairs.tolist()}
 
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
     """Ratings, cross table, forfeits and the SPRT's answer for people."""
     from rich.box import SIMPLE_HEAD
-
-    from train.games.standings import by_kind
 
     rows = [
         (
@@ -316,7 +312,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             f"{round(player.rating.low):+d}…{round(player.rating.high):+d}",
             f"+{player.wins} ={player.draws} -{player.losses}",
             *(f"{player.score:.1%}", f"{round(player.discs_per_game, 1) + 0.0:+.1f}"),
-            *(f"{1000 * player.clock.per_move:.1f}", player.clock.overruns),
+            *(f"{1000 * player.seconds_per_move:.1f}", player.overruns),
         )
         for place, player in enumerate(table.players, 1)
     ]
@@ -327,8 +323,9 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     print("score in % of the row against the column")
     print_cross_table([player.name for player in table.players], _scores(table))
     for player in table.players:
-        for kind, reasons in by_kind(player.forfeits).items():
-            print(f"{player.name} lost {len(reasons)} by forfeit, {kind}: {reasons[0]}")
+        for kind, count in Counter(forfeit.kind for forfeit in player.forfeits).items():
+            reason = next(forfeit.reason for forfeit in player.forfeits if forfeit.kind == kind)
+            print(f"{player.name} lost {count} by forfeit, {kind}: {reason}")
     if played.options.sprt is not None:
         print(_sprt_text(played))
 

@@ -14,8 +14,8 @@ from search.solver import solve_all_moves
 from studies.duels import RandomEndgamePlayer
 from studies.textbook import negamax
 from train.games.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
-from train.games.match import play_match
 from train.games.openings import Openings, opening_sequence
+from train.games.playing import play_match
 from train.games.results import Results
 
 RULES = Rules(6, "reversed")

@@ -12,11 +12,12 @@ from play.commands.interruptible import INTERRUPTED
 from play.commands.match import print_result
 from play.commands.options import spec_lines
 from play.commands.tournament import print_cross_table
-from reversi_env import Rules
+from reversi_env import Position, Rules
 from search import agents
 from tests.conftest import REPOSITORY
 from train.games import winrate
-from train.games.match import MatchResult
+from train.games.openings import Opening
+from train.games.playing import PlayedGame, PlayerResults
 
 
 @pytest.mark.parametrize("contents", ["hello", "(;GM[Go];)", "\x00\x01"])
@@ -77,10 +78,10 @@ def test_specs_are_broken_between_their_options(spec, lines):
     assert spec_lines(spec, 22) == lines
 
 
-def test_nothing_is_no_less_than_nothing(capsys):
+def test_a_mean_of_no_discs_has_no_minus(capsys):
     """Two games that cancel out: +0.0 discs for both."""
-    even = MatchResult(np.array([12, -12]))
-    print_result("a", "b", Rules(), even)
+    game = PlayedGame(Opening(Position.initial()), (), (), 12)
+    print_result("a", "b", Rules(), PlayerResults.of_match([game, game]))
     assert capsys.readouterr().out.count("+0.0") == 2
 
 
@@ -108,7 +109,7 @@ def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = ("network", "position-stability", "sixteen-weight")
     errors = {name: dict.fromkeys(range(2, 11), 12.3) for name in names}
-    played = MatchResult(np.array([20, -12]))
+    played = PlayerResults(np.array([20, -12]))
     matches = [SimpleNamespace(opponent=name, result=played) for name in names[1:]]
     demo._print_tables(SimpleNamespace(weights="w", errors=errors, matches=matches), Path("plot"))
     lines = capsys.readouterr().out.splitlines()

@@ -18,7 +18,7 @@ from search.agents import make
 from search.solver import solve
 from studies.textbook import negamax
 from tests.models.twins import some_boards
-from train.games.match import play_match
+from train.games.playing import play_match
 
 
 class TinyNet(nn.Module):

@@ -9,7 +9,7 @@ import pytest
 from reversi_env import Rules
 from search import evaluators
 from search.agents import make
-from train.games.match import play_match
+from train.games.playing import play_match
 
 GAMES = 100
 PUBLISHED = ("position-stability", "six-factor", "ten-weight", "sixteen-weight", "four-attribute", "cell-utility")

@@ -17,7 +17,7 @@ from train.charts import Figure, line_chart
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
-from train.games.match import MatchResult, play_match
+from train.games.playing import PlayerResults, play_match
 from train.judging.exact import ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
@@ -45,7 +45,7 @@ class Match:
     """The network's games against one heuristic."""
 
     opponent: str
-    result: MatchResult
+    result: PlayerResults
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def run(
     matches = []
     for opponent in opponents:
 
-        def on_game(result: MatchResult, opponent: str = opponent) -> None:
+        def on_game(result: PlayerResults, opponent: str = opponent) -> None:
             tell(f"against {opponent}", result.games, games)
 
         tell(f"against {opponent}", 0, games)

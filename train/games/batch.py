@@ -1,7 +1,7 @@
 """Thousands of games at once, in step: every player moves in all games where it is its turn, in compiled code.
 
 For statistics and tuning, where one game says little and many must be quick. A match between two agents by their specs is
-`train.games.match`.
+`train.games.playing`.
 
 >>> rules = Rules(6)
 >>> greedy = EvaluatorPlayer("discs", rules)

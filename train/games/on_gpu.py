@@ -2,7 +2,7 @@
 
 A player chooses an action for every game it is to move in (`Player`): a policy network (`PolicyPlayer`), a network that values
 positions (`ValuePlayer`), or a baseline by name, ``"random"`` or ``"greedy"``. Every opening is played twice, with the colours
-exchanged, as in `train.games.match`.
+exchanged, as in `train.games.playing`.
 """
 
 from __future__ import annotations

@@ -34,6 +34,11 @@ class Fixture:
     black: int
     white: int
 
+    @property
+    def players(self) -> tuple[int, int]:
+        """Both."""
+        return self.black, self.white
+
 
 @dataclass(frozen=True)
 class TournamentOptions(Options):

@@ -1,17 +1,26 @@
-"""One game between two agents: played to the end, or to the failure of a player that is another program."""
+"""Games between agents, one at a time: one game, and a match over paired openings, each played twice with the colours exchanged.
+
+Pairing takes the luck of the opening out of the result: only a difference between the agents is left. A player that is another
+program and fails – it crashes, hangs, plays an illegal move – loses the game by all squares of the board, with the reason recorded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import cycle
 from time import perf_counter
+from typing import Any, Self
 
-from reversi_env import Colour
+import numpy as np
+
+from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
 from search.agent import Agent
 from search.external.failure import EngineFailure
-from train.games.openings import Opening
+from train.games.openings import Opening, random_opening
+from train.games.results import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +45,55 @@ class PlayedGame:
     discs: int
     forfeit: Forfeit | None = None
 
+    def discs_of(self, colour: Colour) -> int:
+        """The result for one side."""
+        return self.discs if colour == BLACK else -self.discs
+
     def seconds_of(self, colour: Colour) -> list[float]:
         """What each move of one side took, passes left out."""
         turns = cycle((self.opening.position.turn, self.opening.position.turn.other))
         timed = zip(self.moves, self.seconds, turns, strict=False)
         return [taken for move, taken, turn in timed if turn == colour and move != PASS_NAME]
+
+
+@dataclass(frozen=True, eq=False)
+class PlayerResults(Results):
+    """The results of one player, from games of which all is known; ``sides`` has them with its colour in each."""
+
+    sides: tuple[tuple[PlayedGame, Colour], ...] = ()
+
+    @classmethod
+    def of(cls, sides: Iterable[tuple[PlayedGame, Colour]], **others: Any) -> Self:
+        """The results of these games."""
+        sides = tuple(sides)
+        discs = np.array([game.discs_of(colour) for game, colour in sides], np.int64)
+        return cls(discs, sides=sides, **others)
+
+    @classmethod
+    def of_match(cls, played: Iterable[PlayedGame]) -> Self:
+        """The results of agent A, which is black in the even games of a match."""
+        return cls.of(zip(played, cycle((BLACK, WHITE)), strict=False))
+
+    @property
+    def opponent(self) -> PlayerResults:
+        """The same games from the other side."""
+        return PlayerResults.of(((game, colour.other) for game, colour in self.sides), paired=self.paired)
+
+    @property
+    def forfeits(self) -> list[Forfeit]:
+        """How the player failed, for each game that it lost in that way."""
+        found = [(game.forfeit, colour) for game, colour in self.sides]
+        return [forfeit for forfeit, colour in found if forfeit is not None and forfeit.colour == colour]
+
+    @cached_property
+    def seconds(self) -> list[float]:
+        """What each of the player's moves took."""
+        return [taken for game, colour in self.sides for taken in game.seconds_of(colour)]
+
+    @property
+    def seconds_per_move(self) -> float:
+        """The player's mean thinking time."""
+        return sum(self.seconds) / max(1, len(self.seconds))
 
 
 def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
@@ -62,3 +115,31 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         position = position.play(move)
     discs = position.score(Colour.BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
     return PlayedGame(opening, tuple(moves[len(opening.moves) :]), tuple(seconds), discs, forfeit)
+
+
+def play_match(
+    agent_a: Agent,
+    agent_b: Agent,
+    games: int,
+    rules: Rules | None = None,
+    *,
+    opening_plies: int = 6,
+    seed: int = 0,
+    on_game: Callable[[PlayerResults], None] = lambda result: None,
+) -> PlayerResults:
+    """Play *games* games (an even number: both colours of every opening); agent A's results, which *on_game* hears after each."""
+    if games < 2 or games % 2:
+        raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
+    if opening_plies < 0:
+        raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
+    rules = rules or Rules()
+    for agent in (agent_a, agent_b):
+        agent.prepare(rules)
+    generator = np.random.default_rng(seed)
+    played: list[PlayedGame] = []
+    for _ in range(games // 2):
+        opening = random_opening(rules, opening_plies, generator)
+        for black, white in ((agent_a, agent_b), (agent_b, agent_a)):
+            played.append(play_game({BLACK: black, WHITE: white}, opening))
+            on_game(PlayerResults.of_match(played))
+    return PlayerResults.of_match(played)

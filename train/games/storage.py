@@ -7,12 +7,12 @@ what is there is not. Games end in any order; when all are there, the file is pu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reversi_env import BLACK, WHITE, Position, ReversiError
+from reversi_env import BLACK, WHITE, Colour, Position, ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf, write_transcript
 from reversi_env.writing import write_atomically
@@ -32,6 +32,15 @@ class Record:
     fixture: Fixture
     game: PlayedGame
 
+    def colour_of(self, player: int) -> Colour:
+        """The colour of one of the two players."""
+        return BLACK if self.fixture.black == player else WHITE
+
+    def points_of(self, player: int) -> float:
+        """What *player* got out of the game: 1, a half or 0."""
+        discs = self.game.discs_of(self.colour_of(player))
+        return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
+
 
 class Folder(Run):
     """The folder of one tournament. More games may be asked for, not fewer; without a finished game it may be any other."""
@@ -48,8 +57,8 @@ class Folder(Run):
             begun=lambda: bool(self._games),
         )
 
-    def read(self) -> dict[int, Record]:
-        """The games so far by number."""
+    def read(self) -> list[Record]:
+        """The games so far."""
         records: dict[int, Record] = {}
         for number, line in enumerate(self._games.read(), 1):
             try:
@@ -59,22 +68,20 @@ class Folder(Run):
             except (ValueError, LookupError, TypeError) as error:
                 raise self._games.damaged(number, error) from None
             records[record.fixture.index] = record
-        return records
+        return list(records.values())
 
     def append(self, record: Record) -> None:
         """Add a game, whole or not at all."""
         self._games.append(_line(record, self.options))
 
-    def write_all(self, records: Iterable[Record]) -> None:
-        """Put the games in order, and write them as GGF too."""
-        ordered = sorted(records, key=lambda record: record.fixture.index)
-        self._games.replace(_line(record, self.options) for record in ordered)
-        self.write_ggf(ordered)
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Put these games, which are in order, in the place of all, and write them as GGF too."""
+        self._games.replace(_line(record, self.options) for record in records)
+        self.write_ggf(records)
 
-    def write_ggf(self, records: Iterable[Record]) -> None:
-        """Write the games as GGF, in order. The times are in the other file, so that the same games give the same bytes."""
-        ordered = sorted(records, key=lambda record: record.fixture.index)
-        text = "".join(f"{write_ggf(as_game(record, self.options))}\n" for record in ordered)
+    def write_ggf(self, records: Sequence[Record]) -> None:
+        """Write the games as GGF. The times are in the other file, so that the same games give the same bytes."""
+        text = "".join(f"{write_ggf(as_game(record, self.options))}\n" for record in records)
         write_atomically(self.folder / RECORDS, text.encode())
 
 

@@ -7,9 +7,9 @@ therefore the same on any number of workers, in one go or in ten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,17 +27,46 @@ from train.games.sprt import Verdict, pair_counts
 from train.games.storage import MANIFEST, Folder, Record
 
 
-@dataclass(frozen=True)
 class Tournament:
-    """A tournament as far as it was played: its games in order, without gaps if `complete`.
+    """A tournament as far as it was played, by its games in any order.
 
-    ``verdict`` is what an SPRT found; the games are then those up to its decision.
+    An SPRT counts pairs in their order, whenever they were played: ``pairs`` in which the first agent got 0, ½, 1, 1½ and 2 points,
+    up to its ``verdict``, which ends the tournament.
     """
 
-    options: TournamentOptions
-    records: tuple[Record, ...]
-    complete: bool
-    verdict: Verdict | None = None
+    def __init__(self, options: TournamentOptions, records: Iterable[Record] = ()) -> None:
+        self.options = options
+        self.verdict: Verdict | None = None
+        self.pairs = np.zeros(5, np.int64)
+        self.by_number: dict[int, Record] = {}
+        for record in records:
+            self.add(record)
+
+    def add(self, record: Record) -> None:
+        """Take one more game into account."""
+        self.by_number[record.fixture.index] = record
+        sprt = self.options.sprt
+        while sprt is not None and self.verdict is None:
+            games = [self.by_number.get(2 * int(self.pairs.sum()) + exchanged) for exchanged in (0, 1)]
+            if None in games:
+                break
+            self.pairs += pair_counts([sum(game.points_of(0) for game in games if game is not None)])
+            self.verdict = sprt.verdict(self.pairs)
+
+    @property
+    def end(self) -> int:
+        """The number of games, as far as is known."""
+        return self.options.total if self.verdict is None else 2 * int(self.pairs.sum())
+
+    @property
+    def complete(self) -> bool:
+        """Whether all games are there."""
+        return self.verdict is not None or len(self.by_number) == self.end
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The games in order, without gaps if it is `complete`; none after an SPRT's decision."""
+        return tuple(self.by_number[number] for number in sorted(self.by_number) if number < self.end)
 
     @property
     def openings(self) -> int:
@@ -65,25 +94,32 @@ def run_tournament(
     games so far.
     """
     with Folder(folder, options) as store:
-        records = store.read()
-        course = _Course(options, records)
+        tournament = Tournament(options, store.read())
         try:
-            if course.end is None:
-                prepare(options)
-                with _players(options, workers, executor) as pool:
-                    for record in pool.results(jobs(options, records)):
-                        store.append(record)
-                        records[record.fixture.index] = record
-                        course.look()
-                        on_game(record, len(records))
-                        if course.end is not None:
-                            break
+            with closing(missing_games(tournament, workers, executor)) as games:
+                for record in games:
+                    store.append(record)
+                    tournament.add(record)
+                    on_game(record, len(tournament.by_number))
         except BaseException:
-            if records:
-                store.write_ggf(records.values())
+            if tournament.by_number:
+                store.write_ggf(tournament.records)
             raise
-        store.write_all(course.tournament().records)
-        return course.tournament()
+        store.write_all(tournament.records)
+        return tournament
+
+
+def missing_games(tournament: Tournament, workers: int = 0, executor: Executor | None = None) -> Generator[Record]:
+    """Play what is missing, on so many processes; games come as they end, and the caller adds them until it is complete."""
+    options = tournament.options
+    if tournament.complete:
+        return
+    prepare(options)
+    with _players(options, workers, executor) as players:
+        for record in players.results(jobs(options, tournament.by_number)):
+            yield record
+            if tournament.complete:
+                return
 
 
 def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[WorkerPool]:
@@ -102,10 +138,10 @@ def threads_of(options: TournamentOptions) -> int:
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
     """A tournament as far as *folder* has it."""
     if not (folder / MANIFEST).exists():
-        return Tournament(options, (), complete=False)
+        return Tournament(options)
     store = Folder(folder, options)
     store.remember()
-    return _Course(options, store.read()).tournament()
+    return Tournament(options, store.read())
 
 
 def prepare(options: TournamentOptions) -> None:
@@ -131,7 +167,7 @@ def _check_starts(options: TournamentOptions, spec: str) -> None:
             )
 
 
-def jobs(options: TournamentOptions, done: dict[int, Record]) -> Iterator[tuple[Fixture, Opening]]:
+def jobs(options: TournamentOptions, done: Container[int]) -> Iterator[tuple[Fixture, Opening]]:
     """The games that are still to be played, in order, with their openings."""
     openings, rounds = options.opening_sequence(), list[Opening]()
     for index in range(options.total):
@@ -175,39 +211,3 @@ class VisitingPlayer(GamePlayer):
     def __init__(self, options: TournamentOptions) -> None:
         super().__init__(options)
         prepare(options)
-
-
-class _Course:
-    """How far a tournament has come: `end` is its number of games, once that is known and they are all there."""
-
-    def __init__(self, options: TournamentOptions, records: dict[int, Record]) -> None:
-        self._options, self._records = options, records
-        self._pairs, self._counts = 0, np.zeros(5, np.int64)
-        self.verdict: Verdict | None = None
-        self.end: int | None = None
-        self.look()
-
-    def look(self) -> None:
-        """Take new games into account. An SPRT counts pairs in their order, whenever they were played."""
-        sprt, records = self._options.sprt, self._records
-        while sprt is not None and self.verdict is None and {2 * self._pairs, 2 * self._pairs + 1} <= records.keys():
-            points = [points_of(records[2 * self._pairs + game], 0) for game in (0, 1)]
-            self._counts += pair_counts([sum(points)])
-            self._pairs += 1
-            self.verdict = sprt.verdict(self._counts)
-        if self.verdict is not None:
-            self.end = 2 * self._pairs
-        elif len(records) == self._options.total:
-            self.end = self._options.total
-
-    def tournament(self) -> Tournament:
-        """The games so far, or those up to the end."""
-        numbers = sorted(index for index in self._records if self.end is None or index < self.end)
-        records = tuple(self._records[index] for index in numbers)
-        return Tournament(self._options, records, self.end is not None, self.verdict)
-
-
-def points_of(record: Record, player: int) -> float:
-    """What *player* got out of the game: 1, a half or 0."""
-    discs = record.game.discs if record.fixture.black == player else -record.game.discs
-    return 0.5 + 0.5 * ((discs > 0) - (discs < 0))

@@ -13,6 +13,7 @@ An observation is the mean of a pair of games, both colours of one opening: betw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import Any
@@ -21,9 +22,9 @@ import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
-from train.cluster.pool import Workers
+from train.cluster import in_order
 from train.games.options import TournamentOptions
-from train.games.tournament import GamePlayer, jobs, points_of, prepare
+from train.games.tournament import Tournament, missing_games
 
 #: Rates that are bet against, so many and one; the interval's ends are rounded outwards to them.
 STEPS = 2000
@@ -115,15 +116,12 @@ def estimate_win_rate(
     options = TournamentOptions(
         (agent, opponent), most_games, rules.size, rules.variant, plies=plies, seed=seed, **(limits or {})
     )
-    prepare(options)
-    sequence, waiting = ConfidenceSequence(confidence), dict[int, float]()
-    with Workers(workers, GamePlayer, options) as pool:
-        for record in pool.results(jobs(options, {})):
-            waiting[record.fixture.index] = points_of(record, 0)
-            while {2 * sequence.count, 2 * sequence.count + 1} <= waiting.keys() and sequence.margin > margin:
-                first = 2 * sequence.count
-                sequence.add((waiting.pop(first) + waiting.pop(first + 1)) / 2)
-                on_pair(sequence)
+    sequence = ConfidenceSequence(confidence)
+    with closing(missing_games(Tournament(options), workers)) as games:
+        ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)
+        for first, second in zip(ordered, ordered, strict=True):
+            sequence.add((first + second) / 2)
+            on_pair(sequence)
             if sequence.margin <= margin:
                 break
     return rate_of(sequence, margin)

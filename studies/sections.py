@@ -58,7 +58,7 @@ class Section:
         parts = [f"## {self.title}", "\n".join(["```bash", *self.commands, "```"])]
         for block in self.blocks:
             if isinstance(block, Figure):
-                parts.append(block.markdown(folder))
+                parts.append(f"![{block.caption}]({folder}/{block.name}.svg)\n\n*{block.caption}*")
             else:
                 parts.append(block.markdown() if isinstance(block, Table) else _wrapped(block))
         return "\n\n".join(parts)

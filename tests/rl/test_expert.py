@@ -394,7 +394,7 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
 
 @pytest.mark.slow
 def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tmp_path, cache, monkeypatch):
-    monkeypatch.setattr("train.charts.figures.installed", lambda library: False)
+    monkeypatch.setattr("train.charts.installed", lambda library: False)
     alike = {"opening_plies": 0, "temperatures": (0.0,), "noise": 0.0, "learning_rate": 1e-8}
     options = dataclasses.replace(TINY, iterations=4, positions=50_000, samples=64, **alike)
     found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()

@@ -22,7 +22,6 @@ from typing import Any
 from reversi_env import ReversiError, Rules
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.charts.learning import rounds_figure
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
 from train.fitting.training import provenance
@@ -33,6 +32,7 @@ from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
 from train.rl.expert_data import ExpertLabels, expert_labels, image_hashes, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
+from train.rl.figures import rounds_figure
 from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet

@@ -26,9 +26,9 @@ import numpy as np
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.charts.learning import training_figure
 from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
 from train.rl.environment import TrainingEnv
+from train.rl.figures import training_figure
 from train.rl.files import with_description
 from train.rl.ladder import Ladder, Standing
 from train.rl.opponents import SelfPlayPool

@@ -1,6 +1,7 @@
-"""Figures by matplotlib: small, plain, in colours that everybody can tell apart, and the same bytes every time.
+"""Everything that draws, by matplotlib (extra ``plots``), in one look.
 
-matplotlib is imported only when something is drawn.
+Small, plain, in colours that everybody can tell apart, and the same bytes every time. matplotlib is imported only when something
+is drawn.
 """
 
 from __future__ import annotations
@@ -74,10 +75,6 @@ class Figure:
     def _repr_svg_(self) -> str:
         """What a notebook shows."""
         return drawn(self.draw, self.height).decode()
-
-    def markdown(self, folder: str) -> str:
-        """The figure as a document in the folder above *folder* shows it."""
-        return f"![{self.caption}]({folder}/{self.name}.svg)\n\n*{self.caption}*"
 
 
 def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from train.charts.figures import BLUE, COLOURS, GREY, VERMILION, Figure, labels, panels
+from train.charts import BLUE, COLOURS, GREY, VERMILION, Figure, labels, panels
 
 
 def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str) -> Figure:

@@ -35,12 +35,7 @@ def demo(
     with ends_at_ctrl_c("reversi: interrupted; the same command goes on"), progress_bar(lines=True) as show:
         from train.fitting.demo import chart, run
 
-        result = run(
-            out,
-            scale=scale,
-            games=games,
-            progress=lambda step: show(f"{step.name}: {step.doing}", step.done, step.total),
-        )
+        result = run(out, scale=scale, games=games, progress=show)
     plot = out / "errors.svg"
     chart(result).save(plot)
     if as_json:

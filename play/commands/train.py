@@ -75,7 +75,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     of_labels = given(context)
     seed = of_labels.pop("seed", 0)
-    game = {"size": size, "variant": variant, "scale": scale, "player": player, "exact": exact}
+    game: dict[str, Any] = {"size": size, "variant": variant, "scale": scale, "player": player, "exact": exact}
     of_bootstrap = {name: value for name, value in game.items() if value is not None}
     if probcut is not None:
         if labels is not None or bootstrap or of_labels or of_bootstrap or network is not None or device != "cpu":
@@ -86,12 +86,16 @@ def train(
     require("torch", "pyarrow")
     from models.networks import checked_network
 
-    kind = {"network": checked_network(network)} if network is not None else {}
+    kind: dict[str, Any] = {"network": checked_network(network)} if network is not None else {}
     how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device, "threads": threads}
     began = perf_counter()
     with ends_at_ctrl_c("stopped; the same command goes on"), progress_bar() as show:
         if bootstrap:
-            trained = _from_nothing(Path(out), {**of_bootstrap, **kind, "seed": seed}, how, show)
+            from train.fitting.bootstrap import BootstrapOptions
+            from train.fitting.training import train_from_nothing
+
+            options = BootstrapOptions(**of_bootstrap, **kind, seed=seed)
+            trained = train_from_nothing(Path(out), options, **how, progress=show)
         else:
             trained = _on_labels(str(labels), Path(out), {**of_labels, **kind, "seed": seed}, how, show)
     _print_result(trained, perf_counter() - began, as_json)
@@ -163,16 +167,6 @@ def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, A
 
     how |= {"network": changes.get("network", "linear"), "solving": partial(show, "solving successors")}
     return train_on_labels(labels, out, options, **how, progress=tell)
-
-
-def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
-    from train.fitting.bootstrap import BootstrapOptions, Progress
-    from train.fitting.training import train_from_nothing
-
-    def tell(step: Progress) -> None:
-        show(f"stage {step.stage + 1}/{step.stages} {step.name}: {step.doing}", step.done, step.total)
-
-    return train_from_nothing(out, BootstrapOptions(**changes), **how, progress=tell)
 
 
 def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:

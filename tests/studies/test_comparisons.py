@@ -45,6 +45,12 @@ def test_what_was_seen_is_not_measured():
     assert 150 < len(unseen(others, trees)) <= 200
 
 
+def test_nodes_without_their_trees():
+    trees = grow(TINY.labels(1, 20))
+    few = losses.alone(trees, np.array([3, 8]))
+    assert (len(few), few.nodes, few.score.tolist()) == (2, 2, trees.score[[3, 8]].tolist())
+
+
 def test_mean_and_standard_error():
     measured = [Measured(1.0, 0.0), Measured(3.0, 0.5)]
     assert {"error": 2.0, "error_error": 1.0, "regret": 0.25}.items() <= comparing.mean_figures(measured).items()

@@ -21,19 +21,19 @@ import numpy as np
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
-from reversi_env import Rules
 from reversi_env.writing import write_atomically
 from search import evaluators
 from search.agents import AgentSpec
 from search.evaluation import file_name
 from train.errors import TrainError
 from train.fingerprints import weights_sha256
-from train.fitting.fit import Epoch, FitReport, checked_device, fit
+from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import Stage, stages_of
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
+from train.progress import Progress, silent
 from train.run import Run, load_arrays, read_csv, save_arrays, write_csv
 
 #: Who plays the games of the first stage, when there is no network yet.
@@ -43,6 +43,8 @@ OVERLAP = 4
 #: Positions of the player's games.
 GAMES_FILE = "games.npz"
 LOG = "log.csv"
+#: How the names of a stage's files end.
+WEIGHTS, LABELS, CHECKPOINT = ".safetensors", "-labels.npz", "-fit.safetensors"
 #: Wall times of a stage. They are in the log alone: weights, and with them the names of their files, do not depend on them.
 TIMES = ("label_seconds", "fit_seconds")
 #: What is known of a finished stage, in the order of the log's columns.
@@ -76,23 +78,6 @@ class BootstrapOptions(GameOptions):
         if not self.stages:
             raise TrainError("no stages: expected one or more")
 
-    @property
-    def all_stages(self) -> tuple[Stage, ...]:
-        """The stages in order."""
-        return self.stages or ()
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a run is: the stage, what it is doing, and how much of that is done."""
-
-    stage: int
-    stages: int
-    name: str
-    doing: str
-    done: int
-    total: int
-
 
 class Bootstrap:
     """One run in one folder.
@@ -108,11 +93,11 @@ class Bootstrap:
         *,
         device: str = "cpu",
         threads: int | None = None,
-        progress: Callable[[Progress], None] = lambda step: None,
+        progress: Progress = silent,
     ) -> None:
         checked_device(device)  # what cannot be used is said now, not after the first stage's labels
-        self.folder, self.options, self.rules = folder, options, Rules(options.size, options.variant)
-        self.stages, self.seed = options.all_stages, options.seed
+        self.folder, self.options, self.rules = folder, options, options.rules
+        self.stages, self.seed = options.stages or (), options.seed
         self.device, self.threads, self.progress = device, threads, progress
         self.net = Trainable(options.network, options.size)
 
@@ -126,13 +111,13 @@ class Bootstrap:
         with Run(self.folder, self.options, {"device": self.device, **self._player()}):
             times = {row["stage"]: {name: row.get(name) for name in TIMES} for row in read_csv(self.folder / LOG)}
             for number, stage in enumerate(self.stages):
-                path = self._weights_path(number)
+                path = self._path(number)
                 if not path.exists():
                     times[stage.name] = self._stage(number, stage)
                 self.net = Trainable.of(read_weights(path))  # rounded, as a run that was stopped here would go on
                 self._write_log(times)
-                self._checkpoint_path(number).unlink(missing_ok=True)
-        return self._weights_path(len(self.stages) - 1)
+                self._path(number, CHECKPOINT).unlink(missing_ok=True)
+        return path
 
     def _stage(self, number: int, stage: Stage) -> dict[str, Any]:
         """Label, fit and save; the seconds that it took."""
@@ -140,26 +125,19 @@ class Bootstrap:
         labels = self._labels(number, stage)
         labelled = time.perf_counter()
         report = self._fit(number, stage, labels)
-        figures = {
-            "stage": stage.name,
-            "positions": len(labels),
-            "epochs": len(report.epochs),
-            "validation_error": round(report.validation_error, 3),
-            "error_by_empties": report.error_by_empties,
-        }
-        self._save(number, figures)
+        self._save(number, {"stage": stage.name, "positions": len(labels), **report.figures()})
         seconds = (labelled - began, time.perf_counter() - labelled)
         return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
 
     def figures(self) -> list[dict[str, Any]]:
         """What was logged of each finished stage, in order."""
-        paths = [self._weights_path(number) for number in range(len(self.stages))]
+        paths = map(self._path, range(len(self.stages)))
         return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
 
     # --- labels -----------------------------------------------------------------------------------
 
     def _labels(self, number: int, stage: Stage) -> Labels:
-        path = self._labels_path(number)
+        path = self._path(number, LABELS)
         if path.exists():
             return self._read_labels(number)
         options = self._label_options(number, stage)
@@ -170,7 +148,8 @@ class Bootstrap:
         return labels
 
     def _label_options(self, number: int, stage: Stage) -> LabelOptions:
-        previous = self._weights_path(number - 1)
+        previous = self._path(number - 1)
+        searcher = AgentSpec("network").with_(depth=stage.depth, mean=stage.mean, weights=previous)
         return LabelOptions.from_dict(
             {
                 "size": self.rules.size,
@@ -180,7 +159,7 @@ class Bootstrap:
                 "seed": self.seed + 1000 * number,
                 "shard_rows": stage.count,
                 "block_rows": stage.count,
-                "labeller": _labeller(stage, previous),
+                "labeller": str(searcher) if stage.depth else "exact",
                 "player": self.options.player or (file_name("network", previous) if number else FIRST_PLAYER),
                 **stage.games,
             }
@@ -221,41 +200,31 @@ class Bootstrap:
         return own, opp
 
     def _read_labels(self, number: int) -> Labels:
-        return Labels(self.rules, *load_arrays(self._labels_path(number), COLUMNS))
+        return Labels(self.rules, *load_arrays(self._path(number, LABELS), COLUMNS))
 
     # --- weights ----------------------------------------------------------------------------------
 
     def _fit(self, number: int, stage: Stage, labels: Labels) -> FitReport:
-        tell = self._teller(number, stage, "fitting", stage.fit.epochs)
+        """Fit all phases, in a joint stage, to all labels so far; else those from the stage's lowest on, to all near it.
 
-        def epoch_done(epoch: Epoch) -> None:
-            tell(epoch.number)
-
-        if stage.joint:
-            parts = [self._read_labels(earlier) for earlier in range(number)]
-            return self._fit_to(number, stage, Labels.concatenate([*parts, labels]), epoch_done)
-        if number:
-            near = [self._read_labels(earlier) for earlier in range(number)]
-            lowest = stage.low // self.net.span * self.net.span - OVERLAP
-            labels = Labels.concatenate([_above(part, lowest) for part in near] + [labels])
-        return self._fit_phases(number, stage, labels, epoch_done)
-
-    def _fit_to(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
-        return fit(
+        Phases below the lowest stay as they are, those above the highest follow it.
+        """
+        span, tell = self.net.span, self._teller(number, stage, "fitting", stage.fit.epochs)
+        first, last = stage.low // span, stage.high // span
+        lowest = 0 if stage.joint else max(0, first * span - OVERLAP)
+        earlier = [self._read_labels(before) for before in range(number)]
+        labels = Labels.concatenate([*(part.select(part.empties >= lowest) for part in earlier), labels])
+        before = [part[:first].clone() for part in self.net.by_phase()]
+        by_empties_before = self.net.by_empties()[: first * span].clone()
+        report = fit(
             *(self.net, labels, replace(stage.fit, seed=self.seed)),
             device=self.device,
             threads=self.threads,
-            checkpoint=self._checkpoint_path(number),
-            progress=epoch_done,
+            checkpoint=self._path(number, CHECKPOINT),
+            progress=lambda epoch: tell(epoch.number),
         )
-
-    def _fit_phases(self, number: int, stage: Stage, labels: Labels, epoch_done: Callable[[Epoch], None]) -> FitReport:
-        """Fit the phases from the stage's lowest on; those below stay as they are, those above follow the highest fitted."""
-        span = self.net.span
-        first, last = stage.low // span, stage.high // span
-        before = [part[:first].clone() for part in self.net.by_phase()]
-        by_empties_before = self.net.by_empties()[: first * span].clone()
-        report = self._fit_to(number, stage, labels, epoch_done)
+        if stage.joint:
+            return report
         for part, kept in zip(self.net.by_phase(), before, strict=True):
             part[:first] = kept.to(part.device)
             part[last + 1 :] = part[last]
@@ -266,8 +235,7 @@ class Bootstrap:
         return report
 
     def _save(self, number: int, figures: dict[str, Any]) -> None:
-        earlier = read_weights(self._weights_path(number - 1)).record["figures"] if number else []
-        net = self.net.cpu()
+        earlier = read_weights(self._path(number - 1)).record["figures"] if number else []
         record: dict[str, Any] = {
             "training": "bootstrap",
             "options": self.options.as_dict(),
@@ -275,7 +243,7 @@ class Bootstrap:
             "figures": [*earlier, figures],
             **self._player(),
         }
-        write_atomically(self._weights_path(number), net.to_network(self.rules, record).to_bytes())
+        write_atomically(self._path(number), self.net.cpu().to_network(self.rules, record).to_bytes())
 
     def _write_log(self, times: dict[str, dict[str, Any]]) -> None:
         """The figures of all finished stages, a line each."""
@@ -285,23 +253,12 @@ class Bootstrap:
         ]
         write_csv(self.folder / LOG, rows, FIGURES)
 
-    def _weights_path(self, number: int) -> Path:
-        return self.folder / f"stage-{number:02}.safetensors"
-
-    def _labels_path(self, number: int) -> Path:
-        return self.folder / f"stage-{number:02}-labels.npz"
-
-    def _checkpoint_path(self, number: int) -> Path:
-        return self.folder / f"stage-{number:02}-fit.safetensors"
+    def _path(self, number: int, what: str = WEIGHTS) -> Path:
+        return self.folder / f"stage-{number:02}{what}"
 
     def _teller(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
-        return lambda done: self.progress(Progress(number, len(self.stages), stage.name, doing, done, total))
-
-
-def _labeller(stage: Stage, weights: Path) -> str:
-    if not stage.depth:
-        return "exact"
-    return str(AgentSpec("network").with_(depth=stage.depth, mean=stage.mean, weights=weights))
+        doing = f"stage {number + 1}/{len(self.stages)} {stage.name}: {doing}"
+        return lambda done: self.progress(doing, done, total)
 
 
 def _each(stage: Stage, empties: int) -> int:
@@ -309,7 +266,3 @@ def _each(stage: Stage, empties: int) -> int:
     if not stage.low <= empties <= stage.high:
         return 0
     return stage.count // (stage.high - stage.low + 1)
-
-
-def _above(labels: Labels, empties: int) -> Labels:
-    return labels.select(labels.empties >= max(empties, 0))

@@ -49,7 +49,7 @@ class CompiledEngine(Engine):
         place[self.kept] = np.arange(len(self.kept))
         self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
         self.phases = _phases_reached(net, parts, options.blur)
-        self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached(net).items()}
+        self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
         self.moments = {
             f"{name}_{moment}": np.zeros_like(numbers)
             for name, numbers in self.numbers.items()
@@ -59,13 +59,13 @@ class CompiledEngine(Engine):
             {name: np.zeros_like(numbers) for name, numbers in self.numbers.items()} for _ in range(self.slices)
         ]
 
-    def _reached(self, net: Trainable) -> dict[str, tuple[np.ndarray, Any]]:
+    def _reached(self) -> dict[str, tuple[np.ndarray, Any]]:
         """Views of the network's parameters, and which part of each the data can reach, as an index."""
-        table, *others = net.kind.per_phase
+        table, *others = self.net.kind.per_phase
         phases = np.arange(self.phases.start, self.phases.stop)[:, None]
         reached: dict[str, Any] = {table: (phases, self.kept), **dict.fromkeys(others, self.phases)}
         return {
-            name: (net.arrays[parameter].numpy(), reached.get(parameter, slice(None)))
+            name: (self.net.arrays[parameter].numpy(), reached.get(parameter, slice(None)))
             for name, parameter in self.parameters.items()
         }
 
@@ -99,10 +99,11 @@ class CompiledEngine(Engine):
         """The weights that the data can reach."""
         return {name: numbers.copy() for name, numbers in self.numbers.items()}
 
-    def write_to(self, net: Trainable, weights: State) -> None:
+    def put(self, weights: State) -> None:
         """Put weights that were kept into the network."""
-        for name, (view, reached) in self._reached(net).items():
-            view[reached] = weights[name].reshape(self.numbers[name].shape)
+        for name, (view, reached) in self._reached().items():
+            self.numbers[name][:] = weights[name].reshape(self.numbers[name].shape)
+            view[reached] = self.numbers[name]
 
     def state(self) -> State:
         """Weights and moments."""

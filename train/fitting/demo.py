@@ -6,7 +6,6 @@ the same depth, and its static values are compared with theirs on positions that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,13 +13,14 @@ from reversi_env import Rules
 from search import agents, evaluators
 from search.evaluation import file_name
 from train.charts import Figure, line_chart
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
 from train.games.playing import PlayerResults, play_match
 from train.judging.exact import ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
+from train.progress import Progress, silent
 
 RULES = Rules(6)
 DEPTH = 4
@@ -63,7 +63,7 @@ def run(
     scale: float = 1.0,
     games: int = 40,
     threads: int | None = None,
-    progress: Callable[[Progress], None] = lambda step: None,
+    progress: Progress = silent,
 ) -> DemoResult:
     """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
@@ -71,18 +71,15 @@ def run(
     network = file_name("network", weights)
     opponents = evaluators.published()
 
-    def tell(doing: str, done: int, total: int) -> None:
-        progress(Progress(len(options.all_stages), len(options.all_stages), "playing", doing, done, total))
-
-    tell("comparing static values", 0, 1)
+    progress("playing: comparing static values", 0, 1)
     errors = static_errors([network, *opponents], threads)
     matches = []
     for opponent in opponents:
 
         def on_game(result: PlayerResults, opponent: str = opponent) -> None:
-            tell(f"against {opponent}", result.games, games)
+            progress(f"playing: against {opponent}", result.games, games)
 
-        tell(f"against {opponent}", 0, games)
+        progress(f"playing: against {opponent}", 0, games)
         learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)
         matches.append(Match(opponent, play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)))
     return DemoResult(weights, errors, tuple(matches))

@@ -82,7 +82,7 @@ class Engine(ABC):
         """The network's weights, to be kept."""
 
     @abstractmethod
-    def write_to(self, net: Trainable, weights: State) -> None:
+    def put(self, weights: State) -> None:
         """Put weights that were kept into the network."""
 
     @abstractmethod
@@ -173,9 +173,9 @@ class TorchEngine(Engine):
         """All weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
-    def write_to(self, net: Trainable, weights: State) -> None:
+    def put(self, weights: State) -> None:
         """Put weights that were kept into the network."""
-        net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+        self.net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
     def state(self) -> State:
         """Weights and moments."""
@@ -189,8 +189,7 @@ class TorchEngine(Engine):
 
     def load(self, state: State) -> None:
         """Go on from weights and moments."""
-        names = self.net.state_dict().keys()
-        self.write_to(self.net, {name: state[name] for name in names})
+        self.put({name: state[name] for name in self.net.state_dict()})
         for name, parameter in self.net.named_parameters():
             self.optimiser.state[parameter] = {
                 key: torch.from_numpy(np.asarray(state[f"{name}:{key}"])).to(self.device)

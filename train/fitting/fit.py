@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,14 @@ class FitReport:
     held_out: int
     nodes: int
 
+    def figures(self) -> dict[str, Any]:
+        """What a weight file tells about its fit; errors in discs."""
+        return {
+            "epochs": len(self.epochs),
+            "validation_error": round(self.validation_error, 3),
+            "error_by_empties": self.error_by_empties,
+        }
+
 
 def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
     """Which positions are for validation: a choice by canonical hash, the same for symmetric images and in every data set."""
@@ -83,15 +92,29 @@ def fit(
     positions are solved first, unless *labels* are `Trees` already.
     """
     options = options or FitOptions()
-    trees = _trees(labels, options, device, threads)
+    if isinstance(labels, Trees):
+        trees = labels
+    elif options.loss == "structural":
+        trees = grow(labels, options.plies, device=device, threads=threads)
+    else:
+        trees = single_nodes(labels)
     if trees.rules.size != net.size or not len(trees):
         raise TrainError(
             f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
             f"{net.size}x{net.size} board: expected positions of that board"
         )
     fitting = _Fit(net, trees, options, checked_device(device), threads)
-    saved = None if checkpoint is None else _Checkpoint(checkpoint, _fingerprint(net, trees, options, device))
-    return fitting.run(saved, progress)
+    fingerprint = "" if checkpoint is None else _fingerprint(net, trees, options, device)
+    if checkpoint is not None:
+        fitting.restore(checkpoint, fingerprint)
+    for epoch in fitting.epochs:
+        progress(epoch)
+    while not fitting.is_done():
+        fitting.next_epoch()
+        if checkpoint is not None:
+            fitting.save(checkpoint, fingerprint)
+        progress(fitting.epochs[-1])
+    return fitting.finished()
 
 
 def checked_device(name: str) -> torch.device:
@@ -101,14 +124,6 @@ def checked_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise TrainError("device cuda cannot be used (torch sees no CUDA GPU): expected one, or device cpu")
     return torch.device(name)
-
-
-def _trees(labels: Labels | Trees, options: FitOptions, device: str, threads: int | None) -> Trees:
-    if isinstance(labels, Trees):
-        return labels
-    if options.loss == "structural":
-        return grow(labels, options.plies, device=device, threads=threads)
-    return single_nodes(labels)
 
 
 class _Fit:
@@ -136,22 +151,12 @@ class _Fit:
         self.epochs: list[Epoch] = []
         self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
-    def run(self, checkpoint: _Checkpoint | None, progress: Callable[[Epoch], None]) -> FitReport:
-        """All epochs, or fewer if patience ends."""
-        if checkpoint is not None:
-            checkpoint.restore(self)
-        for epoch in self.epochs:
-            progress(epoch)
-        while len(self.epochs) < self.options.epochs and self.since < self.options.patience:
-            self._next_epoch()
-            if checkpoint is not None:
-                checkpoint.write(self)
-            progress(self.epochs[-1])
-        self.engine.write_to(self.net, self.kept)
-        self.engine.load({**self.engine.state(), **self.kept})
-        return FitReport(tuple(self.epochs), self.best, self._by_empties(), *self.counts, self.nodes)
+    def is_done(self) -> bool:
+        """Whether there are no more epochs, or patience has ended."""
+        return len(self.epochs) >= self.options.epochs or self.since >= self.options.patience
 
-    def _next_epoch(self) -> None:
+    def next_epoch(self) -> None:
+        """Go through the data once more."""
         number = len(self.epochs) + 1
         training_error = self.engine.epoch(number)
         validation_error = float(self._errors().mean())
@@ -160,13 +165,37 @@ class _Fit:
         if validation_error < self.best:
             self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
 
+    def finished(self) -> FitReport:
+        """Put the best weights into the network; how the fit went."""
+        self.engine.put(self.kept)
+        errors, empties = self._errors(), self.validation.empties[self.validation.roots]
+        by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
+        return FitReport(tuple(self.epochs), self.best, by_empties, *self.counts, self.nodes)
+
+    def save(self, path: Path, fingerprint: str) -> None:
+        """Write all that a fit needs to go on, as it is after an epoch."""
+        epochs = [asdict(epoch) for epoch in self.epochs]
+        header = {"fingerprint": fingerprint, "best": self.best, "since": self.since, "epochs": epochs}
+        tensors = {f"now/{name}": array for name, array in self.engine.state().items()}
+        save_state(path, tensors | {f"best/{name}": array for name, array in self.kept.items()}, header)
+
+    def restore(self, path: Path, fingerprint: str) -> None:
+        """Go on where a file says, if there is one."""
+        found = load_state(path)
+        if found is None:
+            return
+        header, tensors = found
+        if header.get("fingerprint") != fingerprint:
+            raise TrainError(
+                f"{str(path)!r} was begun with other options, data or device: expected the same, or another folder"
+            )
+        self.engine.load(_part(tensors, "now/"))
+        self.kept, self.best, self.since = _part(tensors, "best/"), header["best"], header["since"]
+        self.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
+
     def _errors(self) -> np.ndarray:
         """Absolute errors in discs."""
         return np.abs(self.engine.validation_values() - self.validation.score[self.validation.roots])
-
-    def _by_empties(self) -> dict[int, float]:
-        errors, empties = self._errors(), self.validation.empties[self.validation.roots]
-        return {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
 
 
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
@@ -176,34 +205,6 @@ def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str)
     for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
-
-
-class _Checkpoint:
-    """A file with all that a fit needs to go on, replaced after every epoch."""
-
-    def __init__(self, path: Path, fingerprint: str) -> None:
-        self.path, self.fingerprint = path, fingerprint
-
-    def write(self, fitting: _Fit) -> None:
-        """Save the fit as it is after an epoch."""
-        epochs = [asdict(epoch) for epoch in fitting.epochs]
-        header = {"fingerprint": self.fingerprint, "best": fitting.best, "since": fitting.since, "epochs": epochs}
-        tensors = {f"now/{name}": array for name, array in fitting.engine.state().items()}
-        save_state(self.path, tensors | {f"best/{name}": array for name, array in fitting.kept.items()}, header)
-
-    def restore(self, fitting: _Fit) -> None:
-        """Put the fit where the file says, if there is one."""
-        found = load_state(self.path)
-        if found is None:
-            return
-        header, tensors = found
-        if header.get("fingerprint") != self.fingerprint:
-            raise TrainError(
-                f"{str(self.path)!r} was begun with other options, data or device: expected the same, or another folder"
-            )
-        fitting.engine.load(_part(tensors, "now/"))
-        fitting.kept, fitting.best, fitting.since = _part(tensors, "best/"), header["best"], header["since"]
-        fitting.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
 
 
 def _part(tensors: State, prefix: str) -> State:

@@ -16,12 +16,13 @@ from models.networks import read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
 from train.charts import line_chart
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions, Progress
+from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.compiled import engine_for
-from train.fitting.fit import Epoch, FitOptions, FitReport, fit
+from train.fitting.fit import Epoch, FitOptions, fit
 from train.fitting.trees import Trees, grow
 from train.labels import Labels, read, read_manifest
 from train.labels.storage import MANIFEST
+from train.progress import Progress, silent
 from train.run import Run, write_csv
 
 CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
@@ -77,7 +78,9 @@ def train_on_labels(
             "options": options.as_dict(),
             "device": device,
             "data": _summary(Path(folder), labels),
-            **_figures(report),
+            "positions": report.positions,
+            "held_out": report.held_out,
+            **report.figures(),
             **provenance(command),
         }
         path = net.cpu().to_network(labels.rules, record).save_in(out)
@@ -94,7 +97,7 @@ def train_from_nothing(
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
-    progress: Callable[[Progress], None] = lambda step: None,
+    progress: Progress = silent,
 ) -> Trained:
     """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
     run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
@@ -124,17 +127,6 @@ def _commit() -> str | None:
         return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None
-
-
-def _figures(report: FitReport) -> dict[str, Any]:
-    """What a weight file tells about its fit; errors in discs."""
-    return {
-        "positions": report.positions,
-        "held_out": report.held_out,
-        "epochs": len(report.epochs),
-        "validation_error": round(report.validation_error, 3),
-        "error_by_empties": report.error_by_empties,
-    }
 
 
 def _summary(folder: Path, labels: Labels) -> dict[str, Any]:

@@ -72,25 +72,12 @@ class Trees:
         parent = np.where(self.parent[rows] < 0, -1, self.parent[rows] - moved)
         return Trees(self.rules, self.own[rows], self.opp[rows], self.score[rows], self.ply[rows], parent, first)
 
-    def alone_roots(self) -> Trees:
-        """The roots as trees of their own."""
-        return _single(self.rules, self.own[self.roots], self.opp[self.roots], self.score[self.roots])
-
-    def alone(self) -> Trees:
-        """Every node that is not a finished game as a tree of its own: the same labels without the structure."""
-        rows = ~self.finished
-        return _single(self.rules, self.own[rows], self.opp[rows], self.score[rows])
-
 
 def single_nodes(labels: Labels) -> Trees:
     """Labels as trees of one node each."""
-    return _single(labels.rules, labels.own, labels.opp, labels.score.astype(np.float32))
-
-
-def _single(rules: Rules, own: np.ndarray, opp: np.ndarray, score: np.ndarray) -> Trees:
-    count = len(own)
-    parent = np.full(count, -1, np.int64)
-    return Trees(rules, own, opp, score, np.zeros(count, np.uint8), parent, np.arange(count + 1, dtype=np.int64))
+    count = len(labels)
+    places = (np.zeros(count, np.uint8), np.full(count, -1, np.int64), np.arange(count + 1, dtype=np.int64))
+    return Trees(labels.rules, labels.own, labels.opp, labels.score.astype(np.float32), *places)
 
 
 def grow(

@@ -31,13 +31,6 @@ def in_background(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def insist(stop: Callable[[], None], done: threading.Event) -> None:
-    """Call *stop* until *done*."""
-    stop()
-    while not done.wait(ASK_SECONDS):
-        stop()
-
-
 def stopped_when(is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None]) -> Result:
     """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises."""
     future = in_background(work)

@@ -12,17 +12,16 @@ import os
 import queue
 import signal
 import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter, thread_time
+from functools import lru_cache, partial
+from time import perf_counter, process_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
-from play.background import insist
+from play.background import stopped_when
 from play.server.analysis import analyse
 from reversi_env import Position, ReversiError
 from search.agent import Agent
@@ -76,17 +75,18 @@ class Answer(msgspec.Struct):
 
 
 class Searcher:
-    """Answers jobs, one at a time. `stop` may be called from another thread, for the job of a number."""
+    """Answers jobs, one at a time, with the agents that it used last.
+
+    ``stopped``, which another thread may set, is the number of the job that is to be cut short: the present one, or one to come.
+    """
 
     def __init__(self) -> None:
-        self._agents: OrderedDict[tuple[Any, ...], Agent] = OrderedDict()
-        self._lock = threading.Lock()
-        self._current: tuple[int, Engine, threading.Event] | None = None
-        self._stopped = -1
+        self.stopped = -1
+        self._kept = lru_cache(KEPT_AGENTS)(_agent)
 
     def answer(self, job: Job) -> Answer:
         """The answer to *job*. A fault of ours ends the one search, and not the worker with all the others that it was given."""
-        answer, began = Answer(job.number), thread_time()
+        answer, began = Answer(job.number), process_time()
         try:
             answer.found = self._found(job)
         except ReversiError as error:
@@ -96,61 +96,33 @@ class Searcher:
         except Exception as error:
             log.exception("a search failed: %s", job)
             answer.error, answer.is_fault = f"the search failed: {type(error).__name__}", True
-        answer.cpu = thread_time() - began
+        answer.cpu = process_time() - began
         return answer
 
-    def stop(self, number: int) -> None:
-        """Cut job *number* short, if it is the present one; also if it has not yet come to its engine."""
-        with self._lock:
-            self._stopped = number
-            self._stop_current()
-
     def _found(self, job: Job) -> dict[str, Any]:
-        agent, position = self._agent(job), job.position
+        agent, rules = self._kept(job.kind, job.agent, job.table), job.position.rules
         if not isinstance(agent, SearchAgent):
             began = perf_counter()
-            lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # differently in every game
-            return {
-                "move": position.rules.name_of(lot.choose(position)),
-                "value": None,
-                "seconds": perf_counter() - began,
-            }
-        engine = agent.engine(position.rules)
-        with self._stoppable(job.number, engine):
-            if job.kind == "analyse":
-                return analyse(engine, position, job.seconds or 0.0)
-            limits = replace(agent.limits, time=job.seconds)
-            found = engine.search(position, limits, ties=np.random.default_rng(job.seed))
-        return {"move": found.move, "value": found.value, "seconds": found.seconds}
+            lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
+            move = rules.name_of(lot.choose(job.position))
+            return {"move": move, "value": None, "seconds": perf_counter() - began}
+        search = partial(_searched, job, agent, agent.engine(rules))
+        if not job.is_long:  # over before anybody could ask
+            return search()
+        return stopped_when(lambda: self.stopped == job.number, search, agent.stop)
 
-    def _agent(self, job: Job) -> Agent:
-        """Who does a kind of job; agents of different depths share no tables, or the weak would know what the strong found."""
-        key = (job.kind, job.agent, job.table)
-        if key not in self._agents:
-            self._agents[key] = make(job.agent, table=job.table)
-        self._agents.move_to_end(key)
-        while len(self._agents) > KEPT_AGENTS:
-            self._agents.popitem(last=False)
-        return self._agents[key]
 
-    @contextmanager
-    def _stoppable(self, number: int, engine: Engine) -> Iterator[None]:
-        """Let `stop` reach *engine*; a stop that came before does so now."""
-        done = threading.Event()
-        with self._lock:
-            self._current = (number, engine, done)
-            self._stop_current()
-        try:
-            yield
-        finally:
-            done.set()
-            with self._lock:
-                self._current = None
+def _agent(kind: str, spec: str, table: float) -> Agent:
+    """Who does a *kind* of job; agents of different depths share no tables, or the weak would know what the strong found."""
+    return make(spec, table=table)
 
-    def _stop_current(self) -> None:
-        if self._current and self._current[0] == self._stopped:
-            _, engine, done = self._current
-            threading.Thread(target=insist, args=(engine.stop, done), daemon=True).start()
+
+def _searched(job: Job, agent: SearchAgent, engine: Engine) -> dict[str, Any]:
+    if job.kind == "analyse":
+        return analyse(engine, job.position, job.seconds or 0.0)
+    limits = replace(agent.limits, time=job.seconds)
+    found = engine.search(job.position, limits, ties=np.random.default_rng(job.seed))
+    return {"move": found.move, "value": found.value, "seconds": found.seconds}
 
 
 def load_rules() -> None:
@@ -191,7 +163,7 @@ def _read(
         while message != []:
             message = decode(connection.recv_bytes())
             if isinstance(message, int):
-                searcher.stop(message)
+                searcher.stopped = message
             else:
                 batches.put(message)
     except (EOFError, OSError):

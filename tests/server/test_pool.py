@@ -173,8 +173,8 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
 def test_a_stop_that_comes_before_the_search_is_heard():
     searcher = Searcher()
     searcher.answer(job(1))  # loads the kernels
-    searcher.stop(2)
-    answer = searcher.answer(job(2, agent="six-factor:depth=30"))
+    searcher.stopped = 2
+    answer = searcher.answer(job(2, agent="six-factor:depth=30", seconds=600.0))
     assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
 
 

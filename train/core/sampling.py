@@ -51,14 +51,17 @@ def fraction(word):
 
 
 @kernel
-def worth(work, net, own, opp, depth):
-    """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies."""
-    lowest, highest = np.int64(-INFINITY), np.int64(INFINITY)  # literals would be types of their own, see batch_search
+def worth(work, net, own, opp, depth, highest):
+    """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies.
+
+    What the search finds to be *highest* or more, in its own units, may be a bound.
+    """
+    lowest = np.int64(-INFINITY)  # a literal would be a type of its own, see batch_search
     if depth == 0 and is_over(own, opp, work.playable):
         return np.float64(work.sign * final_score(own, opp, work.playable))
     if depth == 0:
         return np.float64(evaluate(net, own, opp))
-    return negamax(work, net, own, opp, lowest, highest, np.int64(depth)) / UNIT
+    return negamax(work, net, own, opp, lowest, np.int64(highest), np.int64(depth)) / UNIT
 
 
 @kernel
@@ -67,14 +70,16 @@ def chosen_square(work, net, own, opp, moves, depth, temperature, state):
 
     Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
     are drawn: a move that is worse by one temperature is e times as rare (values with Gumbel noise, the largest taken).
-    So errors are mostly small, like those of people and of weak programs.
+    So errors are mostly small, like those of people and of weak programs. Without one, a move is only asked whether it comes up
+    to the best so far.
     """
     best, best_sq, ties = -np.inf, trailing_zeros(moves), 0
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         next_own, next_opp = play(sq, own, opp)
-        value = -worth(work, net, next_own, next_opp, depth - 1)
+        floor = -INFINITY if ties == 0 or temperature > 0.0 else np.int64(best * UNIT) - 1
+        value = -worth(work, net, next_own, next_opp, depth - 1, -floor)
         if temperature > 0.0:
             word, state = next_random(state)
             value -= temperature * np.log(-np.log(fraction(word) + 2.0**-54))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
 from search.agent import Agent
-from train.games.batch import batch_player, play_games
+from train.games.batch import BatchPlayer, Boards, batch_player, play_games
 from train.games.openings import Openings
 
 
@@ -33,35 +33,32 @@ class SelfPlayPositions:
 
 
 def self_play(
-    agent: Agent | str, games: int, rules: Rules | None = None, *, opening_plies: int = 6, seed: int = 0
+    agent: BatchPlayer | Agent | str,
+    games: int,
+    rules: Rules | None = None,
+    *,
+    opponent: BatchPlayer | Agent | str | None = None,
+    opening_plies: int = 6,
+    seed: int = 0,
 ) -> SelfPlayPositions:
     """The positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
 
-    A spec without other options than ``depth`` plays in compiled code, thousands of games in step; the same seed gives the same
-    games then.
+    A spec without other options than ``depth`` plays in compiled code, thousands of games in step, and so do networks
+    (`train.games.networks`); the same seed gives the same games then. With an *opponent* it has the first move in every game.
     """
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
     rules = rules or Rules()
     player = batch_player(agent, rules)
+    other = player if opponent is None else batch_player(opponent, rules)
     pairs = Openings.random(rules, games, opening_plies, seed)
     openings = Openings(pairs.own[::2], pairs.opp[::2], np.ones(games, np.bool_))
-    seen: list[tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]] = []
-    plies = np.zeros(games, np.int64)
-    counted: list[NDArray[np.int64]] = []
-
-    def look(
-        numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
-    ) -> None:
-        seen.append((numbers, own, opp, a_moves))
-        counted.append(plies[numbers])
-        plies[numbers] += 1
-
-    discs = play_games(player, player, openings, rules, seed=seed, observer=look).discs
+    seen: list[tuple[NDArray[np.int64], Boards, Boards, NDArray[np.bool_]]] = []
+    discs = play_games(player, other, openings, rules, seed=seed, observer=lambda *step: seen.append(step)).discs
     if not seen:
         raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")
     game, own, opp, a_moves = (np.concatenate(column) for column in zip(*seen, strict=True))
-    ply = np.concatenate(counted)
+    ply = np.repeat(np.arange(len(seen)), [len(step[0]) for step in seen])  # games begin together, and none waits
     order = np.lexsort((ply, game))
     score = np.where(a_moves, discs[game], -discs[game])
     return SelfPlayPositions(game[order], ply[order], own[order], opp[order], score[order])

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.games.batch import perfect_squares
+from train.games.batch import fractions, gumbel, perfect_squares
 from train.judging.exact import Boards, by_action
 from train.rl.network import BATCH, ILLEGAL, PolicyValueNet, action_numbers
 
@@ -79,11 +79,11 @@ class PolicyPlayer:
         legal = numbers != ILLEGAL
         if self.temperatures is not None:
             temperature = self.temperatures[games]
-            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + _gumbel(states, numbers.shape[1])
+            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + gumbel(states, numbers.shape[1])
             numbers = np.where(temperature[:, None] > 0, drawn, numbers)
         if self.noise > 0:
-            lots = _fractions(states, 1)[:, 0] < self.noise
-            anything = np.where(legal, _gumbel(states, numbers.shape[1]), -np.inf)
+            lots = fractions(states, 1)[:, 0] < self.noise
+            anything = np.where(legal, gumbel(states, numbers.shape[1]), -np.inf)
             numbers = np.where(lots[:, None], anything, numbers)
         return self._squares[numbers.argmax(axis=1)]
 
@@ -97,22 +97,6 @@ def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: 
             numbers = action_numbers(net, *net.inputs(own[rows], opp[rows]), symmetric=symmetric)
         parts.append(numbers.to("cpu", torch.float64).numpy())
     return np.concatenate(parts)
-
-
-def _gumbel(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-    """Noise under which the largest of some numbers is a draw from their softmax."""
-    return -np.log(-np.log(_fractions(states, count)))
-
-
-def _fractions(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-    """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
-    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    words = states[:, None] + steps
-    states += steps[-1]
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
 # --- the value ------------------------------------------------------------------------------------

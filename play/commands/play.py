@@ -11,7 +11,7 @@ from play.commands.options import AgentOption, Size, VariantName, complete_spec
 
 if TYPE_CHECKING:
     from play.game import Game
-    from play.terminal.session import Settings
+    from play.terminal.storage import Settings
     from reversi_env.rules import Variant
 
 #: What options that name an agent have in common.
@@ -58,6 +58,7 @@ def play(
     values of all moves, take-back, save and load. The game is kept on disk
     after every move, so that --resume can go on with it.
     """
+    from play.terminal import storage
     from play.terminal.screen import Screen
     from play.terminal.session import Session
     from reversi_env import ReversiError
@@ -69,15 +70,15 @@ def play(
     if resume:
         if load is not None:
             raise ReversiError("--resume and --load together: expected one of them")
-        game, settings, path = _resumed(time, level)
+        game, settings, path = storage.unfinished_game()
+        if time or level:  # a limit given now takes the place of both
+            settings.level = settings.time = None
         _check_same_game(game, settings, agent, opponent, watch, _given(context, "size", "variant", "colour"))
     else:
         game, settings = _begun(agent, opponent, size, variant, colour, watch)
     settings.level, settings.time = level or settings.level, time or settings.time
     settings.adviser, settings.pause, settings.shows_bar = adviser or settings.adviser, pause, evaluation
     if load is not None:
-        from play.terminal import storage
-
         game, count = storage.load(str(load), number or 1, game)
         if number is None and count > 1:
             screen.show(f"The first of {count} games in {load}; --game N takes another.", "faint")
@@ -91,7 +92,7 @@ def _begun(
 ) -> tuple[Game, Settings]:
     """A new game with its players."""
     from play.game import Game
-    from play.terminal.session import Settings
+    from play.terminal.storage import Settings
     from play.thinker import default_agent
     from reversi_env import BLACK, WHITE, ReversiError, Rules
 
@@ -103,19 +104,6 @@ def _begun(
         return Game(rules), Settings({BLACK: spec, WHITE: opponent or spec}, opponent=spec)
     people = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}[colour]
     return Game(rules), Settings({side: None if side in people else spec for side in (BLACK, WHITE)}, opponent=spec)
-
-
-def _resumed(time: float | None, level: int | None) -> tuple[Game, Settings, Path]:
-    """The game that was left, with its players, limits and file; a limit given now takes the place of both."""
-    from play.terminal.session import Settings
-    from play.terminal.storage import unfinished_game
-    from reversi_env import BLACK, WHITE
-
-    kept, path = unfinished_game()
-    settings = Settings({BLACK: kept.black, WHITE: kept.white}, adviser=kept.adviser)
-    if time is None and level is None:
-        settings.level, settings.time = kept.level, kept.time
-    return kept.game(), settings, path
 
 
 def _given(context: typer.Context, *names: str) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
@@ -39,29 +38,6 @@ makes it move at once."""
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
 
 
-@dataclass
-class Settings:
-    """Who plays and how: an agent's spec for each side, None for a person.
-
-    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) and ``time`` (seconds a move) hold
-    for agents that set no limits of their own. ``pause`` seconds are waited after every move of a game that is only watched.
-    ``shows_bar``: the evaluation bar is on from the start.
-    """
-
-    agents: dict[Colour, str | None] = field(default_factory=lambda: {BLACK: None, WHITE: None})
-    opponent: str | None = None
-    adviser: str | None = None
-    level: int | None = None
-    time: float | None = None
-    pause: float = 0.0
-    shows_bar: bool = False
-
-    @property
-    def people(self) -> set[Colour]:
-        """The sides that people play."""
-        return {colour for colour, agent in self.agents.items() if agent is None}
-
-
 class _Left(Exception):  # noqa: N818 - nothing is wrong
     """The player wants to leave."""
 
@@ -69,9 +45,9 @@ class _Left(Exception):  # noqa: N818 - nothing is wrong
 class Session:
     """Plays *game* on *screen* until its end, or until somebody leaves; *resumed* is the file that it comes from, if any."""
 
-    def __init__(self, game: Game, settings: Settings, screen: Screen, resumed: Path | None = None) -> None:
+    def __init__(self, game: Game, settings: storage.Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
-        self._slot, self._resumed = storage.Slot(), resumed
+        self._file, self._resumed = storage.own_file(), resumed
         self._watched = not settings.people
         self._paused = False
         self._shows_bar = settings.shows_bar
@@ -106,7 +82,7 @@ class Session:
             self._thinker(agent).check(self.game.rules)
         self._greet()
         self._keep()
-        if self._keeps and self._resumed is not None and self._resumed != self._slot.path:
+        if self._keeps and self._resumed is not None and self._resumed != self._file:
             self._resumed.unlink(missing_ok=True)  # it is in this session's own file now
         try:
             for agent in filter(None, self.settings.agents.values()):
@@ -372,15 +348,8 @@ class Session:
         """Put the game on disk, so that nothing but the present move can be lost."""
         if not self._keeps:
             return
-        settings = self.settings
         try:
-            self._slot.check()
-            if self.game.is_over() or not self.game.moves:
-                self._slot.forget()
-            else:
-                agents = (settings.agents[BLACK], settings.agents[WHITE])
-                ggf = self._named_players().to_ggf()
-                self._slot.keep(storage.Unfinished(ggf, *agents, settings.adviser, settings.level, settings.time))
+            storage.keep(self._file, self._named_players(), self.settings)
         except OSError as error:
             self._keeps = False
             print(f"reversi: the game is not being saved, and --resume will not find it: {error}", file=sys.stderr)

@@ -6,7 +6,7 @@ import errno
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from reversi_env import ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
 from reversi_env.notation.context import within
+from reversi_env.rules import BLACK, WHITE, Colour
 from reversi_env.writing import remove_parts, write_atomically
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
@@ -24,22 +25,32 @@ _GAME_BEGINS = re.compile(r"\(\s*;")
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
 MOST_KEPT = 20
+#: What such a file holds.
+_KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
+_KINDS |= {"level": int | None, "time": float | int | None}
 
 
-@dataclass(frozen=True)
-class Unfinished:
-    """A game that was left, and how it was being played: the agents' specs, None for a person."""
+@dataclass
+class Settings:
+    """Who plays and how: an agent's spec for each side, None for a person. The first four are kept with an unfinished game.
 
-    ggf: str
-    black: str | None = None
-    white: str | None = None
+    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) and ``time`` (seconds a move) hold
+    for agents that set no limits of their own. ``opponent`` plays where a person asks for the computer. ``pause`` seconds are
+    waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
+    """
+
+    agents: dict[Colour, str | None]
     adviser: str | None = None
     level: int | None = None
     time: float | None = None
+    opponent: str | None = None
+    pause: float = 0.0
+    shows_bar: bool = False
 
-    def game(self) -> Game:
-        """The game at its last move."""
-        return Game.from_ggf(self.ggf)
+    @property
+    def people(self) -> set[Colour]:
+        """The sides that people play."""
+        return {colour for colour, agent in self.agents.items() if agent is None}
 
 
 def state_folder() -> Path:
@@ -48,27 +59,25 @@ def state_folder() -> Path:
     return Path(base) / "reversi" / "games"
 
 
-class Slot:
-    """The place of one session's game on disk. Sessions side by side do not touch each other's."""
+def own_file() -> Path:
+    """Where one session keeps its game. Sessions side by side do not touch each other's."""
+    return state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
-    def __init__(self) -> None:
-        self.path = state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
-    def check(self) -> None:
-        """Raise an OSError if games cannot be kept here."""
-        folder = self.path.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+def keep(path: Path, game: Game, settings: Settings) -> None:
+    """Write the game so that a crash at any moment leaves the old file or the new one; an OSError if it cannot be.
 
-    def keep(self, unfinished: Unfinished) -> None:
-        """Write the game so that a crash at any moment leaves the old file or the new one."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path, (json.dumps(asdict(unfinished)) + "\n").encode())
-
-    def forget(self) -> None:
-        """The game is finished: there is nothing to go on with."""
-        self.path.unlink(missing_ok=True)
+    Of a game that is over, or has not begun, there is nothing to go on with, and no file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
+    if game.is_over() or not game.moves:
+        path.unlink(missing_ok=True)
+        return
+    agents = {"black": settings.agents[BLACK], "white": settings.agents[WHITE], "adviser": settings.adviser}
+    kept = {"ggf": game.to_ggf(), **agents, "level": settings.level, "time": settings.time}
+    write_atomically(path, (json.dumps(kept) + "\n").encode())
 
 
 def kept_files() -> list[Path]:
@@ -81,27 +90,22 @@ def kept_files() -> list[Path]:
     return paths[:MOST_KEPT]
 
 
-def unfinished_game() -> tuple[Unfinished, Path]:
-    """The game that was left last, and its file."""
+def unfinished_game() -> tuple[Game, Settings, Path]:
+    """The game that was left last, how it was being played, and its file."""
     paths = kept_files()
     if not paths:
         raise ReversiError(f"no unfinished game to go on with: expected one in {shown(str(state_folder()), 300)}")
     try:
-        kept = Unfinished(**_checked(json.loads(paths[0].read_text(encoding="utf-8"))))
-        kept.game()
+        kept = json.loads(paths[0].read_text(encoding="utf-8"))
+        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
+            raise ReversiError("its fields are not as expected")
+        agents = {BLACK: kept.get("black"), WHITE: kept.get("white")}
+        settings = Settings(agents, kept.get("adviser"), kept.get("level"), kept.get("time"))
+        return Game.from_ggf(kept["ggf"]), settings, paths[0]
     except ValueError as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
             f"file {shown(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
         ) from None
-    return kept, paths[0]
-
-
-def _checked(fields: Any) -> dict[str, Any]:
-    kinds: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
-    kinds |= {"level": int | None, "time": float | int | None}
-    if not isinstance(fields, dict) or not all(isinstance(fields.get(key), kind) for key, kind in kinds.items()):
-        raise ReversiError("its fields are not as expected")
-    return {key: fields.get(key) for key in kinds}
 
 
 def save(game: Game, name: str | None, *, replace: bool) -> Path:

@@ -65,7 +65,7 @@ def tune(
     from reversi_env.extras import require
     from train.tuning import LabelError, TuneOptions, WinRate
     from train.tuning import tune as run
-    from train.tuning.spreading import spread
+    from train.tuning.objectives import spread
 
     chosen = given(context)
     seed = chosen["seed"]

@@ -23,8 +23,8 @@ from train.core.sampling import below
 from train.labels import LabelOptions, generate
 from train.labels.spreading import part_of, piece_rows, share
 from train.tuning import LabelError, WinRate, space_of
-from train.tuning.spreading import packed, spread
-from train.tuning.spreading import unpacked as unpacked_candidate
+from train.tuning.objectives import packed, spread
+from train.tuning.objectives import unpacked as unpacked_candidate
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
 

@@ -13,7 +13,7 @@ from search import evaluators
 from train.errors import TrainError
 from train.tuning import LabelError, TuneOptions, WinRate, space_of, tune
 from train.tuning.objectives import spread_out
-from train.tuning.optimisers import OPTIMISERS, make_optimiser
+from train.tuning.optimisers import OPTIMISERS
 
 pytest.importorskip("pymoo", reason="tuning needs pymoo, of the extra tune")
 pytest.importorskip("cma", reason="tuning needs cma, of the extra tune")
@@ -120,7 +120,7 @@ def bowl(points):
 def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
     asked = []
     for _ in range(2):
-        optimiser, points = make_optimiser(name, size, 12, seed=3), []
+        optimiser, points = OPTIMISERS[name](size, 12, seed=3), []
         for _ in range(25):
             points.append(optimiser.ask())
             assert points[-1].shape[1] == size
@@ -129,14 +129,14 @@ def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
         asked.append(np.concatenate(points))
     assert np.array_equal(asked[0], asked[1])
     assert bowl(asked[0]).min() < 0.02
-    assert not np.array_equal(make_optimiser(name, size, 12, seed=4).ask(), asked[0][:12])
+    assert not np.array_equal(OPTIMISERS[name](size, 12, seed=4).ask(), asked[0][:12])
 
 
 @pytest.mark.parametrize(("name", "library"), [("genetic", "pymoo.algorithms.soo.nonconvex.ga"), ("cma", "cma")])
 def test_a_missing_library_is_named_with_the_way_to_get_it(name, library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtra, match=r'`pip install "\.\[tune\]"`'):
-        make_optimiser(name, 3, 8, 0)
+        OPTIMISERS[name](3, 8, 0)
 
 
 # --- runs -----------------------------------------------------------------------------------------

@@ -9,16 +9,19 @@ games or positions that no candidate was chosen by.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
+from search import evaluators
 from search.formulas import Formula
+from train.cluster import Executor, WorkerPool, in_order
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
@@ -39,8 +42,10 @@ _TINY = 1e-15
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What candidates are judged by, in one game."""
+    """What candidates are judged by, in one game; ``described`` has its ``kind`` and the fields that are ``told``."""
 
+    kind: ClassVar[str]
+    told: ClassVar[tuple[str, ...]]
     size: int = 8
     variant: Variant = "normal"
     threads: int | None = field(default=None, compare=False, kw_only=True)
@@ -58,9 +63,12 @@ class Objective(ABC):
     def checked(self) -> Objective:
         """The same on games or positions of its own, to measure a result on."""
 
-    @abstractmethod
     def described(self) -> dict[str, Any]:
         """What decides the losses, as JSON has it."""
+        values = {name: getattr(self, name) for name in self.told}
+        return {"kind": self.kind} | {
+            name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
+        }
 
 
 #: Finds the losses of candidates by an objective, in the round of a number.
@@ -78,8 +86,7 @@ def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
     own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
     scaled = []
     for candidate in candidates:
-        tiny = replace(candidate, scale=_TINY)
-        deviation = float(tiny.static_values(own, opp, rules).std()) / _TINY
+        deviation = float(replace(candidate, scale=_TINY).static_values(own, opp, rules).std()) / _TINY
         scaled.append(replace(candidate, scale=SPREAD / max(deviation, 1e-9)))
     return scaled
 
@@ -95,6 +102,9 @@ class WinRate(Objective):
     candidate plays the last so many squares perfectly. ``games`` are played against each opponent, every opening, of
     ``openings`` random plies, from both sides.
     """
+
+    kind = "win rate"
+    told = ("panel", "size", "variant", "games", "depth", "exact", "openings", "seed")
 
     variant: Variant = "reversed"
     panel: tuple[str, ...] = ("random",)
@@ -130,13 +140,6 @@ class WinRate(Objective):
         """Other games, and so many that a hundredth shows."""
         return replace(self, seed=self.seed + CHECK_SEED, games=max(self.games, 10_000))
 
-    def described(self) -> dict[str, Any]:
-        """What decides the losses, as JSON has it."""
-        told = {
-            name: getattr(self, name) for name in ("size", "variant", "games", "depth", "exact", "openings", "seed")
-        }
-        return {"kind": "win rate", "panel": list(self.panel), **told}
-
     def _opponent(self, name: str) -> BatchPlayer:
         if name == "random":
             return RandomPlayer(self.rules)
@@ -152,6 +155,9 @@ class LabelError(Objective):
 
     Positions are those of noisy games (`train.labels`) with ``empties`` from lowest to highest.
     """
+
+    kind = "label error"
+    told = ("empties", "size", "variant", "positions", "seed")
 
     positions: int = 4000
     empties: tuple[int, int] = (8, 12)
@@ -174,11 +180,6 @@ class LabelError(Objective):
     def checked(self) -> LabelError:
         """Positions of other games, without those that were met before."""
         return replace(self, seed=self.seed + CHECK_SEED, excluded=(*self.excluded, self), _cache={})
-
-    def described(self) -> dict[str, Any]:
-        """What decides the losses, as JSON has it."""
-        told = {name: getattr(self, name) for name in ("size", "variant", "positions", "seed")}
-        return {"kind": "label error", "empties": list(self.empties), **told}
 
     def truth(self) -> ExactSet:
         """The positions with their scores; solved once."""
@@ -204,3 +205,56 @@ class LabelError(Objective):
 def _images(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Hashes that all symmetric images of a position share."""
     return batch.position_hash(*batch.canonical(own, opp)[:2])
+
+
+# --- judged elsewhere -----------------------------------------------------------------------------
+
+#: A formula by name, its weights, and what one unit is worth in discs: what travels of a candidate.
+Candidate = tuple[str, dict[str, Any], Any]
+#: Number of the job, number of the round, who is judged.
+Job = tuple[int, int, Candidate]
+
+
+class Judge:
+    """Judges candidates in a worker, one a job: who else is judged does not matter to a loss."""
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+
+    def __call__(self, job: Job) -> tuple[int, float]:
+        """The number of the job, and the loss."""
+        number, turn, candidate = job
+        return number, float(self._objective.losses([unpacked(candidate)], turn)[0])
+
+
+def packed(evaluator: Formula) -> Candidate:
+    """A candidate as it travels; its name does not matter to a loss, its formula's does."""
+    scale = evaluator.scale if isinstance(evaluator.scale, (int, float)) else dict(evaluator.scale)
+    return evaluator.family, dict(evaluator.weights), scale
+
+
+def unpacked(candidate: Candidate) -> Formula:
+    """A candidate that arrived."""
+    name, weights, scale = candidate
+    return replace(evaluators.formula(name).with_weights(**weights), scale=scale)
+
+
+@contextmanager
+def spread(executor: Executor | None, threads: int | None = None) -> Iterator[Losses]:
+    """What finds losses by an executor's workers with so many threads each, by default one; without one, in this process."""
+    if executor is None:
+        yield losses_here
+        return
+    threads, pools = threads or 1, dict[Objective, WorkerPool]()
+    with ExitStack() as stack:
+
+        def losses(objective: Objective, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
+            if objective not in pools:
+                if isinstance(objective, LabelError):
+                    objective.truth()  # solved once and sent along, not once in every worker
+                workers = executor.workers(Judge, replace(objective, threads=threads), cpus=threads)
+                pools[objective] = stack.enter_context(workers)
+            jobs = ((place, number, packed(candidate)) for place, candidate in enumerate(candidates))
+            return np.array(list(in_order(pools[objective].results(jobs))), np.float64)
+
+        yield losses

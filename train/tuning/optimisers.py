@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.extras import extra_libraries
-from train.errors import TrainError
 
 Points = NDArray[np.float64]
 #: Step at the beginning, as a share of half the cube's edge.
@@ -101,11 +100,5 @@ class CmaEs(Optimiser):
         return points[..., :1] if self._lone else points
 
 
+#: Made of the number of dimensions, of candidates, a seed and, where the first ones are not random, the point about which they lie.
 OPTIMISERS: Mapping[str, Callable[..., Optimiser]] = {"genetic": Genetic, "cma": CmaEs}
-
-
-def make_optimiser(name: str, size: int, population: int, seed: int, start: Points | None = None) -> Optimiser:
-    """The optimiser of that name; the first candidates are random, or lie about *start*."""
-    if name not in OPTIMISERS:
-        raise TrainError(f"optimiser {name!r}: expected one of {', '.join(OPTIMISERS)}")
-    return OPTIMISERS[name](size, population, seed, start)

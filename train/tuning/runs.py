@@ -24,7 +24,7 @@ from search.formulas import Formula
 from train.options import Options, option
 from train.run import JsonLines, Run, check_same
 from train.tuning.objectives import LabelError, Losses, Objective, losses_here
-from train.tuning.optimisers import Optimiser, make_optimiser
+from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.space import Space, space_of
 
 #: Best candidates that are judged again, on games or positions of their own, before one is chosen.
@@ -42,7 +42,7 @@ class TuneOptions(Options):
         "ten-weight", "An evaluator that is a formula, with or without weights of a file to begin with."
     )
     varied: tuple[str, ...] | None = option(None, "A weight that varies; may be repeated. Default: the report's.")
-    optimiser: str = option("cma", "genetic or cma.")
+    optimiser: str = option("cma", "genetic or cma.", choices=tuple(OPTIMISERS))
     generations: int = option(60, "Rounds.", low=1)
     population: int = option(24, "Candidates a round.", low=4)
     seed: int = option(0, "Same seed, same result.", low=0)
@@ -94,7 +94,7 @@ def tune(
 ) -> Tuned:
     """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights.
 
-    *losses* judges the candidates, by default in this process; see `train.tuning.spreading.spread`.
+    *losses* judges the candidates, by default in this process; see `train.tuning.objectives.spread`.
     """
     space = space_of(options.formula, options.varied)
     if folder is None:
@@ -117,7 +117,7 @@ def _tune(
     progress: Callable[[Generation], None],
 ) -> Tuned:
     start = space.point(space.formula) if options.from_published else None
-    optimiser = make_optimiser(options.optimiser, space.size, options.population, options.seed, start)
+    optimiser = OPTIMISERS[options.optimiser](space.size, options.population, options.seed, start)
     generations: list[Generation] = []
     judged: list[tuple[float, NDArray[np.float64]]] = []
     for number in range(1, options.generations + 1):

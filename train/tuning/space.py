@@ -42,13 +42,14 @@ SPREAD = 2.0
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A formula, the names of its weights that vary, and the lowest and highest value of each number among them.
+    """A formula, the names of its weights that vary, and where they are in its vector; the lowest and highest value of each number.
 
     Optimisers see the cube from -1 to 1: `evaluator` makes a formula of one of its points.
     """
 
     formula: Formula
     varied: tuple[str, ...]
+    places: NDArray[np.int64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
 
@@ -57,25 +58,15 @@ class Space:
         """Numbers that vary."""
         return self.low.size
 
-    def weights(self, point: ArrayLike) -> dict[str, float | tuple[float, ...]]:
-        """The weights at a point of the cube; beyond its faces those at the face."""
-        numbers = self.low + (np.clip(np.asarray(point, np.float64), -1, 1) + 1) / 2 * (self.high - self.low)
-        found: dict[str, float | tuple[float, ...]] = {}
-        start = 0
-        for name in self.varied:
-            known = self.formula.weights[name]
-            part = numbers[start : start + np.size(known)]
-            found[name] = tuple(float(number) for number in part) if np.ndim(known) else float(part[0])
-            start += np.size(known)
-        return found
-
     def evaluator(self, point: ArrayLike) -> Formula:
-        """The formula with the weights of a point."""
-        return self.formula.with_weights(**self.weights(point))
+        """The formula with the weights of a point; beyond the cube's faces those at the face."""
+        numbers, share = self.formula.weight_vector(), (np.clip(np.asarray(point, np.float64), -1, 1) + 1) / 2
+        numbers[self.places] = self.low + share * (self.high - self.low)
+        return self.formula.with_weight_vector(numbers)
 
     def point(self, evaluator: Formula) -> NDArray[np.float64]:
         """The point of the cube that has an evaluator's weights, or is nearest to it."""
-        numbers = np.concatenate([np.atleast_1d(evaluator.weights[name]) for name in self.varied])
+        numbers = evaluator.weight_vector()[self.places]
         return np.clip(2 * (numbers - self.low) / (self.high - self.low) - 1, -1, 1)
 
 
@@ -90,6 +81,9 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     chosen = tuple(varied) if varied is not None else tuple(published) or tuple(evaluator.weights)
     if not chosen:
         raise TrainError(f"no weights of {formula} to vary: expected some of {', '.join(evaluator.weights)}")
+    ends = np.cumsum([np.size(weight) for weight in evaluator.weights.values()])
+    last = dict(zip(evaluator.weights, ends.tolist(), strict=True))
+    places: list[int] = []
     low, high = [], []
     for name in chosen:
         if name not in evaluator.weights or chosen.count(name) > 1:
@@ -100,6 +94,7 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
         values = np.atleast_1d(evaluator.weights[name])
         most = SPREAD * max(float(np.abs(values).max()), 0.5)
         bottom, top = published.get(name, (-most, most))
+        places += range(last[name] - values.size, last[name])
         low += [bottom] * values.size
         high += [top] * values.size
-    return Space(evaluator, chosen, np.array(low), np.array(high))
+    return Space(evaluator, chosen, np.array(places), np.array(low), np.array(high))

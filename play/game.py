@@ -32,7 +32,9 @@ class Game:
     pass before it is then understood, and noted. `undo` and `redo` go back and forth one move, a pass counted, and a new
     move forgets what was taken back.
 
-    A game is over when neither side can move, or when it was ended by `end`. *black* and *white* are the players' names.
+    ``moves`` has the names of the moves made, ``positions`` the start and the position after each of them, ``annotations`` what was
+    noted about each. A game is over when neither side can move, or when it was ended by `end`: ``ending`` tells how, and is None
+    otherwise. *black* and *white* are the players' names.
     """
 
     def __init__(
@@ -40,12 +42,12 @@ class Game:
     ) -> None:
         self.start = start if isinstance(start, Position) else Position.initial(start)
         self.black, self.white = black, white
-        self._positions = [self.start]
-        self._moves: list[str] = []
-        self._notes: list[Annotation] = []
-        self._taken_back: list[tuple[str, Annotation]] = []
-        self._ending: Ending | None = None
+        self.moves: tuple[str, ...] = ()
+        self.positions: tuple[Position, ...] = (self.start,)
+        self.annotations: tuple[Annotation, ...] = ()
+        self.ending: Ending | None = None
         self._loser: Colour | None = None
+        self._taken_back: list[tuple[str, Annotation]] = []
 
     # --- reading it -------------------------------------------------------------------------------
 
@@ -57,7 +59,7 @@ class Game:
     @property
     def position(self) -> Position:
         """The present position."""
-        return self._positions[-1]
+        return self.positions[-1]
 
     @property
     def turn(self) -> Colour:
@@ -65,47 +67,17 @@ class Game:
         return self.position.turn
 
     @property
-    def moves(self) -> tuple[str, ...]:
-        """The moves made, by names, every pass explicit."""
-        return tuple(self._moves)
-
-    @property
-    def positions(self) -> tuple[Position, ...]:
-        """The start and the position after every move, ``len(moves) + 1`` in all."""
-        return tuple(self._positions)
-
-    @property
-    def annotations(self) -> tuple[Annotation, ...]:
-        """What was noted about every move."""
-        return tuple(self._notes)
-
-    @property
-    def taken_back(self) -> tuple[str, ...]:
-        """The moves that `redo` would make again, the next one first."""
-        return tuple(move for move, _ in reversed(self._taken_back))
-
-    @property
-    def last_move(self) -> str | None:
-        """The last move, None at the start."""
-        return self._moves[-1] if self._moves else None
-
-    @property
     def last_action(self) -> int | None:
         """The last move as an action of the rules, as the renderers want it; None at the start."""
-        return self.rules.action_from_name(self._moves[-1]) if self._moves else None
-
-    @property
-    def ending(self) -> Ending | None:
-        """How the game was ended before it was played out, if it was."""
-        return self._ending
+        return self.rules.action_from_name(self.moves[-1]) if self.moves else None
 
     def mover(self, number: int) -> Colour:
         """The side that made move *number*, counted from 0."""
-        return self._positions[number].turn
+        return self.positions[number].turn
 
     def is_over(self) -> bool:
         """Whether neither side can move, or the game was ended."""
-        return self._ending is not None or self.position.is_over()
+        return self.ending is not None or self.position.is_over()
 
     def score(self, colour: Colour = BLACK) -> int:
         """The result in discs for *colour*; who resigned or ran out of time has lost all squares.
@@ -115,7 +87,7 @@ class Game:
         """
         if self._loser is not None:
             return -self.rules.square_count if colour == self._loser else self.rules.square_count
-        if self._ending == "agreed" and not self.position.is_over():
+        if self.ending == "agreed" and not self.position.is_over():
             return self.rules.sign * self.position.disc_difference(colour)
         return self.position.score(colour)
 
@@ -132,8 +104,8 @@ class Game:
 
         *seconds* is the time it took, *evaluation* the mover's opinion in discs; both are only noted.
         """
-        if self._ending is not None:
-            raise IllegalMoveError(f"move {move!r}: the game is over ({self._ending}), expected no move")
+        if self.ending is not None:
+            raise IllegalMoveError(f"move {move!r}: the game is over ({self.ending}), expected no move")
         name = move if isinstance(move, str) else self.rules.name_of(move)
         played, _ = play_recorded(self.position, name)
         for forced in played[:-1]:
@@ -150,14 +122,14 @@ class Game:
 
     def undo(self) -> str | None:
         """Take the last move back, or the way the game was ended; the move, or None if it was not a move."""
-        if self._ending is not None:
-            self._ending = self._loser = None
+        if self.ending is not None:
+            self.ending = self._loser = None
             return None
-        if not self._moves:
+        if not self.moves:
             raise ReversiError("no move to take back: the game is at its start")
-        move = self._moves.pop()
-        self._taken_back.append((move, self._notes.pop()))
-        self._positions.pop()
+        move = self.moves[-1]
+        self._taken_back.append((move, self.annotations[-1]))
+        self.moves, self.positions, self.annotations = self.moves[:-1], self.positions[:-1], self.annotations[:-1]
         return move
 
     def redo(self) -> str:
@@ -173,17 +145,17 @@ class Game:
 
         Nothing is taken back, and an error raised, if there is no such position before this one.
         """
-        if self._ending is not None:
+        if self.ending is not None:
             self.undo()
             return []
         earlier = [
             number
-            for number, position in enumerate(self._positions[:-1])
+            for number, position in enumerate(self.positions[:-1])
             if position.turn in colours and not position.must_pass()
         ]
         if not earlier:
             raise ReversiError("no move to take back: you have made none")
-        return [str(self.undo()) for _ in range(len(self._moves) - earlier[-1])]
+        return [str(self.undo()) for _ in range(len(self.moves) - earlier[-1])]
 
     def redo_to(self, colours: set[Colour]) -> list[str]:
         """Make moves again until one of *colours* is to move and has a choice, or none is left."""
@@ -198,21 +170,21 @@ class Game:
             raise ReversiError(f"the game cannot end as {ending}: it is over already")
         if (loser is None) != (ending == "agreed"):
             raise ReversiError(f"a game that ended as {ending} with loser {loser}: expected a loser, but for 'agreed'")
-        self._ending, self._loser = ending, loser
+        self.ending, self._loser = ending, loser
 
     def _make(self, move: str, note: Annotation) -> None:
-        self._positions.append(self.position.play(move))
-        self._moves.append(move)
-        self._notes.append(note)
+        self.positions += (self.position.play(move),)
+        self.moves += (move,)
+        self.annotations += (note,)
 
     # --- records ----------------------------------------------------------------------------------
 
     def record(self) -> Record:
         """The game as a record: all that can be stored of it."""
-        noted = any(note != Annotation() for note in self._notes)
+        noted = any(note != Annotation() for note in self.annotations)
         result = float(self.score()) if self.is_over() else None
         notes = self.annotations if noted else ()
-        return Record(self.start, self.moves, self.black, self.white, result, self._ending, annotations=notes)
+        return Record(self.start, self.moves, self.black, self.white, result, self.ending, annotations=notes)
 
     @classmethod
     def from_record(cls, record: Record) -> Game:
@@ -238,8 +210,8 @@ class Game:
 
     def to_transcript(self) -> str:
         """The moves as one word, ``f5d6c3``; a pass is ``--`` only where the game ends with it."""
-        explicit = self._moves[-1:] == [PASS_NAME]
-        return write_transcript(self._moves[:-1]) + ("--" if explicit else "".join(self._moves[-1:]))
+        explicit = self.moves[-1:] == (PASS_NAME,)
+        return write_transcript(self.moves[:-1]) + ("--" if explicit else "".join(self.moves[-1:]))
 
     @classmethod
     def from_transcript(cls, text: str, start: Position | Rules | None = None) -> Game:

@@ -39,8 +39,6 @@ def test_undo_and_redo_are_each_others_inverse(game):
     for _ in range(steps):
         game.undo()
     assert game.position == game.start
-    assert len(game.taken_back) == steps
-    assert game.taken_back == before[0]
     for _ in range(steps):
         game.redo()
     assert state(game) == before
@@ -94,7 +92,6 @@ def test_a_new_move_forgets_what_was_taken_back(game):
         return
     game.undo()
     game.play(game.position.legal_moves()[0])
-    assert game.taken_back == ()
     with pytest.raises(ReversiError, match="none was taken back"):
         game.redo()
 
@@ -130,7 +127,7 @@ def test_an_illegal_move_changes_nothing():
         with pytest.raises(ReversiError):
             game.play(move)
     assert game.moves == ()
-    assert game.taken_back == ("f5",)
+    assert game.redo() == "f5"
 
 
 @pytest.mark.parametrize("ending", ["resigned", "timeout"])

@@ -9,17 +9,19 @@ such records: theirs are of games that the package's network plays against itsel
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from models.network import strongest_evaluator
 from reversi_env import Rules, Variant, batch
-from reversi_env.writing import write_atomically
 from train.games.self_play import self_play
-from train.judging.endgames import PACKAGED, wthor_files, wthor_sample
-from train.judging.exact import Boards, ExactSet, SolvedFile, packed
+from train.judging.endgames import solved_once
+from train.judging.exact import Boards, ExactSet
+from train.judging.exam import PACKAGED, wthor_files, wthor_sample
+from train.run import save_arrays
 
 #: Positions with each number of empty squares.
 COUNTS = {10: 300, 12: 300, 14: 300, 16: 200, 18: 150, 20: 100}
@@ -47,8 +49,9 @@ def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int
     recorded, found = (rules.size, rules.variant) == (8, "normal"), []
     for empties, count in COUNTS.items():
         boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
-        file = SolvedFile(f"exam-{rules.size}-{rules.variant}-{empties}-{count}", rules, {"empties": empties}, folder)
-        found.append(file.solved(lambda boards=boards: boards, threads=threads, progress=_say))  # type: ignore[misc]
+        name, about = f"exam-{rules.size}-{rules.variant}-{empties}-{count}", {"empties": empties}
+        how: dict[str, Any] = {"threads": threads, "progress": _say}
+        found.append(solved_once(name, rules, about, lambda boards=boards: boards, folder, **how))  # type: ignore[misc]
     return found
 
 
@@ -71,7 +74,8 @@ def main() -> None:
         source = WTHOR if (rules.size, rules.variant) == (8, "normal") else "games of the package's network with itself"
         PACKAGED.mkdir(exist_ok=True)
         path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
-        write_atomically(path, packed(rules, own, opp, values, {"source": source}))
+        about = np.array(json.dumps({"source": source}))
+        save_arrays(path, {"own": own, "opp": opp, "values": values, "about": about}, compressed=True)
         print(f"{path}: {len(own)} positions, {path.stat().st_size:,} bytes", flush=True)
 
 

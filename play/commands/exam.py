@@ -57,8 +57,7 @@ def exam(
     from models.network import NetworkEvaluator
     from reversi_env import Rules
     from search import evaluators
-    from train.judging.endgames import wthor_files
-    from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers
+    from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers, wthor_files
 
     checked_plot(plot)
     for option, folder in (("--cache", cache), ("--annotate", annotate)):

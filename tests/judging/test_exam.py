@@ -13,11 +13,9 @@ from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.errors import TrainError
-from train.judging.endgames import packaged_endgames, wthor_files
-from train.judging.endgames import wthor_sample as sample
-from train.judging.exact import ILLEGAL, ExactSet
-from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers
-from train.judging.rescaling import least_squares_scale
+from train.judging.exact import ILLEGAL, ExactSet, least_squares_scale
+from train.judging.exam import EMPTIES, examine, packaged_endgames, packaged_papers, recorded_papers, wthor_files
+from train.judging.exam import wthor_sample as sample
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from search.regret import ExactRegret
 from search.solver import solve_all_moves
 from studies.regret import step_of
 from train.errors import TrainError
-from train.judging import exact
+from train.judging import endgames
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ILLEGAL, ExactSet, Judgement
 from train.judging.regret_curves import RegretCurve, bands
@@ -95,22 +95,25 @@ def test_a_damaged_file_is_named(damage, tmp_path):
 
 def test_a_file_with_other_contents_is_refused(small, cache, tmp_path):
     path, whole = tmp_path / f"{SMALL.name}.npz", (cache / f"{SMALL.name}.npz").read_bytes()
-    boards, about = (small.rules, small.own, small.opp), {"format": exact.FORMAT, **SMALL.as_dict()}
-    with np.load(io.BytesIO(whole)) as saved:
-        np.savez(tmp_path / "forged.npz", **{**saved, "values": small.values + np.int8(2)})
-    forged = (tmp_path / "forged.npz").read_bytes()
-    for data in (whole[:-40], forged, exact.packed(*boards, small.values, about | {"seed": 5})):
-        path.write_bytes(data)
+    about = {"format": endgames.FORMAT, **SMALL.as_dict()}
+
+    def file_of(**changes):
+        with np.load(io.BytesIO(whole)) as saved:
+            np.savez(path, **{**saved, "about": json.dumps(about | changes)})
+
+    for spoil in (lambda: path.write_bytes(whole[:-40]), lambda: file_of(seed=5)):
+        spoil()
         with pytest.raises(TrainError, match="delete it"):
             noisy_endgames(SMALL, tmp_path)
-    path.write_bytes(exact.packed(*boards, small.values, about | {"format": 1}))  # of an older version: solved again
-    assert noisy_endgames(SMALL, tmp_path).digest == small.digest
+    for changes in ({"digest": "of 0.1"}, {"format": 1}):  # of older versions: taken, and solved again
+        file_of(**changes)
+        assert noisy_endgames(SMALL, tmp_path).digest == small.digest
 
 
 @pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
 def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, monkeypatch, batch_empties):
     for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MEGABYTES", 0.1), ("BATCH_CHUNK", 8)):
-        monkeypatch.setattr(exact, name, value)
+        monkeypatch.setattr(endgames, name, value)
 
     def interrupt(doing, done, total):
         if done == 16:

@@ -1,35 +1,121 @@
-"""Where the positions of an `ExactSet` come from: noisy games, or games that were recorded.
+"""Where the positions of an `ExactSet` come from: they are solved once and kept in the user's cache; those of noisy games.
 
-All sets are the same for the same options, and no two of their positions are images of each other. They are solved once, and kept
-in the user's cache.
+The sets are the same for the same options, and no two of their positions are images of each other.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reversi_env import Rules, batch
-from reversi_env.notation import read_wthor
+from models.network import strongest_evaluator
+from reversi_env import Position, Rules, batch
+from reversi_env.caches import cache_folder
+from search.solver import Solver
+from search.table import Table
 from train.errors import TrainError
-from train.judging.exact import Boards, ExactSet, SolvedFile, unpacked
+from train.judging.exact import ILLEGAL, Boards, ExactSet, move_values
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
 from train.progress import Progress, silent
+from train.run import load_arrays, save_arrays
 
-#: Solved positions that come with the package, a file a game; studies/exam_positions.py makes them.
-PACKAGED = Path(__file__).parent / "positions"
+FORMAT = 2
+#: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
+BATCH_EMPTIES = 16
+TABLE_MEGABYTES = 128
+#: Positions solved between two visits to the disk: many in a batch, or one by one.
+BATCH_CHUNK, CHUNK = 512, 8
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
 FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
 DEFAULT_EMPTIES = 14
 #: Positions sampled for each that is wanted, at first and at most: with few empties many have a single move.
 SHARE, MOST_SHARE = 4, 64
+
+
+# --- solving, once --------------------------------------------------------------------------------
+
+
+def solved_once(
+    name: str,
+    rules: Rules,
+    about: Mapping[str, Any],
+    sample: Callable[[], tuple[Boards, Boards]],
+    folder: Path | None = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = silent,
+    doing: str = "solving all moves",
+) -> ExactSet:
+    """The positions of *sample* with the values of all moves; what the file *name* has of them is not solved again.
+
+    The file is in *folder*, by default in the user's cache, and remembers what the positions are *about*. Whatever stops the
+    solving, little is lost.
+    """
+    path, about = (folder or cache_folder("solved")) / f"{name}.npz", {"format": FORMAT, **about}
+    known = _read(path, about)
+    if known is None:
+        progress("sampling positions", 0, 1)
+        known = *sample(), np.zeros((0, rules.square_count), np.int8)
+    own, opp, values = known
+    solver: Solver | None = None
+    while len(values) < len(own):
+        begin = len(values)
+        small = rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
+        rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
+        progress(doing, begin, len(own))
+        if small:
+            found = move_values(own[rows], opp[rows], rules, threads=threads)
+        else:
+            solver = solver or _solver(rules, threads)
+            found = _move_values_in_turn(own[rows], opp[rows], solver)
+        values = np.concatenate([values, found])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = np.array(json.dumps(about))
+        save_arrays(path, {"own": own, "opp": opp, "values": values, "about": text}, compressed=True)
+    progress(doing, len(own), len(own))
+    return ExactSet.of_values(rules, own, opp, values)
+
+
+def _solver(rules: Rules, threads: int | None) -> Solver:
+    """All threads on one position, with a table that keeps what its moves share."""
+    order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
+    return Solver(rules, threads=threads or os.cpu_count() or 1, table=Table(TABLE_MEGABYTES), evaluator=order)
+
+
+def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:
+    """The same as `move_values`."""
+    rules = solver.rules
+    values = np.full((len(own), rules.square_count), ILLEGAL, np.int8)
+    for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):
+        for move, value in solver.solve_all_moves(Position(rules, *boards)).items():
+            row[rules.action_from_name(move)] = value
+    return values
+
+
+def _read(path: Path, about: Mapping[str, Any]) -> tuple[Boards, Boards, NDArray[np.int8]] | None:
+    """Positions, and the values of the first of them or of all; None if there is no such file, or one of another format."""
+    if not path.exists():
+        return None
+    own, opp, values, text = load_arrays(path, ("own", "opp", "values", "about"))
+    found = json.loads(str(text))
+    found.pop("digest", None)  # of an older version
+    if found.get("format") != FORMAT:
+        return None
+    if found != about:
+        raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
+    return own, opp, values
+
+
+# --- noisy games ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -72,8 +158,8 @@ def noisy_endgames(
     options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = silent
 ) -> ExactSet:
     """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
-    file = SolvedFile(options.name, options.rules, options.as_dict(), folder)
-    return file.solved(lambda: _sampled(options, threads), threads=threads, progress=progress)
+    about, sample = options.as_dict(), lambda: _sampled(options, threads)
+    return solved_once(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
 
 
 def _sampled(options: EndgameOptions, threads: int | None) -> tuple[Boards, Boards]:
@@ -97,65 +183,3 @@ def _sampled(options: EndgameOptions, threads: int | None) -> tuple[Boards, Boar
             chosen = np.concatenate([found[: options.positions] for found in rows])
             return own[chosen], opp[chosen]
         share *= 2
-
-
-# --- recorded games -------------------------------------------------------------------------------
-
-
-def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
-    given = folder if folder is not None else os.environ.get("REVERSI_DATA")
-    if given is None:
-        raise TrainError(
-            "no games: expected a folder with WTHOR files (*.wtb), by --wthor or the variable REVERSI_DATA"
-        )
-    found = sorted(Path(given).glob("*.wtb")) or sorted((Path(given) / "wthor").glob("*.wtb"))
-    if not found:
-        raise TrainError(f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in a folder wthor below it")
-    return found
-
-
-def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
-    """*count* different positions (own, opp) of recorded games, the same for the same seed."""
-    boards = [read_wthor(path).positions(empties) for path in files]
-    own, opp = (np.concatenate(side) for side in zip(*boards, strict=True))
-    images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
-    _, first = np.unique(images, axis=0, return_index=True)
-    if first.size < count:
-        raise TrainError(f"{first.size} positions with {empties} empty squares: expected at least {count}")
-    chosen = np.random.default_rng((seed, empties)).permutation(np.sort(first))[:count]
-    return own[chosen], opp[chosen]
-
-
-def recorded_endgames(
-    files: Sequence[Path],
-    rules: Rules,
-    empties: int,
-    count: int,
-    seed: int = 0,
-    folder: Path | None = None,
-    *,
-    threads: int | None = None,
-    progress: Progress = silent,
-) -> ExactSet:
-    """*count* positions of WTHOR files with some number of empty squares, from the file in *folder* or by solving."""
-    own, opp = wthor_sample(files, empties, count, seed)
-    digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
-    name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{empties}-{count}-{digest}"
-    file = SolvedFile(name, rules, {"empties": empties, "positions": digest}, folder)
-    return file.solved(lambda: (own, opp), threads=threads, progress=progress, doing=f"{empties} empties")
-
-
-# --- those of the package -------------------------------------------------------------------------
-
-
-def packaged_endgames(rules: Rules) -> ExactSet:
-    """The package's own solved positions of a game: some hundred with each even number of empty squares from 10 to 20.
-
-    Those of 8x8 normal are of tournament games, the others of games of the network with itself.
-    """
-    path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
-    if not path.exists():
-        raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
-    own, opp, values, _ = unpacked(path.read_bytes(), rules)
-    return ExactSet.of_values(rules, own, opp, values)

@@ -15,43 +15,26 @@ moves that it chooses. Where the positions come from is told in `train.judging.e
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-import os
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.network import strongest_evaluator
 from reversi_env import Position, Rules, batch
-from reversi_env.caches import cache_folder
 from reversi_env.core.bitboard import PASS_SQUARE
-from reversi_env.writing import write_atomically
 from search.agent import Agent
 from search.evaluation import Evaluator
 from search.formulas import Formula
-from search.solver import Solver, solve_batch
-from search.table import Table
+from search.solver import solve_batch
 from train.errors import TrainError
 from train.games.batch import BatchPlayer
 from train.games.results import standard_error
-from train.judging.rescaling import least_squares_scale
-from train.progress import Progress, silent
 
-FORMAT = 2
 #: Value of a square where no move is legal: below every score.
 ILLEGAL = -128
-#: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
-BATCH_EMPTIES = 16
-TABLE_MEGABYTES = 128
-#: Positions solved between two visits to the disk: many in a batch, or one by one.
-BATCH_CHUNK, CHUNK = 512, 8
 
 Boards = NDArray[np.uint64]
 
@@ -122,6 +105,15 @@ class Errors:
     def mean_error(self) -> float:
         """Standard error of `mean`."""
         return standard_error(self.absolute)
+
+
+def least_squares_scale(values: NDArray[Any], scores: NDArray[Any]) -> float:
+    """The number that, times *values* in units of their own, comes nearest to *scores*.
+
+    >>> least_squares_scale(np.array([10.0, -20.0]), np.array([1.0, -2.0]))
+    0.1
+    """
+    return float(values @ scores / max(values @ values, np.finfo(float).tiny))
 
 
 # --- positions ------------------------------------------------------------------------------------
@@ -313,100 +305,3 @@ def move_values(
         children.own, children.opp, rules, threads=threads, progress=lambda done: progress(done, len(children.own))
     )
     return by_action(children, -scores.astype(np.int8), len(own), rules, ILLEGAL)
-
-
-class _LargeSolver:
-    """Solves all moves of one position after the other, with all threads and a table that keeps what the moves share."""
-
-    def __init__(self, rules: Rules, threads: int | None) -> None:
-        self._rules = rules
-        order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
-        count = threads or os.cpu_count() or 1
-        self._solver = Solver(rules, threads=count, table=Table(TABLE_MEGABYTES), evaluator=order)
-
-    def values(self, own: Boards, opp: Boards) -> NDArray[np.int8]:
-        """The same as `move_values`."""
-        values = np.full((len(own), self._rules.square_count), ILLEGAL, np.int8)
-        for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):
-            for move, value in self._solver.solve_all_moves(Position(self._rules, *boards)).items():
-                row[self._rules.action_from_name(move)] = value
-        return values
-
-
-class SolvedFile:
-    """Positions of one origin and what was solved of them, in a file of the user's cache: whatever stops it, little is lost."""
-
-    def __init__(self, name: str, rules: Rules, about: Mapping[str, Any], folder: Path | None = None) -> None:
-        self.path = (folder or cache_folder("solved")) / f"{name}.npz"
-        self.rules, self._about = rules, {"format": FORMAT, **about}
-
-    def solved(
-        self,
-        sample: Callable[[], tuple[Boards, Boards]],
-        *,
-        threads: int | None = None,
-        progress: Progress = silent,
-        doing: str = "solving all moves",
-    ) -> ExactSet:
-        """The positions with all values: those of the file, or those of *sample*; what is not solved yet is solved now."""
-        known = self._read()
-        if known is None:
-            progress("sampling positions", 0, 1)
-            own, opp = sample()
-            known = own, opp, np.zeros((0, self.rules.square_count), np.int8)
-        own, opp, values = known
-        large: _LargeSolver | None = None
-        while len(values) < len(own):
-            begin = len(values)
-            small = self.rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
-            rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
-            progress(doing, begin, len(own))
-            if small:
-                found = move_values(own[rows], opp[rows], self.rules, threads=threads)
-            else:
-                large = large or _LargeSolver(self.rules, threads)
-                found = large.values(own[rows], opp[rows])
-            values = np.concatenate([values, found])
-            self._write(own, opp, values)
-        progress(doing, len(own), len(own))
-        return ExactSet.of_values(self.rules, own, opp, values)
-
-    def _write(self, own: Boards, opp: Boards, values: NDArray[np.int8]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path, packed(self.rules, own, opp, values, self._about))
-
-    def _read(self) -> tuple[Boards, Boards, NDArray[np.int8]] | None:
-        """What the file has; None if there is no such file, or one of another format."""
-        try:
-            own, opp, values, about = unpacked(self.path.read_bytes(), self.rules)
-            if about.get("format") != FORMAT:
-                return None
-            same = about == self._about
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, LookupError, TypeError, EOFError, zipfile.BadZipFile):
-            same = False
-        if not same:
-            raise TrainError(
-                f"file {str(self.path)!r} cannot be read: expected solved positions; delete it to solve them again"
-            )
-        return own, opp, values
-
-
-def packed(rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8], about: Mapping[str, Any]) -> bytes:
-    """A file with positions, the values of the moves of the first of them, or of all, and what they are *about*."""
-    digest = ExactSet.of_values(rules, own, opp, values).digest
-    stream = io.BytesIO()
-    text = np.array(json.dumps({**about, "digest": digest}))
-    np.savez_compressed(stream, own=own, opp=opp, values=values, about=text)
-    return stream.getvalue()
-
-
-def unpacked(data: bytes, rules: Rules) -> tuple[Boards, Boards, NDArray[np.int8], dict[str, Any]]:
-    """What `packed` was given; a ValueError if it is not whole."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as saved:
-        about = json.loads(str(saved["about"]))
-        own, opp, values = saved["own"], saved["opp"], saved["values"]
-    if about.pop("digest") != ExactSet.of_values(rules, own, opp, values).digest:
-        raise ValueError("the digest is another one")
-    return own, opp, values, about

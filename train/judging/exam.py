@@ -7,6 +7,8 @@ that makes it best, by least squares through the origin on these very positions:
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,13 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import Rules
+from reversi_env import Rules, batch
 from reversi_env.errors import shown
+from reversi_env.notation import read_wthor
 from search import evaluators
 from train.errors import TrainError
-from train.judging.endgames import packaged_endgames, recorded_endgames
-from train.judging.exact import ExactSet
+from train.judging.endgames import solved_once
+from train.judging.exact import Boards, ExactSet
 from train.progress import Progress, silent
+from train.run import load_arrays
+
+#: Solved positions that come with the package, a file a game; studies/exam_positions.py makes them.
+PACKAGED = Path(__file__).parent / "positions"
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
@@ -89,6 +96,41 @@ def examine(names: Sequence[str], rules: Rules, truths: Iterable[ExactSet]) -> E
     return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
 
 
+def _mark(name: str, truth: ExactSet, empties: int) -> Mark:
+    evaluator = evaluators.get(name)
+    errors, played = truth.errors(evaluator), truth.judge(truth.one_ply_actions(evaluator)).overall
+    found = errors.scale, errors.mean, errors.mean_error, errors.correlation, played.regret, played.optimal
+    return Mark(empties, name, *found)
+
+
+# --- the positions ----------------------------------------------------------------------------------
+
+
+def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
+    given = folder if folder is not None else os.environ.get("REVERSI_DATA")
+    if given is None:
+        raise TrainError(
+            "no games: expected a folder with WTHOR files (*.wtb), by --wthor or the variable REVERSI_DATA"
+        )
+    found = sorted(Path(given).glob("*.wtb")) or sorted((Path(given) / "wthor").glob("*.wtb"))
+    if not found:
+        raise TrainError(f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in a folder wthor below it")
+    return found
+
+
+def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
+    """*count* different positions (own, opp) of recorded games, the same for the same seed."""
+    boards = [read_wthor(path).positions(empties) for path in files]
+    own, opp = (np.concatenate(side) for side in zip(*boards, strict=True))
+    images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
+    _, first = np.unique(images, axis=0, return_index=True)
+    if first.size < count:
+        raise TrainError(f"{first.size} positions with {empties} empty squares: expected at least {count}")
+    chosen = np.random.default_rng((seed, empties)).permutation(np.sort(first))[:count]
+    return own[chosen], opp[chosen]
+
+
 def recorded_papers(
     files: Sequence[Path],
     rules: Rules,
@@ -100,14 +142,33 @@ def recorded_papers(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> Iterator[ExactSet]:
-    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above."""
+    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above.
+
+    They are solved once, and kept in *folder*, by default in the user's cache.
+    """
     if rules.size != 8:
         raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
     if positions < 2:
         raise TrainError(f"{shown(positions)} positions: expected 2 or more")
+    solving: dict[str, Any] = {"threads": threads, "progress": progress}
     for number in empties:
-        count = max(2, round(SHARES.get(number, 1) * positions))
-        yield recorded_endgames(files, rules, number, count, seed, folder, threads=threads, progress=progress)
+        count = _share(positions, number)
+        own, opp = boards = wthor_sample(files, number, count, seed)
+        digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
+        name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
+        about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
+        yield solved_once(name, rules, about, lambda boards=boards: boards, folder, **how)  # type: ignore[misc]
+
+
+def packaged_endgames(rules: Rules) -> ExactSet:
+    """The package's own solved positions of a game: some hundred with each even number of empty squares from 10 to 20.
+
+    Those of 8x8 normal are of tournament games, the others of games of the network with itself.
+    """
+    path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
+    if not path.exists():
+        raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
+    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values")))
 
 
 def packaged_papers(
@@ -118,7 +179,7 @@ def packaged_papers(
     known = np.unique(truth.empties).tolist()
     for number in known if empties is None else empties:
         rows = np.flatnonzero(truth.empties == number)
-        count = len(rows) if positions is None else max(2, round(SHARES.get(number, 1) * positions))
+        count = len(rows) if positions is None else _share(positions, number)
         if not rows.size:
             raise TrainError(
                 f"{number} empty squares: expected some of {', '.join(map(str, known))}, which the package has, or WTHOR files"
@@ -130,8 +191,5 @@ def packaged_papers(
         yield truth.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
 
 
-def _mark(name: str, truth: ExactSet, empties: int) -> Mark:
-    evaluator = evaluators.get(name)
-    errors, played = truth.errors(evaluator), truth.judge(truth.one_ply_actions(evaluator)).overall
-    found = errors.scale, errors.mean, errors.mean_error, errors.correlation, played.regret, played.optimal
-    return Mark(empties, name, *found)
+def _share(positions: int, empties: int) -> int:
+    return max(2, round(SHARES.get(empties, 1) * positions))

@@ -17,8 +17,7 @@ from search.batch import search_batch
 from search.formulas import Formula
 from train.games.batch import play_games
 from train.games.openings import Openings, passed
-from train.judging.exact import ILLEGAL, Boards, by_action, move_values
-from train.judging.rescaling import least_squares_scale
+from train.judging.exact import ILLEGAL, Boards, by_action, least_squares_scale, move_values
 from train.labels.labellers import Plan
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions

@@ -29,5 +29,5 @@ def gtp(
     rules = Rules(size, variant)
     thinker = prepared_thinker(agent, rules, time, threads)
     engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}")
-    with protocol_streams() as (lines, output):
-        serve(engine, lines, output)
+    with protocol_streams() as (lines, send):
+        serve(engine, lines, send)

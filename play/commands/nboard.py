@@ -18,11 +18,11 @@ def nboard(
     Which game is played, 8x8 or smaller, most discs or fewest, is in the
     game that NBoard sends.
     """
-    from play.protocols.nboard import NBoardEngine, serve, write_line
+    from play.protocols.nboard import NBoardEngine, serve
     from play.protocols.standard_streams import protocol_streams
     from play.thinker import prepared_thinker
     from reversi_env import Rules
 
     thinker = prepared_thinker(agent, Rules(), time, threads)
-    with protocol_streams() as (lines, output):
-        serve(NBoardEngine(thinker, write_line(output)), lines)
+    with protocol_streams() as (lines, send):
+        serve(NBoardEngine(thinker, lambda line: send(f"{line}\n")), lines)

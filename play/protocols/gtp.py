@@ -18,9 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from time import perf_counter, process_time
-from typing import TextIO
 
 from play.thinker import Thinker
 from play.time_control import Clock
@@ -33,7 +31,8 @@ NAME = "Reversi Lab"
 
 #: Characters that are no part of any message: all control characters but the tab and the line end.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_VERTEX = re.compile(r"([a-hj-z])([1-9]|1[0-9]|2[0-5])")
+_VERTEX = r"([a-hj-z])([1-9]|1[0-9]|2[0-5])"
+_NUMBER = r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+)"
 _COLOURS = {"b": BLACK, "black": BLACK, "w": WHITE, "white": WHITE}
 _GAMES: dict[str, Variant] = {"Othello": "normal", "Anti-Othello": "reversed"}
 _OTHER_NAMES: dict[str, Variant] = {"reversi": "normal", "reversed reversi": "reversed"}
@@ -41,24 +40,6 @@ _OTHER_NAMES: dict[str, Variant] = {"reversi": "normal", "reversed reversi": "re
 
 class GtpError(ReversiError):
     """What a command is answered with that cannot be carried out."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A line of the controller: *id* is the text of its number, empty if it has none."""
-
-    id: str
-    name: str
-    arguments: tuple[str, ...]
-
-
-def read_command(line: str) -> Command | None:
-    """The command on a line; None if there is none on it, but perhaps a comment."""
-    words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
-    if not words:
-        return None
-    number = words.pop(0) if words[0].isascii() and words[0].isdigit() else ""
-    return Command(number, words[0] if words else "", tuple(words[1:]))
 
 
 class GtpEngine:
@@ -105,19 +86,21 @@ class GtpEngine:
 
     def answer(self, line: str) -> str | None:
         """The answer to a line, with the empty line that ends it; None where the protocol wants none."""
-        command = read_command(line)
-        if command is None:
+        words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
+        if not words:
             return None
+        number = words.pop(0) if words[0].isascii() and words[0].isdigit() else ""
         try:
-            return _message("=", command.id, self._run(command))
+            mark, text = "=", self._run(*words)
         except ReversiError as error:  # the protocol's own, or an agent that failed
-            return _message("?", command.id, " ".join(str(error).split()))
+            mark, text = "?", " ".join(str(error).split())
+        return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
 
-    def _run(self, command: Command) -> str:
-        if command.name not in self._commands:
+    def _run(self, name: str = "", *arguments: str) -> str:
+        if name not in self._commands:
             raise GtpError("unknown command")
         try:
-            return self._commands[command.name](*command.arguments) or ""
+            return self._commands[name](*arguments) or ""
         except TypeError as error:
             if error.__traceback__ and error.__traceback__.tb_next is None:  # the number of arguments, nothing deeper
                 raise GtpError("syntax error") from None
@@ -159,7 +142,7 @@ class GtpEngine:
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
 
     def _komi(self, text: str, *_: str) -> None:
-        _number(text)  # there is none in Othello
+        _matching(_NUMBER, text)  # there is none in Othello
 
     def _play(self, colour: str, vertex: str, *_: str) -> None:
         position = self._seen_by(_colour(colour))
@@ -169,8 +152,7 @@ class GtpEngine:
                 raise GtpError("illegal move")
             self._positions.append(_other_to_move(position))
             return
-        if not _VERTEX.fullmatch(move):
-            raise GtpError("syntax error")
+        _matching(_VERTEX, move)
         try:
             self._positions.append(position.play(move))
         except ReversiError:
@@ -241,19 +223,14 @@ class GtpEngine:
         return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves)
 
 
-def serve(engine: GtpEngine, lines: Iterable[str], output: TextIO) -> None:
+def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) -> None:
     """Answer *lines* until they end or say ``quit``."""
     for line in lines:
         answer = engine.answer(line)
         if answer is not None:
-            output.write(answer)
-            output.flush()
+            send(answer)
         if engine.has_quit:
             return
-
-
-def _message(mark: str, number: str, text: str) -> str:
-    return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
 
 
 def _other_to_move(position: Position) -> Position:
@@ -266,23 +243,18 @@ def _vertex(move: str) -> str:
 
 
 def _colour(text: str) -> Colour:
-    try:
-        return _COLOURS[text.lower()]
-    except KeyError:
-        raise GtpError("syntax error") from None
+    return _COLOURS[_matching("b|w|black|white", text.lower())]
 
 
 def _whole(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise GtpError("syntax error")
-    return int(text)
-
-
-def _number(text: str) -> float:
-    if not re.fullmatch(r"[+-]?(?:[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+)", text):
-        raise GtpError("syntax error")
-    return float(text)
+    return int(_matching("[0-9]{1,9}", text))
 
 
 def _seconds(text: str) -> float:
-    return max(0.0, _number(text))
+    return max(0.0, float(_matching(_NUMBER, text)))
+
+
+def _matching(pattern: str, text: str) -> str:
+    if not re.fullmatch(pattern, text):
+        raise GtpError("syntax error")
+    return text

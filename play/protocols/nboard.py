@@ -31,7 +31,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from time import perf_counter
-from typing import TextIO
 
 from play.background import stopped_when
 from play.game import Game
@@ -193,16 +192,6 @@ def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
             if not any(map(_ends_thinking, filter(None, commands.queue))):
                 engine.hurry.clear()
         engine.run(line)
-
-
-def write_line(output: TextIO) -> Callable[[str], None]:
-    """A function that writes a line and sends it off."""
-
-    def send(line: str) -> None:
-        output.write(f"{line}\n")
-        output.flush()
-
-    return send
 
 
 def _ends_thinking(line: str) -> bool:

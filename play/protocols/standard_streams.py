@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import BinaryIO, TextIO
+from functools import partial
+from typing import BinaryIO
 
 #: Longer lines are cut: no command is anywhere near as long, and memory is not the other side's to use.
 LONGEST_LINE = 1 << 16
 
 
 @contextmanager
-def protocol_streams() -> Iterator[tuple[Iterator[str], TextIO]]:
-    """The lines of standard input as they come, and standard output; both may be closed at any moment without an error."""
+def protocol_streams() -> Iterator[tuple[Iterator[str], Callable[[str], None]]]:
+    """The lines of standard input, and what sends text to standard output; both may be closed at any moment without an error."""
     try:
-        yield text_lines(_own_input()), sys.stdout
-        sys.stdout.flush()
+        yield _lines(_own_input()), partial(print, end="", flush=True)
     except BrokenPipeError:
         # What is still in the buffer has no reader: let the interpreter's last flush go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -31,7 +31,7 @@ def _own_input() -> BinaryIO:
         return sys.stdin.buffer
 
 
-def text_lines(stdin: BinaryIO) -> Iterator[str]:
+def _lines(stdin: BinaryIO) -> Iterator[str]:
     """Every line of 8-bit characters; bytes that mean nothing to us cannot fail."""
     while line := stdin.readline(LONGEST_LINE):
         yield line.decode("latin-1")

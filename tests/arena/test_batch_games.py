@@ -1,7 +1,7 @@
 """Games in step, against the rules and the searches that play one at a time."""
 
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from search.solver import solve_all_moves
 from studies.duels import RandomEndgamePlayer
 from studies.textbook import negamax
 from train.games.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
-from train.games.openings import Openings, opening_sequence
+from train.games.openings import Openings
 from train.games.playing import play_match
 from train.games.results import Results
 
@@ -105,11 +105,10 @@ def test_a_random_player_that_ends_perfectly_beats_one_that_does_not():
     assert results.score > 0.6
 
 
-@pytest.mark.parametrize("source", ["random", "balanced"])
-def test_agents_play_the_games_in_step_that_they_play_one_by_one(source):
+def test_agents_play_the_games_in_step_that_they_play_one_by_one():
     """A compiled player, an agent asked move by move and a match have the same games where no lots are drawn."""
     rules, spec = Rules(4), "six-factor:depth=2,seed=1"
-    openings = Openings.of(islice(opening_sequence(source, rules, 3, seed=4, balance=20), 3), rules)
+    openings = Openings.random(rules, 3, 3, seed=4)
     asked = batch_player(spec, rules)
     assert np.array_equal(
         play_games(asked, batch_player("random", rules), openings, rules).discs,

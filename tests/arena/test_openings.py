@@ -7,7 +7,7 @@ import pytest
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, read_transcript, write_ggf
 from search.solver import solve
-from train.games.openings import balanced_openings, openings_of_file, random_openings
+from train.games.openings import opening_sequence, openings_of_file, random_openings
 
 
 @pytest.mark.parametrize(("size", "variant"), [(4, "reversed"), (6, "normal"), (8, "reversed")])
@@ -32,18 +32,18 @@ def test_when_there_are_no_new_openings_the_same_come_again():
 def test_balanced_openings_are_within_the_discs_allowed():
     for variant in ("normal", "reversed"):
         rules = Rules(4, variant)
-        openings = list(islice(balanced_openings(rules, 4, 1, 2), 8))
+        openings = list(islice(opening_sequence("balanced", rules, 4, 1), 8))
         assert all(abs(solve(opening.position).score) <= 2 for opening in openings)
         assert any(abs(solve(o.position).score) > 2 for o in islice(random_openings(rules, 4, 1), 8))
     with pytest.raises(ReversiError, match="is even enough"):
-        next(balanced_openings(Rules(4), 0, 1, 2))  # white wins by ten
+        next(opening_sequence("balanced", Rules(4), 0, 1))  # white wins by ten
 
 
 @pytest.mark.slow
 def test_balanced_openings_by_the_network():
     from search.agents import make
 
-    openings = list(islice(balanced_openings(Rules(6), 4, 1, 1.0), 3))
+    openings = list(islice(opening_sequence("balanced", Rules(6), 4, 1, balance=1.0), 3))
     judge = make("network:depth=8,table=1")
     for opening in openings:
         judge.engine(Rules(6)).clear()

@@ -37,14 +37,14 @@ CHUNK = 512
 DEEPEST = 12
 
 Boards = NDArray[np.uint64]
+Words = NDArray[np.uint64]  #: states of generators of random numbers
+Numbers = NDArray[np.int64]  #: of games, or of squares
 
 
 class BatchPlayer(Protocol):
     """Chooses moves in many games at once."""
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """A legal square for every position, none of which is a pass.
 
         *games* are the numbers of the games, *states* their generators, which are moved on as they are used.
@@ -58,9 +58,7 @@ class RandomPlayer:
     def __init__(self, rules: Rules) -> None:
         self._playable = np.uint64(rules.playable)
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """Random squares."""
         squares = np.empty(own.size, np.int64)
         choose_at_random(own, opp, self._playable, states, squares)
@@ -97,9 +95,7 @@ class EvaluatorPlayer:
         self._games_each = games_each
         self._local = threading.local()
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """The best squares."""
         squares = np.empty(own.size, np.int64)
         solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
@@ -108,7 +104,7 @@ class EvaluatorPlayer:
         rows = np.flatnonzero(~solved)
         chunks = [rows[start : start + CHUNK] for start in range(0, rows.size, CHUNK)]
 
-        def run(part: NDArray[np.int64]) -> None:
+        def run(part: Numbers) -> None:
             if not hasattr(self._local, "works"):
                 self._local.works = make_works(self.rules)
             found, moved_on = np.empty(part.size, np.int64), states[part]
@@ -126,9 +122,7 @@ class EvaluatorPlayer:
         return squares
 
 
-def perfect_squares(
-    own: Boards, opp: Boards, rules: Rules, states: NDArray[np.uint64], threads: int | None = None
-) -> NDArray[np.int64]:
+def perfect_squares(own: Boards, opp: Boards, rules: Rules, states: Words, threads: int | None = None) -> Numbers:
     """A move of perfect play for every position; of equally good ones one by lot, drawn from the generators."""
     children = batch.expand(own, opp, rules)
     scores = solve_batch(children.own, children.opp, rules, threads=threads).astype(np.int64)
@@ -143,9 +137,7 @@ class AgentPlayer:
     def __init__(self, agent: Agent, rules: Rules) -> None:
         self._agent, self._rules = agent, rules
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """The agent's squares."""
         positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
@@ -176,12 +168,12 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
 # --- lots ----------------------------------------------------------------------------------------
 
 
-def gumbel(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
+def gumbel(states: Words, count: int) -> NDArray[np.float64]:
     """Noise under which the largest of some numbers is a draw from their softmax."""
     return -np.log(-np.log(fractions(states, count)))
 
 
-def fractions(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
+def fractions(states: Words, count: int) -> NDArray[np.float64]:
     """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     words = states[:, None] + steps
@@ -195,7 +187,7 @@ def fractions(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
 # --- games ----------------------------------------------------------------------------------------
 
 #: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
-Observer = Callable[[NDArray[np.int64], Boards, Boards, NDArray[np.bool_]], None]
+Observer = Callable[[Numbers, Boards, Boards, NDArray[np.bool_]], None]
 
 
 def play_games(

@@ -16,7 +16,7 @@ from models.boards import board_planes, board_tensor
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
-from train.games.batch import Boards, gumbel
+from train.games.batch import Boards, Numbers, Words, gumbel
 
 with extra_libraries():
     import torch
@@ -40,9 +40,7 @@ class NetworkPlayer(ABC):
     def numbers(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
         """How good a move to every square of the 8x8 frame is, (N, 64); minus infinity where none is legal."""
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """Squares, as `train.games.batch.BatchPlayer` has them."""
         numbers = self.numbers(own, opp)
         if self.temperature > 0:

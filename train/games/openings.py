@@ -7,7 +7,7 @@ sides. Openings drawn at random are all different, up to the symmetries of the b
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.sources import text_lines
+from search.agents import make
+from search.players import SearchAgent
+from search.solver import solve
 
 #: Draws in a row that give nothing new before the openings so far are taken to be all there are.
 PATIENCE = 400
@@ -84,12 +87,6 @@ def random_openings(
     yield from cycle(found)
 
 
-def balanced_openings(rules: Rules, plies: int, seed: int, discs: float) -> Iterator[Opening]:
-    """Random openings that the engine expects to end within *discs* of a draw."""
-    judge = _judge(rules)
-    return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= discs)
-
-
 def opening_sequence(
     source: str, rules: Rules, plies: int | None = None, seed: int = 0, balance: float = 2.0
 ) -> Iterator[Opening]:
@@ -102,7 +99,8 @@ def opening_sequence(
     plies = DEFAULT_PLIES[rules.size] if plies is None else plies
     if source == "random":
         return random_openings(rules, plies, seed)
-    return balanced_openings(rules, plies, seed, balance)
+    judge = _judge(rules)
+    return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= balance)
 
 
 def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list[Opening]:
@@ -157,12 +155,7 @@ def _game_of_line(text: str, rules: Rules) -> Game:
 def _judge(rules: Rules) -> Callable[[Position], float]:
     """The value of a position in discs for the side to move, the same whatever was judged before."""
     if rules.size == 4:
-        from search.solver import solve
-
         return lambda position: float(solve(position).score)
-    from search.agents import make
-    from search.players import SearchAgent
-
     agent = make(JUDGE)
     assert isinstance(agent, SearchAgent)
     engine = agent.engine(rules)
@@ -194,19 +187,7 @@ class Openings:
     @classmethod
     def random(cls, rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
         """*pairs* positions after *plies* random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
-        return cls.pairs(*batch.random_positions(pairs, plies, rules, seed=seed), rules)
-
-    @classmethod
-    def of(cls, openings: Iterable[Opening], rules: Rules) -> Openings:
-        """The same of *openings* with their moves: random ones that all differ, balanced ones, those of a file."""
-        positions = [opening.position for opening in openings]
-        boards = np.array([(position.own, position.opp) for position in positions], np.uint64).reshape(-1, 2)
-        return cls.pairs(boards[:, 0], boards[:, 1], rules)
-
-    @classmethod
-    def pairs(cls, own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules) -> Openings:
-        """Every position twice, with the players exchanged."""
-        own, opp, _ = passed(own, opp, rules)
+        own, opp, _ = passed(*batch.random_positions(pairs, plies, rules, seed=seed), rules)
         return cls(np.repeat(own, 2), np.repeat(opp, 2), np.tile([True, False], len(own)), paired=True)
 
     @property

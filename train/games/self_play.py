@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
 from search.agent import Agent
-from train.games.batch import BatchPlayer, Boards, batch_player, play_games
+from train.games.batch import BatchPlayer, Boards, Numbers, batch_player, play_games
 from train.games.openings import Openings
 
 
@@ -53,7 +53,7 @@ def self_play(
     other = player if opponent is None else batch_player(opponent, rules)
     pairs = Openings.random(rules, games, opening_plies, seed)
     openings = Openings(pairs.own[::2], pairs.opp[::2], np.ones(games, np.bool_))
-    seen: list[tuple[NDArray[np.int64], Boards, Boards, NDArray[np.bool_]]] = []
+    seen: list[tuple[Numbers, Boards, Boards, NDArray[np.bool_]]] = []
     discs = play_games(player, other, openings, rules, seed=seed, observer=lambda *step: seen.append(step)).discs
     if not seen:
         raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")

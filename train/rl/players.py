@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.games.batch import fractions, gumbel, perfect_squares
+from train.games.batch import Numbers, Words, fractions, gumbel, perfect_squares
 from train.judging.exact import Boards, by_action
 from train.rl.network import BATCH, ILLEGAL, PolicyValueNet, action_numbers
 
@@ -71,9 +71,7 @@ class PolicyPlayer:
         self.net, self.temperatures, self.noise, self.symmetric = net, temperatures, noise, symmetric
         self._squares = np.array(list(Rules(net.size).squares()), np.int64)
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """A legal square for every position."""
         numbers = policy_numbers(self.net, own, opp, symmetric=self.symmetric)[:, :-1]
         legal = numbers != ILLEGAL
@@ -108,9 +106,7 @@ class ValuePlayer:
     def __init__(self, net: PolicyValueNet, rules: Rules, depth: int = 2, exact: int = 10) -> None:
         self.net, self.rules, self.depth, self.exact = net, rules, depth, exact
 
-    def choose(
-        self, own: Boards, opp: Boards, games: NDArray[np.int64], states: NDArray[np.uint64]
-    ) -> NDArray[np.int64]:
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """A best square for every position."""
         squares = np.empty(len(own), np.int64)
         solved = self.rules.square_count - np.bitwise_count(own | opp).astype(np.int64) <= self.exact

@@ -63,19 +63,16 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
 
 
 def _print_tables(result: DemoResult, plot: Path) -> None:
-    from rich.box import SIMPLE_HEAD
-
-    look: dict[str, Any] = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False}
     empties = sorted(next(iter(result.errors.values())))
     errors = ((name, *(f"{found[e]:.1f}" for e in empties)) for name, found in result.errors.items())
     title = "Mean error of the static value, discs, by empty squares"
-    print_table(("evaluator", *map(str, empties)), errors, title=title, **look)
+    print_table(("evaluator", *map(str, empties)), errors, title=title, gap=1)
     rows = []
     for match in sorted(result.matches, key=lambda match: -match.result.score):
         played, (low, high) = match.result, match.result.interval()
         figures = (f"{played.score:.1%}", f"{low:.0%} and {high:.0%}", f"{played.discs_per_game:+.1f}")
         rows.append((match.opponent, played.wins, played.draws, played.losses, *figures))
     headings = ("opponent", "won", "drawn", "lost", "score", "95 % between", "discs")
-    print_table(headings, rows, title="The network against each heuristic, both four plies deep", **look)
+    print_table(headings, rows, title="The network against each heuristic, both four plies deep", gap=1)
     print(f"weights: {result.weights}   plot: {plot}")
     print(f"play on: reversi match network:depth=6,weights={result.weights} six-factor:depth=6 --size 6")

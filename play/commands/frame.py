@@ -91,16 +91,21 @@ def print_table(
     title: str | None = None,
     words: int = 1,
     width: int = 0,
+    gap: int | None = None,
     **look: Any,
 ) -> None:
     """Print a table whose first columns, *words* of them, are texts, the others figures, which are never broken.
 
-    Where the terminal has fewer columns than *width* it may break lines, but nothing is cut off. *look*: options of rich's table.
+    Where the terminal has fewer columns than *width* it may break lines, but nothing is cut off. With
+    a *gap*, of so many spaces between columns, the table has no lines but one. *look*: options of rich's table.
     """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    if gap is not None:
+        look |= {"box": SIMPLE_HEAD, "padding": (0, gap, 0, 0), "pad_edge": False}
     table = Table(title=title, title_justify="left", **look)
     for number, heading in enumerate(headings):
         is_text = number < words

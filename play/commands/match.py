@@ -188,8 +188,6 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
 
 def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
     """The result as a table for people."""
-    from rich.box import SIMPLE_HEAD
-
     last = ", the last one from one side" if result.games % 2 else ""
     print(f"{rules.size}x{rules.size} {rules.variant}, {result.games} games, every opening from both sides{last}")
     sides = ((agent_a, result), (agent_b, result.opponent))
@@ -204,7 +202,7 @@ def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults
         for name, side in sides
     ]
     headings = ("agent", "won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move")
-    print_table(headings, rows, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    print_table(headings, rows, gap=1)
     for name, side in sides:
         for reason, count in Counter(forfeit.reason for forfeit in side.forfeits).items():
             print(f"{name} lost {count} by forfeit: {reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import Counter
 from pathlib import Path
@@ -127,6 +126,7 @@ def winrate(
     is narrow enough does not spoil it (docs/arena.md).
     """
     from reversi_env import Rules
+    from reversi_env.core.threads import core_count
     from train.games.winrate import ConfidenceSequence, estimate_win_rate, rate_of
 
     chosen = given(context)
@@ -141,7 +141,7 @@ def winrate(
         show(f"{agent} – {opponent}", 2 * sequence.count, None, note)
 
     how: dict[str, Any] = {"margin": margin, "confidence": confidence, "most_games": games, "plies": plies}
-    how |= {"seed": chosen.pop("seed"), "workers": workers or _cores()}
+    how |= {"seed": chosen.pop("seed"), "workers": workers or core_count()}
     with progress_bar() as show:
         try:
             estimate_win_rate(agent, opponent, rules, **how, limits=chosen, on_pair=hear)
@@ -194,24 +194,15 @@ def _read_sprt(text: str, errors: float) -> Sprt:
     return Sprt(elo0, elo1, errors, errors)
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _default_workers(options: TournamentOptions) -> int:
-    """One for each core, fewer if agents think with several threads."""
-    from train.games.tournament import threads_of
-
-    return max(1, _cores() // threads_of(options))
-
-
 # --- playing ----------------------------------------------------------------------------------------
 
 
 def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
     """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
-    from train.games.tournament import read_tournament, run_tournament
+    from reversi_env.core.threads import core_count
+    from train.games.tournament import read_tournament, run_tournament, threads_of
 
+    workers_here = workers or max(1, core_count() // threads_of(options))
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
     with progress_bar() as show:
 
@@ -219,7 +210,7 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
             show(title, done, options.total)
 
         try:
-            how: dict[str, Any] = {"workers": workers or _default_workers(options), "on_game": tell}
+            how: dict[str, Any] = {"workers": workers_here, "on_game": tell}
             with chosen_executor(ray, workers if ray else None) as executor:  # without Ray, run_tournament's processes
                 return run_tournament(options, folder, executor=executor, **how), False
         except KeyboardInterrupt:
@@ -304,8 +295,6 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
     """Ratings, cross table, forfeits and the SPRT's answer for people."""
-    from rich.box import SIMPLE_HEAD
-
     rows = [
         (
             *(place, player.name, f"{round(player.rating.elo):+d}"),  # never -0
@@ -319,7 +308,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     print(title)
     print("ms: mean time of a move, late: moves over the time allowed")
     headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
-    print_table(headings, rows, words=2, box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    print_table(headings, rows, words=2, gap=0)
     print("score in % of the row against the column")
     print_cross_table([player.name for player in table.players], _scores(table))
     for player in table.players:
@@ -332,7 +321,6 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
 def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
     """Scores of everybody against everybody in %, best first; the names only where the terminal has room for them."""
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
 
     named = Console().width >= WIDTH_OF_NAMES + WIDTH_OF_A_SCORE * len(names)
@@ -345,7 +333,7 @@ def print_cross_table(names: list[str], scores: list[list[float | None]]) -> Non
         for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)
     ]
     headings = ("", *(["agent"] if named else []), *map(str, range(1, len(names) + 1)))
-    print_table(headings, rows, words=1 + named, box=SIMPLE_HEAD, padding=0, pad_edge=False)
+    print_table(headings, rows, words=1 + named, gap=0)
 
 
 def _sprt_text(played: Tournament) -> str:

@@ -142,7 +142,7 @@ def test_moves_over_the_allowed_time_are_counted(tmp_path):
     made = options("six-factor:depth=1,table=0.1,time=1000", "random", games=2)
     tournament = run_tournament(made, tmp_path)
     records = list(tournament.records)
-    assert [made.allowed_seconds(player) for player in (0, 1)] == [1000, None]
+    assert [agent.time for agent in made.made_agents()] == [1000, None]
     slow = [2000.0] * len(records[0].game.seconds)
     object.__setattr__(records[0].game, "seconds", tuple(slow))
     by_name = {player.name: player for player in standings(tournament).players}

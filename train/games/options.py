@@ -34,11 +34,6 @@ class Fixture:
     black: int
     white: int
 
-    @property
-    def players(self) -> tuple[int, int]:
-        """Both."""
-        return self.black, self.white
-
 
 @dataclass(frozen=True)
 class TournamentOptions(Options):
@@ -74,8 +69,7 @@ class TournamentOptions(Options):
             raise ReversiError(f"{len(self.agents)} agents: expected two or more")
         if self.sprt is not None and len(self.agents) != 2:
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
-        for player in range(len(self.agents)):
-            self.make_agent(player, 0)  # says what is wrong with its spec
+        self.made_agents()  # says what is wrong with a spec
         if self.openings not in ("random", "balanced"):
             openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
 
@@ -101,19 +95,17 @@ class TournamentOptions(Options):
         limits = {"time": self.time, "depth": self.depth, "nodes": self.nodes, "limit": self.limit}
         return agents.make(self.agents[player], seed=seed, **limits)
 
-    def allowed_seconds(self, player: int) -> float | None:
-        """Seconds a move that the player was given; None if its moves are not timed."""
-        return self.make_agent(player, 0).time
+    def made_agents(self) -> list[Agent]:
+        """All players, as they are in the first game."""
+        return [self.make_agent(player, 0) for player in range(len(self.agents))]
 
     # --- games ------------------------------------------------------------------------------------
 
     @property
     def pairings(self) -> tuple[tuple[int, int], ...]:
         """Who meets whom."""
-        everybody = range(len(self.agents))
-        return (
-            tuple(combinations(everybody, 2)) if self.format == "round-robin" else tuple((0, n) for n in everybody[1:])
-        )
+        everybody = combinations(range(len(self.agents)), 2)
+        return tuple(pairing for pairing in everybody if self.format == "round-robin" or 0 in pairing)
 
     @property
     def total(self) -> int:
@@ -136,7 +128,7 @@ class TournamentOptions(Options):
     def ingredients(self) -> dict[str, str]:
         """Hashes of all that the options only name: evaluators' weights, the file of the openings."""
         found = {}
-        made = [self.make_agent(player, 0) for player in range(len(self.agents))]
+        made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
             made.append(agents.make(JUDGE))
         elif self.openings != "random":

@@ -29,8 +29,6 @@ ELO = 400 / log(10)
 DROP_95 = 3.841458820694124 / 2
 #: A step of Newton's method shorter than this, in units of λ, is the last.
 PRECISION = 1e-10
-#: Where the search for the end of an interval gives up, in units of λ: 35,000 Elo.
-FARTHEST = 200.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def fit_ratings(wins: np.ndarray, draws: np.ndarray) -> Ratings:
     185
     """
     model = _Davidson(*_checked(wins, draws))
-    best = model.fit(np.empty((0, model.unknowns)), np.empty(0))
+    best = model.fit(np.zeros(model.unknowns))
     level = model.log_likelihood(best) - DROP_95
     ratings = []
     for player in range(model.players):
@@ -76,7 +74,7 @@ def _checked(wins: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 class _Davidson:
-    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), and its maximum under linear conditions."""
+    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), the last only if there are draws, and its maximum."""
 
     def __init__(self, wins: np.ndarray, draws: np.ndarray) -> None:
         self.players = len(wins)
@@ -84,26 +82,28 @@ class _Davidson:
         self.unknowns = self.players + self.has_draws
         first, second = np.triu_indices(self.players, 1)
         more = 0.5 / (self.players - 1)  # half of the part of a game that each pairing is given
-        self.counts = np.stack([wins[first, second] + more, wins[second, first] + more, draws[first, second]], axis=1)
-        self.features = np.zeros((len(first), 3, self.unknowns))  # utilities are linear in the unknowns
+        counts = np.stack([wins[first, second] + more, wins[second, first] + more, draws[first, second]], axis=1)
+        features = np.zeros((len(first), 3, self.unknowns))  # utilities are linear in the unknowns
         row = np.arange(len(first))
-        self.features[row, 0, first] = self.features[row, 1, second] = 1.0
-        self.features[row, 2, first] = self.features[row, 2, second] = 0.5
-        if self.has_draws:
-            self.features[row, 2, -1] = 1.0
+        features[row, 0, first] = features[row, 1, second] = 1.0
+        features[row, 2, first] = features[row, 2, second] = 0.5
+        features[row, 2, self.players :] = 1.0
+        outcomes = 2 + self.has_draws
+        self.counts, self.features = counts[:, :outcomes], features[:, :outcomes]
 
     def log_likelihood(self, unknowns: np.ndarray) -> float:
         """Of all results, up to a constant."""
-        return float((self.counts[:, : 2 + self.has_draws] * self._log_chances(unknowns)).sum())
+        return float((self.counts * self._log_chances(unknowns)).sum())
 
-    def fit(self, conditions: np.ndarray, values: np.ndarray, begin: np.ndarray | None = None) -> np.ndarray:
-        """The best unknowns with mean λ of 0 and ``conditions @ unknowns == values``."""
-        mean = np.zeros((1, self.unknowns))
-        mean[0, : self.players] = 1 / self.players
-        conditions, values = np.vstack([mean, conditions]), np.append(0.0, values)
-        unknowns = np.zeros(self.unknowns) if begin is None else begin.copy()
+    def fit(self, begin: np.ndarray, fixed: tuple[int, float] | None = None) -> np.ndarray:
+        """The best unknowns with mean λ of 0, and with one player's λ *fixed*: (player, λ); found from *begin*."""
+        conditions, values = np.zeros((1, self.unknowns)), np.zeros(1)
+        conditions[0, : self.players] = 1 / self.players
+        if fixed is not None:
+            conditions = np.vstack([conditions, np.eye(1, self.unknowns, fixed[0])])
+            values = np.append(values, fixed[1])
         # to where the conditions hold, by the shortest way
-        unknowns += np.linalg.pinv(conditions) @ (values - conditions @ unknowns)
+        unknowns = begin + np.linalg.pinv(conditions) @ (values - conditions @ begin)
         for _ in range(200):
             step = self._newton_step(unknowns, conditions)
             unknowns = self._improved(unknowns, step)
@@ -113,32 +113,27 @@ class _Davidson:
 
     def profile_end(self, player: int, best: np.ndarray, level: float, direction: int) -> float:
         """The λ of *player* on that side of its best one where the best fit of all others falls to *level*."""
-        condition = np.zeros((1, self.unknowns))
-        condition[0, player] = 1.0
         inside, step, unknowns = float(best[player]), 0.5, best
         outside = inside
         while True:  # outwards until it is too unlikely …
             outside += direction * step
-            unknowns = self.fit(condition, np.array([outside]), unknowns)
+            unknowns = self.fit(unknowns, (player, outside))
             if self.log_likelihood(unknowns) < level:
                 break
-            if abs(outside) > FARTHEST:  # pragma: no cover - the game that is added prevents it
-                return outside
             inside, step = outside, 2 * step
         while abs(outside - inside) > 1e-4:  # … then halving
             middle = (inside + outside) / 2
-            unknowns = self.fit(condition, np.array([middle]), unknowns)
+            unknowns = self.fit(unknowns, (player, middle))
             inside, outside = (inside, middle) if self.log_likelihood(unknowns) < level else (middle, outside)
         return (inside + outside) / 2
 
     def _log_chances(self, unknowns: np.ndarray) -> np.ndarray:
-        utilities = (self.features @ unknowns)[:, : 2 + self.has_draws]
+        utilities = self.features @ unknowns
         return utilities - np.logaddexp.reduce(utilities, axis=1, keepdims=True)
 
     def _newton_step(self, unknowns: np.ndarray, conditions: np.ndarray) -> np.ndarray:
         """The step to the maximum of the quadratic that touches the likelihood, along the conditions."""
-        outcomes = 2 + self.has_draws
-        features, counts = self.features[:, :outcomes], self.counts[:, :outcomes]
+        features, counts = self.features, self.counts
         chances = np.exp(self._log_chances(unknowns))
         games = counts.sum(axis=1)
         mean = np.einsum("po,pou->pu", chances, features)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from train.games.playing import PlayerResults
+from reversi_env import BLACK, WHITE, Colour
+from train.games.playing import PlayedGame, PlayerResults
 from train.games.ratings import Rating, fit_ratings
-from train.games.storage import Record
 from train.games.tournament import Tournament
 
 #: A move is late if it took so much longer than was allowed.
@@ -46,32 +46,21 @@ class Standings:
 
 def standings(tournament: Tournament) -> Standings:
     """Add up the games so far."""
-    options, records = tournament.options, tournament.records
-    wins, draws = _tables(len(options.agents), records)
-    ratings = fit_ratings(wins, draws)
+    agents, names = tournament.options.made_agents(), tournament.options.names
+    sides: list[list[tuple[PlayedGame, Colour]]] = [[] for _ in agents]
+    wins, draws = np.zeros((2, len(agents), len(agents)), np.int64)
+    for record in tournament.records:
+        black, white, discs = record.fixture.black, record.fixture.white, record.game.discs
+        sides[black].append((record.game, BLACK))
+        sides[white].append((record.game, WHITE))
+        wins[black, white] += discs > 0
+        wins[white, black] += discs < 0
+        draws[[black, white], [white, black]] += discs == 0
+    fit = fit_ratings(wins, draws)
     players = [
-        Standing.of(
-            ((record.game, record.colour_of(player)) for record in records if player in record.fixture.players),
-            paired=False,
-            name=options.names[player],
-            rating=rating,
-            allowed=options.allowed_seconds(player),
-        )
-        for player, rating in enumerate(ratings.players)
+        Standing.of(games, paired=False, name=name, rating=rating, allowed=agent.time)
+        for games, name, rating, agent in zip(sides, names, fit.players, agents, strict=True)
     ]
     order = sorted(range(len(players)), key=lambda player: -players[player].rating.elo)
     grid = np.ix_(order, order)
-    return Standings(tuple(players[player] for player in order), wins[grid], draws[grid], ratings.draw_factor)
-
-
-def _tables(players: int, records: tuple[Record, ...]) -> tuple[np.ndarray, np.ndarray]:
-    wins, draws = (np.zeros((players, players), np.int64) for _ in range(2))
-    for record in records:
-        black, white, discs = record.fixture.black, record.fixture.white, record.game.discs
-        if discs == 0:
-            draws[black, white] += 1
-            draws[white, black] += 1
-        else:
-            winner, loser = (black, white) if discs > 0 else (white, black)
-            wins[winner, loser] += 1
-    return wins, draws
+    return Standings(tuple(players[player] for player in order), wins[grid], draws[grid], fit.draw_factor)

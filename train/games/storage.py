@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reversi_env import BLACK, WHITE, Colour, Position, ReversiError
+from reversi_env import BLACK, WHITE, Position, ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf, write_transcript
 from reversi_env.writing import write_atomically
@@ -32,13 +32,9 @@ class Record:
     fixture: Fixture
     game: PlayedGame
 
-    def colour_of(self, player: int) -> Colour:
-        """The colour of one of the two players."""
-        return BLACK if self.fixture.black == player else WHITE
-
     def points_of(self, player: int) -> float:
         """What *player* got out of the game: 1, a half or 0."""
-        discs = self.game.discs_of(self.colour_of(player))
+        discs = self.game.discs_of(BLACK if self.fixture.black == player else WHITE)
         return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
 
 

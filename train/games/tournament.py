@@ -131,8 +131,7 @@ def _players(options: TournamentOptions, workers: int, executor: Executor | None
 
 def threads_of(options: TournamentOptions) -> int:
     """Threads of the agent that thinks with most."""
-    made = [options.make_agent(player, 0) for player in range(len(options.agents))]
-    return max(agent.threads for agent in made)
+    return max(agent.threads for agent in options.made_agents())
 
 
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:

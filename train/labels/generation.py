@@ -17,15 +17,7 @@ from train.labels import storage
 from train.labels.data import Labels
 from train.labels.labellers import Counter, Scores, check_solvable, exact_scores, labeller_plan, searched_scores
 from train.labels.options import LabelOptions
-from train.labels.sampling import (
-    Boards,
-    block_rows,
-    block_shards,
-    cut_shard,
-    rows_in_block,
-    sample_block,
-    sample_positions,
-)
+from train.labels.sampling import Boards, block_rows, block_shards, rows_in_block, sample_block, sample_positions
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
 from train.progress import Progress, silent
@@ -71,8 +63,8 @@ def generate(
                     own, opp = _sample(options, block, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
                     scores = label_pieces(pool, own, opp, parts, piece_rows(options) if executor else None, count.add)
-                    for shard, score in zip(missing, scores, strict=True):
-                        labels = _labelled(*cut_shard(options, shard, own, opp), score, options)
+                    for shard, part, score in zip(missing, parts, scores, strict=True):
+                        labels = _labelled(own[part.start : part.stop], opp[part.start : part.stop], score, options)
                         manifest = storage.add_shard(path, manifest, shard, labels)
     return manifest
 
@@ -86,11 +78,10 @@ def _workers(
     return executor.workers(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
 
 
-def read(folder: str | PathLike[str], *, verify: bool = True, partial: bool = False) -> Labels:
-    """The labels of a folder, in the order of its shards.
+def read(folder: str | PathLike[str], *, partial: bool = False) -> Labels:
+    """The labels of a folder, in the order of its shards; one that is damaged is named.
 
-    *verify* checks every file against its SHA-256 and names one that is damaged. A data set that is not finished is refused
-    unless *partial* asks for what is there.
+    A data set that is not finished is refused unless *partial* asks for what is there.
     """
     path = Path(folder)
     manifest = storage.read_manifest(path)
@@ -102,9 +93,7 @@ def read(folder: str | PathLike[str], *, verify: bool = True, partial: bool = Fa
         )
     if not manifest.shards:
         raise TrainError(f"{str(path)!r} has no finished shard: expected one or more")
-    return Labels.concatenate(
-        [storage.read_shard(path, shard, options.rules, verify=verify) for shard in manifest.shards]
-    )
+    return Labels.concatenate([storage.read_shard(path, shard, options.rules) for shard in manifest.shards])
 
 
 def label_positions(

@@ -55,11 +55,6 @@ def sample_positions(
         raise TrainError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
     by_identity: Any = player  # evaluators and networks are hashed so
     own, opp = _block(options, shard // options.shards_per_block, threads, by_identity)
-    return cut_shard(options, shard, own, opp)
-
-
-def cut_shard(options: LabelOptions, shard: int, own: Boards, opp: Boards) -> tuple[Boards, Boards]:
-    """The shard's own rows of its block."""
     rows = rows_in_block(options, shard)
     return own[rows.start : rows.stop].copy(), opp[rows.start : rows.stop].copy()
 

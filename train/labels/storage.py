@@ -125,14 +125,14 @@ def rows_in_place(folder: Path) -> int:
     return sum(shard.rows for shard in read_manifest(folder).shards if (folder / shard.file).exists())
 
 
-def checked_bytes(folder: Path, shard: Shard, *, verify: bool = True) -> bytes:
-    """A shard's bytes; a `TrainError` with its name if it is missing or, with *verify*, not as it was written."""
+def checked_bytes(folder: Path, shard: Shard) -> bytes:
+    """A shard's bytes; a `TrainError` with its name if it is missing or not as it was written."""
     path = folder / shard.file
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         raise TrainError(f"{str(path)!r} is missing: expected it; run the same `reversi label` again") from None
-    if verify and hashlib.sha256(data).hexdigest() != shard.sha256:
+    if hashlib.sha256(data).hexdigest() != shard.sha256:
         raise TrainError(
             f"{str(path)!r} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
             f"written; delete it and run the same `reversi label` again"
@@ -189,10 +189,10 @@ def to_bytes(labels: Labels) -> bytes:
     return stream.getvalue()
 
 
-def read_shard(folder: Path, shard: Shard, rules: Rules, *, verify: bool = True) -> Labels:
+def read_shard(folder: Path, shard: Shard, rules: Rules) -> Labels:
     """The labels of a shard's file; one that cannot be read or is of another game than *rules* is named."""
     pyarrow, parquet = require_pyarrow()
-    data, name = checked_bytes(folder, shard, verify=verify), str(folder / shard.file)
+    data, name = checked_bytes(folder, shard), str(folder / shard.file)
     try:
         table = parquet.read_table(pyarrow.BufferReader(data))
         game = [table[column].unique().to_pylist() for column in ("size", "variant")]

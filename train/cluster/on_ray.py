@@ -46,7 +46,7 @@ class RayCluster:
         self._tell = tell
         self._ray = _ray()
         self._ours = False
-        self._known = 0
+        self._looked, self._known = -LOOK_SECONDS, 0
 
     def __enter__(self) -> RayCluster:
         if not self._ray.is_initialized():
@@ -63,8 +63,13 @@ class RayCluster:
             self._ours = False
 
     def cpus(self) -> int:
-        """CPUs of all machines that are there now."""
-        return int(self._ray.cluster_resources().get("CPU", 0))
+        """CPUs of all machines that are there, as far as is known; they come and go, which is told."""
+        if monotonic() - self._looked >= LOOK_SECONDS:
+            before, self._looked = self._known, monotonic()
+            self._known = int(self._ray.cluster_resources().get("CPU", 0))
+            if before not in (0, self._known):
+                self._tell(f"CPUs of the Ray cluster: {self._known} now, {before} before")
+        return self._known
 
     def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> RayWorkers:
         """Workers wherever the cluster has so many CPUs for one."""
@@ -73,13 +78,7 @@ class RayCluster:
             raise ReversiError(
                 f"{cpus} threads a worker: expected at most {most}, the CPUs of the cluster's largest machine"
             )
-        return RayWorkers(self._ray, self._counted, Setup(make, arguments, parcels(arguments), build()), cpus)
-
-    def _counted(self) -> int:
-        before, self._known = self._known, self.cpus()
-        if before not in (0, self._known):
-            self._tell(f"CPUs of the Ray cluster: {self._known} now, {before} before")
-        return self._known
+        return RayWorkers(self._ray, self.cpus, Setup(make, arguments, parcels(arguments), build()), cpus)
 
 
 @dataclass(frozen=True)
@@ -105,14 +104,11 @@ class RayWorkers:
         self._setup = ray.put(pickle.dumps(setup))  # as bytes: what cannot be read there is told as an answer
         self._task = ray.remote(do_job).options(num_cpus=cpus_each, max_retries=RETRIES, name="reversi job")
         self._pending: list[Any] = []
-        self._looked, self._known = -LOOK_SECONDS, 1
 
     @property
     def size(self) -> int:
         """Jobs that are done at the same time; machines come and go."""
-        if monotonic() - self._looked >= LOOK_SECONDS:
-            self._known, self._looked = max(1, self._cpus() // self._cpus_each), monotonic()
-        return self._known
+        return max(1, self._cpus() // self._cpus_each)
 
     def results(self, jobs: Iterator[Any]) -> Iterator[Any]:
         """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import heapq
 import itertools
 import multiprocessing
 import threading
@@ -114,12 +113,10 @@ class Pool:
     searches: int = 0
     closed: bool = False
     _workers: list[Worker] = field(default_factory=list)
-    _short: list[tuple[float, int, _Search]] = field(default_factory=list)
-    _long: list[tuple[float, int, _Search]] = field(default_factory=list)
+    _waiting: dict[int, _Search] = field(default_factory=dict)
     _finish: dict[str, float] = field(default_factory=dict)
     _now: float = 0.0
     _usual: dict[str, float] = field(default_factory=dict)
-    _running_long: int = 0
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
@@ -132,8 +129,7 @@ class Pool:
         """End the workers; searches that wait are cancelled."""
         self.closed = True
         self._watch.cancel()
-        waiting = [entry[2] for entry in (*self._short, *self._long)]
-        for search in waiting + [search for worker in self._workers for search in worker.searches.values()]:
+        for search in [*self._waiting.values(), *self._running()]:
             search.future.cancel()
         for worker in self._workers:
             worker.end()
@@ -141,7 +137,7 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Searches that wait for a worker."""
-        return len(self._short) + len(self._long)
+        return len(self._waiting)
 
     def pids(self) -> list[int | None]:
         """The worker processes' ids."""
@@ -149,17 +145,17 @@ class Pool:
 
     async def search(self, key: str, job: Job) -> Answer:
         """The answer to a job; cancelling the call stops the search."""
-        start = max(self._now, self._finish.get(key, 0.0))
-        search = _Search(job, key, self._loop.create_future(), start)
-        heapq.heappush(self._long if job.is_long else self._short, (start, next(self._numbers), search))
+        number = next(self._numbers)
+        job = msgspec.structs.replace(job, number=number)
+        self._waiting[number] = search = _Search(job, key, self._loop.create_future(), self._now)
         self._dispatch()
         try:
             return await search.future
         except asyncio.CancelledError:
+            self._waiting.pop(number, None)
             for worker in self._workers:
-                for number, running in worker.searches.items():
-                    if running is search:
-                        worker.send(number)
+                if number in worker.searches:
+                    worker.send(number)
             raise
 
     # --- in the event loop ------------------------------------------------------------------------
@@ -174,57 +170,38 @@ class Pool:
 
         return Worker(self.workers > 0, in_loop(self._answered), in_loop(self._ended))
 
+    def _running(self) -> list[_Search]:
+        return [search for worker in self._workers for search in worker.searches.values()]
+
     def _dispatch(self) -> None:
         for worker in self._workers:
-            if not worker.searches:
-                search = self._next()
-                if search is None:
-                    return
-                self._begin(worker, [search, *self._together_with(search)])
+            if not worker.searches and (searches := self._next()):
+                self._begin(worker, searches)
 
-    def _together_with(self, search: _Search) -> list[_Search]:
-        """More short searches for the same worker, as long as others have something to do too."""
-        more: list[_Search] = []
-        expected = self._expected(search)
-        while self._short and not search.job.is_long and len(more) + 1 < MOST_TOGETHER:
-            if len(self._short) < len(self._workers) or expected > TOGETHER_SECONDS:
+    def _next(self) -> list[_Search]:
+        """The waiting search that starts first in virtual time, among those that may begin; a short one with more of them."""
+        may_be_long = sum(search.job.is_long for search in self._running()) < max(1, len(self._workers) - 1)
+        waiting = [search for search in self._waiting.values() if may_be_long or not search.job.is_long]
+        for search in waiting:  # its key may have been charged for another search since it was asked for
+            search.start = max(search.start, self._finish.get(search.key, 0.0))
+        waiting.sort(key=lambda search: search.start)
+        chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not search.job.is_long], 0.0
+        if chosen and chosen[0].job.is_long:
+            return chosen
+        for left, search in zip(range(len(more), 0, -1), more, strict=True):  # while others have something to do too
+            expected += self._usual.get(chosen[-1].job.agent, UNKNOWN_SECONDS)
+            if left < len(self._workers) or expected > TOGETHER_SECONDS or len(chosen) == MOST_TOGETHER:
                 break
-            following = self._next(short=True)
-            if following is None:
-                break
-            more.append(following)
-            expected += self._expected(following)
-        return more
-
-    def _expected(self, search: _Search) -> float:
-        return self._usual.get(search.job.agent, UNKNOWN_SECONDS)
-
-    def _next(self, *, short: bool = False) -> _Search | None:
-        """The waiting search that starts first in virtual time, among those that may begin; or among the short ones."""
-        may_be_long = not short and self._running_long < max(1, len(self._workers) - 1)
-        while True:
-            heaps = [heap for heap in (self._short, self._long if may_be_long else []) if heap]
-            if not heaps:
-                return None
-            heap = min(heaps, key=lambda heap: heap[0][:2])
-            _, number, search = heapq.heappop(heap)
-            due = self._finish.get(search.key, 0.0)
-            if search.future.done():
-                continue
-            if due <= search.start:
-                return search
-            search.start = due  # its key has been charged for another search since it was asked for
-            heapq.heappush(heap, (due, number, search))
+            chosen.append(search)
+        return chosen
 
     def _begin(self, worker: Worker, searches: list[_Search]) -> None:
         for search in searches:
             self._now = max(self._now, search.start)
             self._finish[search.key] = search.start + LEAST_CHARGE
-            self._running_long += search.job.is_long
             self.searches += 1
             search.deadline = monotonic() + (search.job.seconds or 0) + GIVE_UP_SECONDS
-            search.job = msgspec.structs.replace(search.job, number=next(self._numbers))
-            worker.searches[search.job.number] = search
+            worker.searches[search.job.number] = self._waiting.pop(search.job.number)
         worker.send([search.job for search in searches])
 
     def _answered(self, worker: Worker, answers: list[Answer]) -> None:
@@ -239,7 +216,6 @@ class Pool:
 
     def _finished(self, search: _Search, seconds: float) -> None:
         """Charge the key of a search for its *seconds*."""
-        self._running_long -= search.job.is_long
         self._finish[search.key] = max(self._finish.get(search.key, 0.0), search.start + seconds)
         if len(self._finish) > 4096:
             self._finish = {key: at for key, at in self._finish.items() if at > self._now}

@@ -30,7 +30,7 @@ from play.server.messages import (
     encode,
     read_body,
 )
-from play.server.room import Room, board_text, colour_name
+from play.server.room import Room, colour_name
 from play.server.sockets import same_origin
 from reversi_env import ReversiError, Rules, __version__
 
@@ -158,7 +158,7 @@ async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> T
         raise Refused(400, "bad_transcript", str(error)[:300]) from None
     rules, result = game.rules, game.record().result
     positions = [
-        RecordedPosition(board_text(position), colour_name(position.turn), position.legal_moves(), name)
+        RecordedPosition(position.to_text(), colour_name(position.turn), position.legal_moves(), name)
         for position, name in zip(game.positions, [*game.moves, None], strict=True)
     ]
     return Transcript(rules.size, rules.variant, game.black, game.white, list(game.moves), positions, result)

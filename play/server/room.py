@@ -70,23 +70,6 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-_DISCS = str.maketrans("012", "-XO")
-
-
-def board_text(position: Position) -> str:
-    """`Position.to_text`, twenty times as fast: a server writes two boards a move.
-
-    The bits of each board are read as decimal digits, and black's added to twice white's: a digit for each square.
-    """
-    digits = int(f"{position.black:b}") + 2 * int(f"{position.white:b}")
-    squares = str(digits).zfill(64)[::-1].translate(_DISCS)
-    size, margin = position.rules.size, position.rules.margin
-    if size == 8:
-        return squares
-    first = 9 * margin
-    return "".join(squares[at : at + size] for at in range(first, first + 8 * size, 8))
-
-
 def colour_name(colour: Colour) -> Any:
     """``black`` or ``white``."""
     return "black" if colour == BLACK else "white"
@@ -194,7 +177,7 @@ class Room:
             variant=game.rules.variant,
             start=game.rules.start,
             status="finished" if over else "running",
-            board=board_text(position),
+            board=position.to_text(),
             turn=colour_name(position.turn),
             legal=[] if over else position.legal_moves(),
             moves=list(game.moves),

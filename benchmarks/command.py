@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -149,6 +150,9 @@ def env(as_json: Json = False) -> None:
 def search(
     as_json: Json = False,
     rounds: Annotated[int, typer.Option(help="Times that FFO 40-44 are solved on one thread and on all.", min=1)] = 3,
+    against: Annotated[
+        Path | None, typer.Option(help="Only compare with another checkout of the project, in turns, on one thread.")
+    ] = None,
 ) -> None:
     """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second.
 
@@ -158,6 +162,10 @@ def search(
     from benchmarks import search as speed
     from benchmarks import timing
     from reversi_env.core.threads import core_count
+
+    if against is not None:
+        _search_against(against, rounds, as_json)
+        return
 
     def total(problems: list[dict[str, Any]], what: str) -> Any:
         return sum(problem[what] for problem in problems)
@@ -197,6 +205,19 @@ def search(
         label = f"exact labels at {empties} empties, all cores"
         labels[str(empties)] = report.measure(label, partial(speed.labels_per_second, empties, count))
         report.row(label, f"{labels[str(empties)]:,.0f} a second")
+    report.show(as_json)
+
+
+def _search_against(other: Path, rounds: int, as_json: bool) -> None:
+    """Compare with another checkout: ratios of ours to theirs."""
+    from benchmarks import versus
+
+    report = Report(f"Search, beside that of {other}", "numpy", "numba", "llvmlite")
+    with versus.two_checkouts(other) as checkouts:
+        for name, requests in versus.subjects().items():
+            found = report.measure(name, partial(versus.compared, checkouts, requests, rounds))
+            text = f"time x {found['seconds_ratio']:.3f}, nodes/s x {found['speed_ratio']:.3f}, nodes x {found['nodes_ratio']:.3f}"
+            report.row(name, text + ("" if found["same_values"] else ", OTHER VALUES"), **{name: found})
     report.show(as_json)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from reversi_env import Position, Rules, batch
 from reversi_env.notation import read_obf
+from reversi_env.notation.obf import Problem
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve_batch
@@ -21,10 +22,20 @@ EVALUATOR = "six-factor"
 SIGNATURE_DEPTH = 6
 
 
-def midgame_positions(count: int = 16) -> list[Position]:
-    """Positions after 12 to 40 random plies, the same every time."""
-    own, opp = batch.random_positions(count, 12 + np.arange(count) % 29, seed=2026)
-    return [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+def midgame_positions(
+    count: int = 16, rules: Rules | None = None, shortest: int = 12, longest: int = 40
+) -> list[Position]:
+    """Positions after *shortest* to *longest* random plies, the same every time."""
+    rules = rules or Rules()
+    plies = shortest + np.arange(count) % (longest - shortest + 1)
+    own, opp = batch.random_positions(count, plies, rules, seed=2026)
+    return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+
+
+def ffo_problems() -> list[Problem]:
+    """FFO problems 40 to 44."""
+    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
+        return list(read_obf(path))
 
 
 def signature() -> int:
@@ -59,12 +70,10 @@ def midgame_rate(evaluator: str = EVALUATOR, depth: int = 8) -> float:
 
 def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     """FFO problems 40 to 44, each solved with an empty table of 256 MiB; an evaluator may help to order the moves."""
-    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
-        problems = list(read_obf(path))
     results = []
     solver = Solver(threads=threads, table=Table(256), evaluator=order)
     solver.load_kernels()
-    for number, problem in enumerate(problems, start=40):
+    for number, problem in enumerate(ffo_problems(), start=40):
         solver.table.clear()
         solution = solver.solve(problem.position)
         found = {"score": solution.score, "nodes": solution.nodes, "seconds": solution.seconds}

@@ -2,8 +2,11 @@
 
 from itertools import count
 
+import pytest
+
 from benchmarks import search as speed
-from benchmarks import timing
+from benchmarks import timing, versus
+from tests.conftest import REPOSITORY
 
 
 def solved(seconds):
@@ -39,3 +42,20 @@ def test_the_json_tells_both_speedups(monkeypatch, json_lines):
     assert found["thread_speedup"] == 2.0
     assert found["thread_speedup_beside_busy_process"] == 1.5
     assert found["ffo_seconds"] == 2.0
+
+
+def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
+    position = {"size": 4, "variant": "normal", "boards": [0x0000001008000000, 0x0000000810000000]}
+    asked = [position | {"evaluator": "discs", "depth": 3}, position | {"evaluator": None, "depth": None}]
+    monkeypatch.setattr(versus, "subjects", lambda: {"both": asked})
+    [found] = json_lines("bench", "search", "--against", REPOSITORY, "--rounds", 2)
+    assert found["both"]["same_values"]
+    assert found["both"]["nodes_ratio"] == 1.0
+    assert found["both"]["nodes"] > 100
+    assert found["both"]["speed_ratio"] * found["both"]["seconds_ratio"] == pytest.approx(1.0)
+
+
+def test_a_folder_without_a_checkout_is_refused(reversi, tmp_path):
+    code, _, err = reversi("bench", "search", "--against", tmp_path)
+    assert code == 2
+    assert err == f"reversi: checkout {str(tmp_path)!r}: expected the folder of a clone of the project\n"

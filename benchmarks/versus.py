@@ -1,0 +1,150 @@
+"""The same searches by this checkout of the project and by another one, in turns: a ratio that a noisy machine cannot spoil.
+
+Seconds are the processor's, of the searching process alone, so that others' work on the machine does not count.
+Each checkout searches in a process of its own, which imports its packages and this file: ``python versus.py`` reads requests, a
+line of JSON each, and answers every one with a line. Only names that every version of the project has are used in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+#: Depth of midgame searches, which do not prune by ProbCut; empties of random positions of the reversed game that are solved.
+DEPTH, EMPTIES = 8, 18
+
+
+class Checkout:
+    """A process that searches with the packages of the checkout in *folder*."""
+
+    def __init__(self, folder: Path) -> None:
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        command = [sys.executable, "-P", __file__]
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a request: value, nodes and seconds."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the search of {request} ended with status {self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def subjects() -> dict[str, list[dict[str, Any]]]:
+    """What is searched, by its name in the report."""
+    from benchmarks.search import ffo_problems, midgame_positions
+    from reversi_env import Position, Rules
+
+    def asked(positions: list[Position], evaluator: str | None, depth: int | None) -> list[dict[str, Any]]:
+        return [
+            {"size": one.rules.size, "variant": one.rules.variant, "boards": [one.own, one.opp]}
+            | {"evaluator": evaluator, "depth": depth}
+            for one in positions
+        ]
+
+    reversed_game, ffo = Rules(variant="reversed"), [problem.position for problem in ffo_problems()]
+    return {
+        f"midgame, network to depth {DEPTH}": asked(midgame_positions(), "network", DEPTH),
+        f"… reversed, network to depth {DEPTH}": asked(midgame_positions(rules=reversed_game), "network", DEPTH),
+        f"… 6x6, network to depth {DEPTH}": asked(midgame_positions(rules=Rules(6), longest=20), "network", DEPTH),
+        f"… six-factor to depth {DEPTH}": asked(midgame_positions(), "six-factor", DEPTH),
+        "FFO 40-44": asked(ffo, None, None),
+        "FFO 40-44, moves ordered by the network": asked(ffo, "network", None),
+        f"reversed, {EMPTIES} empties": asked(
+            midgame_positions(8, reversed_game, 60 - EMPTIES, 60 - EMPTIES), "network", None
+        ),
+    }
+
+
+@contextmanager
+def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
+    """Processes of this checkout and of the other."""
+    from reversi_env import ReversiError
+
+    if not (other / "search" / "solver.py").is_file():
+        raise ReversiError(f"checkout {str(other)!r}: expected the folder of a clone of the project")
+    checkouts = Checkout(Path(__file__).parents[1]), Checkout(other.resolve())
+    try:
+        yield checkouts
+    finally:
+        for checkout in checkouts:
+            checkout.close()
+
+
+def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
+    """What both answer to all *requests*, put *rounds* times in turns after once for warming up: ratios of ours to theirs."""
+    ours, theirs = checkouts
+    for checkout in checkouts:
+        checkout.ask(requests[0])
+    pairs = [[(ours.ask(request), theirs.ask(request)) for request in requests] for _ in range(rounds)]
+    seconds = [[median(turn[i][k]["seconds"] for turn in pairs) for i in range(len(requests))] for k in range(2)]
+    nodes = [[pairs[0][i][k]["nodes"] for i in range(len(requests))] for k in range(2)]
+    (our_nodes, their_nodes), (our_seconds, their_seconds) = map(sum, nodes), map(sum, seconds)
+    return {
+        "seconds": our_seconds,
+        "nodes": our_nodes,
+        "seconds_ratio": our_seconds / their_seconds,
+        "nodes_ratio": our_nodes / their_nodes,
+        "speed_ratio": our_nodes / our_seconds / (their_nodes / their_seconds),
+        "same_values": all(ours["value"] == theirs["value"] for ours, theirs in pairs[0]),
+    }
+
+
+# --- in the process of a checkout -----------------------------------------------------------------
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    import numpy as np
+
+    from reversi_env import Position, Rules
+    from search.engine import Engine
+    from search.limits import Limits
+    from search.solver import Solver
+    from search.table import Table
+
+    made: dict[tuple[Any, ...], Any] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        size, variant, evaluator, depth = (request[name] for name in ("size", "variant", "evaluator", "depth"))
+        rules = Rules(size, variant)
+        position = Position(rules, *(int(np.uint64(board)) for board in request["boards"]))
+        key = (rules, evaluator, depth is None)
+        if depth is None:
+            if key not in made:
+                made[key] = Solver(rules, table=Table(256), evaluator=evaluator)
+                made[key].load_kernels()
+            made[key].table.clear()
+            began = process_time()
+            found = made[key].solve(position)
+            value = found.score
+        else:
+            if key not in made:
+                made[key] = Engine(evaluator, rules, selective=False)
+            made[key].clear()
+            began = process_time()
+            found = made[key].search(position, Limits(depth=depth, empties_exact=0))
+            value = found.value
+        print(json.dumps({"value": value, "nodes": found.nodes, "seconds": process_time() - began}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from reversi_env.writing import only_user, written_whole
-from search.solver import Solution, Solver
+from search.solver import Solver
 from search.table import Table
 
 CHECKPOINT_FORMAT = "reversi-solve-1"
@@ -66,40 +66,49 @@ def _name(rules: Rules) -> str:
 class _Job:
     """The solver at work in a thread of its own, watched from here.
 
-    ``finished``: whether value and line are known; there is nothing left to do then, and no table to keep.
+    ``known``, of all parts of the job: bounds for black, nodes, seconds, and the line of perfect play once the bounds have met.
     """
 
     def __init__(
         self, rules: Rules, threads: int, megabytes: float, order: str | None, checkpoint: Path | None
     ) -> None:
-        self.rules, self.checkpoint = rules, checkpoint
-        self.table = Table(megabytes)
+        self.rules, self.checkpoint, self.table = rules, checkpoint, Table(megabytes)
         self.solver = Solver(rules, threads=threads, table=self.table, evaluator=order)
-        self.solution: Solution | None = None
-        self.finished = False
         most = rules.square_count
-        self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0}
+        self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0, "pv": []}
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
-        self.began = perf_counter()
+
+    @property
+    def finished(self) -> bool:
+        """Whether value and line are known; there is nothing left to do then, and no table to keep."""
+        return _is_whole(self.known, self.rules)
 
     def run(self, seconds_between: float) -> bool:
         """Solve, showing the bounds, until done or interrupted (whether it was); what is known is saved in either case."""
         if self.finished:
             return False
-        saved = perf_counter()
+        self.solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        before, window = self.known, (self.known["lower"], self.known["upper"])
+        began = saved = perf_counter()
 
         def look() -> str:
             nonlocal saved
+            self._note(before, began)
             if self.checkpoint and perf_counter() - saved > seconds_between:
                 self._save()
                 saved = perf_counter()
-            return self._describe()
+            lower, upper, nodes, seconds, _ = self.known.values()
+            rate = nodes / max(seconds, 1e-9) / 1e6
+            return f"value in [{lower:+d}, {upper:+d}], {nodes / 1e6:,.0f} million nodes, {rate:.1f} million/s"
 
-        self.solver.load_kernels()  # here, where Ctrl-C can end a compilation
-        self.began = perf_counter()
-        solution, interrupted = interruptible(self._solve, self.solver.stop, look)
-        self.solution, self.finished = solution, _is_whole(solution, self.rules)
+        solution, interrupted = interruptible(
+            lambda: self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2),
+            self.solver.stop,
+            look,
+        )
+        self._note(before, began)
+        self.known["pv"] = list(solution.pv) if solution.proven else []
         interrupted = interrupted and not self.finished
         if interrupted:
             then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"
@@ -110,38 +119,17 @@ class _Job:
 
     def result(self) -> dict[str, Any]:
         """What is known, for black."""
-        lower, upper, nodes = self._bounds()
-        solution = self.solution
-        proven = solution is not None and solution.proven and lower >= upper
-        return {
-            "size": self.rules.size,
-            "variant": self.rules.variant,
-            "score": lower if proven else None,
-            "proven": proven,
-            "lower": lower,
-            "upper": upper,
-            "pv": list(solution.pv) if solution and proven else [],
-            "nodes": nodes,
-            "seconds": self._seconds(),
-        }
+        known = {name: self.known[name] for name in ("lower", "upper", "pv", "nodes", "seconds")}
+        proven = known["lower"] >= known["upper"]
+        score = known["lower"] if proven else None
+        return {"size": self.rules.size, "variant": self.rules.variant, "score": score, "proven": proven, **known}
 
-    def _solve(self) -> Solution:
-        window = (int(self.known["lower"]), int(self.known["upper"]))
-        return self.solver.solve(Position.initial(self.rules), window=window, guess=sum(window) // 2)
-
-    def _seconds(self) -> float:
-        return float(self.known["seconds"]) + perf_counter() - self.began
-
-    def _bounds(self) -> tuple[int, int, int]:
+    def _note(self, before: dict[str, Any], began: float) -> None:
+        """Bring what is known up to date: what was known *before* this part *began*, and what the solver has found since."""
         lower, upper, nodes = self.solver.bounds()
-        if not nodes:  # nothing is being solved yet
-            lower, upper = self.known["lower"], self.known["upper"]
-        return lower, upper, nodes + int(self.known["nodes"])
-
-    def _describe(self) -> str:
-        lower, upper, nodes = self._bounds()
-        rate = nodes / max(self._seconds(), 1e-9) / 1e6
-        return f"value in [{lower:+d}, {upper:+d}], {nodes / 1e6:,.0f} million nodes, {rate:.1f} million/s"
+        if nodes:  # else nothing is being solved yet
+            found = {"nodes": before["nodes"] + nodes, "seconds": before["seconds"] + perf_counter() - began}
+            self.known = {"lower": lower, "upper": upper, **found, "pv": []}
 
     def _save(self) -> None:
         """Write the checkpoint, in place of an old one.
@@ -149,11 +137,13 @@ class _Job:
         A finished one has the line of perfect play instead of the table, which is hundreds of megabytes.
         """
         assert self.checkpoint is not None
-        known = {key: self.result()[key] for key in ("size", "variant", "lower", "upper", "nodes", "seconds")}
-        header = {"format": CHECKPOINT_FORMAT, **known, "generation": self.table.generation}
+        header = {"format": CHECKPOINT_FORMAT, "size": self.rules.size, "variant": self.rules.variant, **self.known}
         words = self.table.words()
-        if self.solution is not None and self.finished:
-            header["pv"], words = list(self.solution.pv), words[:0]
+        if self.finished:
+            words = words[:0]
+        else:
+            del header["pv"]
+        header["generation"] = self.table.generation
         with written_whole(self.checkpoint) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), words=words)
 
@@ -163,9 +153,11 @@ class _Job:
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
             kind, rules = str(header["format"]), Rules(header["size"], header["variant"])
-            known: dict[str, Any] = {key: int(header[key]) for key in ("lower", "upper", "nodes", "generation")}
-            known["seconds"] = float(header["seconds"])
-            solution = _finished_solution(rules, header) if "pv" in header else None
+            lower, upper, nodes, generation = (int(header[key]) for key in ("lower", "upper", "nodes", "generation"))
+            line = [str(move) for move in header.get("pv", ())]
+            known = {"lower": lower, "upper": upper, "nodes": nodes, "seconds": float(header["seconds"]), "pv": line}
+            if "pv" in header and not _is_whole(known, rules):
+                raise ValueError("a line that does not prove the value")
         except Exception as error:  # what a damaged file makes the libraries say helps nobody
             reason = f" ({error.strerror.lower()})" if isinstance(error, OSError) and error.strerror else ""
             raise ReversiError(
@@ -176,26 +168,15 @@ class _Job:
         if rules != self.rules:
             raise ReversiError(f"{name} is of {_name(rules)}: expected {_name(self.rules)}")
         self.known = known
-        if solution is not None:
-            self.solution, self.finished = solution, True
+        if self.finished:
             return
         if words.shape != self.table.words().shape or words.dtype != np.uint64:
             raise ReversiError(f"{name} has a table of {words.nbytes / 2**20:g} MiB: expected the same --table")
         self.table.words()[:] = words
-        self.table.generation = known["generation"]
+        self.table.generation = generation
 
 
-def _is_whole(solution: Solution, rules: Rules) -> bool:
+def _is_whole(known: dict[str, Any], rules: Rules) -> bool:
     """Whether the value is proven and its line goes to the end of the game: an interruption may cut it short."""
-    end = Position.initial(rules).play_all(solution.pv)
-    return solution.proven and end.is_over() and end.score(BLACK) == solution.score
-
-
-def _finished_solution(rules: Rules, header: dict[str, Any]) -> Solution:
-    """The result in a finished checkpoint's header; raises if it is none."""
-    pv = tuple(map(str, header["pv"]))
-    lower, upper, nodes = (int(header[key]) for key in ("lower", "upper", "nodes"))
-    solution = Solution(lower, pv[0], pv, nodes, float(header["seconds"]), lower, upper)
-    if not _is_whole(solution, rules):
-        raise ReversiError(f"line {shown(pv)}: expected one to the end that is worth {lower:+d} for black")
-    return solution
+    end = Position.initial(rules).play_all(known["pv"])
+    return known["lower"] >= known["upper"] and end.is_over() and end.score(BLACK) == known["lower"]

@@ -39,8 +39,8 @@ train_from_nothing(Path("out"), SMALL)
 #: Solved endgames here and not in the user's cache, and a checkpoint at every chance.
 RL = f"""
 from pathlib import Path
-import train.judging.exact, train.rl.training
-train.judging.exact.cache_folder = lambda part: Path("cache")
+import train.judging.endgames, train.rl.training
+train.judging.endgames.cache_folder = lambda part: Path("cache")
 train.rl.training.CHECKPOINT_SECONDS = {{"ppo": 0, "dqn": 0}}
 {REVERSI}
 """

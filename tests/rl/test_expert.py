@@ -347,7 +347,7 @@ def test_what_was_learnt_plays(finished):
     rules = Rules(4)
     net = read_policy(folder / "policy.safetensors").net
     openings = Openings.random(rules, 200, 2)
-    assert play_games(PolicyPlayer(net, rules), RandomPlayer(rules), openings, rules).score > 0.6
+    assert play_games(PolicyPlayer(net), RandomPlayer(rules), openings, rules).score > 0.6
     start = Position.initial(rules)
     for spec in (f"rl:{folder}/policy.safetensors", f"rl-search:{folder}/policy-002.safetensors,depth=1"):
         assert agents.make(spec).choose(start) in start.legal_actions()

@@ -37,7 +37,7 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
     assert train == "reversi rl --out runs/first"
     assert "policy: runs/first/policy.zip" in shell(smaller(train))
     there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
-    assert {"policy.zip", "curve.svg", "log.csv", "evaluations.csv", "run.json", "checkpoint.pt"} <= there
+    assert {"policy.zip", "curve.svg", "log.csv", "evaluations.csv", "run.json", "checkpoint.safetensors"} <= there
     for command in measures:
         assert "6" in shell(smaller(command)).splitlines()[0]
     assert serve == "reversi serve &"

@@ -1,5 +1,4 @@
 import csv
-import io
 import json
 from functools import partial
 from importlib.util import find_spec
@@ -15,15 +14,16 @@ from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
+from train.rl.checkpoints import load_checkpoint, save_checkpoint
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
-from train.rl.opponents import BatchBaseline, SelfPlayPool, discs_to_boards, opponent_of
+from train.rl.opponents import Baseline, SelfPlayPool, discs_to_boards
 from train.rl.options import preset
 from train.rl.players import PolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
-from train.rl.training import Training
+from train.rl.training import CHECKPOINT, Training
 from train.run import remembered
 
 
@@ -72,21 +72,17 @@ def test_games_go_on_from_their_state(tiny_net):
     def moves(env, count):
         return [env.step(env.action_masks().argmax(1)) for _ in range(count)]
 
-    def new():
-        pool = pool_of(Rules(4), ("random", "six-factor:depth=1"))
-        pool.add(tiny_net())
-        return pool, TrainingEnv(16, pool, plies=2, seed=4)
-
-    pool, env = new()
+    pool = pool_of(Rules(4), ("random", "six-factor:depth=1"))
+    pool.add(tiny_net())
+    env = TrainingEnv(16, pool, plies=2, seed=4)
     env.reset()
     moves(env, 7)
-    state, words = env.state(), pool.baselines[1].words.bit_generator.state
-    lots = pool.selves[0].generator.get_state()
+    games, players = env.state(), pool.state()
     expected = moves(env, 9)
-    pool, env = new()
-    pool.baselines[1].words.bit_generator.state = words
-    pool.selves[0].generator.set_state(lots)
-    env.set_state(state)
+    pool = pool_of(Rules(4), ("random", "six-factor:depth=1"))
+    env = TrainingEnv(16, pool, plies=2, seed=4)
+    pool.set_state(players, [tiny_net()])
+    env.set_state(games)
     for there, here in zip(expected, moves(env, 9), strict=True):
         assert np.array_equal(there[0]["observation"], here[0]["observation"])
         assert np.array_equal(there[1], here[1])
@@ -111,19 +107,19 @@ def test_the_pool_keeps_the_latest_and_draws_from_all(tiny_net):
 
 def test_baselines_by_spec():
     rules = Rules(6)
-    assert opponent_of("greedy", rules, 0) == "greedy"
-    assert isinstance(opponent_of("six-factor:depth=2", rules, 0), BatchBaseline)
+    pool = pool_of(rules, ("greedy", "six-factor:depth=2", "greedy-invincible"))
+    assert pool.opponents[0] == "greedy"
+    assert [type(pool.opponents[number]) for number in (1, 2)] == [Baseline, Baseline]
     assert isinstance(compiled_player("random", rules), RandomPlayer)
     assert compiled_player("greedy-invincible", rules) is None
-    assert hasattr(opponent_of("greedy-invincible", rules, 0), "choose")
     assert compiled_player("six-factor:nodes=50", rules) is None
     with pytest.raises(ValueError, match="six-facto"):
-        opponent_of("six-facto", rules, 0)
+        Baseline("six-facto", rules, 0)
 
 
 def test_baselines_pass_where_they_must():
     rules = Rules(4)
-    player = BatchBaseline(RandomPlayer(rules), rules, 0)
+    player = Baseline("random", rules, 0)
     masks = np.zeros((2, 17), np.int8)
     masks[0, -1] = 1
     discs = np.zeros((2, 2, 4, 4), np.int8)
@@ -189,7 +185,7 @@ def killed_until_it_ends(folder, options, *, before):
         try:
             part()
         except Killed:
-            resumed.append(torch.load(folder / "checkpoint.pt", weights_only=True)["counters"]["num_timesteps"])
+            resumed.append(load_checkpoint(folder / CHECKPOINT)["model"]["counters"]["num_timesteps"])
         else:
             break
     return resumed
@@ -209,7 +205,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
     assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
     assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
     whole = results(tmp_path / "whole")
-    results_of_interest = ("policy.zip", "regret.csv", "log.csv", "evaluations.csv", "checkpoint.pt")
+    results_of_interest = ("policy.zip", "regret.csv", "log.csv", "evaluations.csv", CHECKPOINT)
     assert {*results_of_interest, "pool/00001.safetensors"} < set(whole)
     for killed in (results(tmp_path / name) for name in ("after", "before")):
         assert killed.keys() == whole.keys()
@@ -221,7 +217,9 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
 def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     seldom = {"evaluate": 4096}  # at the beginning and at the end: every evaluation is drawn
     Training(tmp_path, small_training(**seldom), regret=False).run()
-    assert Training(tmp_path, small_training(**seldom), regret=False).run() is None
+    written = results(tmp_path)
+    Training(tmp_path, small_training(**seldom), regret=False).run()
+    assert results(tmp_path) == written
     more = Training(tmp_path, small_training(steps=4096, **seldom), regret=False)
     more.run()
     assert more.steps == 4096
@@ -237,15 +235,17 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
     training = Training(tmp_path, small_training(), regret=False)
-    (tmp_path / "checkpoint.pt").write_bytes(b"damaged")
-    with pytest.raises(TrainError, match="checkpoint.pt' cannot be read"):
+    (tmp_path / "checkpoint.pt").write_bytes(b"of an earlier version")
+    with pytest.raises(TrainError, match=r"checkpoint.pt' is of version 0.1: expected another folder"):
         training.run()
-    content = io.BytesIO()
-    torch.save({"format": 1, "policy": torch.zeros(999)}, content)
-    flipped = bytearray(content.getvalue())
-    flipped[2000] ^= 1  # in the tensor, where torch.load does not notice
-    (tmp_path / "checkpoint.pt").write_bytes(flipped)
-    with pytest.raises(TrainError, match=r"checkpoint.pt' cannot be read \(damaged, the checksum of its .* is another"):
+    (tmp_path / CHECKPOINT).write_bytes(b"damaged")
+    with pytest.raises(TrainError, match="checkpoint.safetensors' cannot be read"):
+        training.run()
+    save_checkpoint(tmp_path / CHECKPOINT, {"net": {"weights": np.zeros(999)}})
+    flipped = bytearray((tmp_path / CHECKPOINT).read_bytes())
+    flipped[2000] ^= 1
+    (tmp_path / CHECKPOINT).write_bytes(flipped)
+    with pytest.raises(TrainError, match=r"checkpoint.safetensors' cannot be read \(damaged, its SHA-256 is"):
         training.run()
 
 

@@ -94,22 +94,21 @@ def _content(path):
         ".jsonl": lambda: [_timeless(json.loads(line)) for line in data.splitlines()],
         ".safetensors": lambda: _safetensors(data),
         ".zip": lambda: _policy(data),
-        ".pt": lambda: _checkpoint(path),
     }
     return read[path.suffix]() if path.suffix in read else data
 
 
 def _timeless(value):
-    """JSON, or what torch loads, in its order, without anything that a clock has said; tensors as bytes."""
+    """JSON in its order, without anything that a clock has said, and hashes of that."""
     if isinstance(value, dict):
         return [(key, _timeless(part)) for key, part in value.items() if not _is_time(str(key))]
     if isinstance(value, (list, tuple)):
         return [_timeless(part) for part in value]
-    return (str(value.dtype), value.numpy().tobytes()) if hasattr(value, "numpy") else value
+    return value
 
 
 def _is_time(key):
-    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t")
+    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t", "sha256")
 
 
 def _safetensors(data):
@@ -123,11 +122,3 @@ def _policy(data):
     """stable-baselines3's own part of it says when it was saved."""
     with zipfile.ZipFile(io.BytesIO(data)) as members:
         return _timeless(json.loads(members.read("reversi.json"))), members.read("policy.pth")
-
-
-def _checkpoint(path):
-    import torch
-
-    content = torch.load(path, weights_only=True)
-    del content["games"]["games"]  # records with gaps between their fields, where anything may be
-    return _timeless({**content, "more": json.loads(content["more"])})

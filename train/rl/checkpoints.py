@@ -1,180 +1,133 @@
-"""Where a training is, in one file: weights, optimiser, counters, games, pool and all random generators.
+"""Where a training is, in one file: parts, each of them arrays and what JSON can say, by name.
 
-The file holds tensors, numbers and texts only and is read as such (`torch.load` with ``weights_only``). It is written whole or not
-at all; the past selves, which never change, are files of their own beside it, written before a checkpoint names them.
+Every part tells its state itself (`TrainingEnv.state`, `SelfPlayPool.state`); here are those of networks, of stable-baselines3's
+models and of the global random generators. The file is that of `train.run.save_state`: it is whole, or it is refused.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import pickle
-import warnings
-import zipfile
 from collections import deque
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reversi_env.extras import extra_libraries
-from reversi_env.writing import write_atomically
-from train.errors import TrainError
-from train.rl.environment import TrainingEnv
-from train.rl.files import SavedPolicy, read_policy
-from train.rl.opponents import BatchBaseline, SelfPlayPool
-from train.rl.policies import frozen, net_of
+from train.run import load_state, save_state
 
 with extra_libraries():
     import torch
+    from torch import nn
 
-FORMAT = 1
-CHECKPOINT, SELVES = "checkpoint.pt", "pool"
-#: Counters of stable-baselines3 that a training goes on from.
+State = dict[str, Any]
+#: Counters of stable-baselines3 that a training goes on from, and what its replay buffer has for every step.
 _COUNTERS = (
     *("num_timesteps", "_n_updates", "_episode_num", "_n_calls"),
     *("_current_progress_remaining", "exploration_rate"),
 )
+_REPLAY = ("actions", "rewards", "dones", "timeouts")
 
 
-def save_self(folder: Path, number: int, saved: SavedPolicy) -> None:
-    """Write a past self."""
-    (folder / SELVES).mkdir(exist_ok=True)
-    write_atomically(_self_path(folder, number), saved.to_bytes())
+def save_checkpoint(path: Path, parts: Mapping[str, State]) -> None:
+    """Write where a training is."""
+    arrays: State = {}
+    header: dict[str, State] = {}
+    for part, state in parts.items():
+        arrays |= {f"{part}/{name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
+        header[part] = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
+    save_state(path, arrays, header)
 
 
-def save_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPool, more: dict[str, Any]) -> None:
-    """Write where the training is; *more* is for the caller, as JSON has it."""
-    name, keys, *gaussian = np.random.get_state()
-    log, state = model.logger, env.state()
-    content = {
-        "format": FORMAT,
-        "policy": model.policy.state_dict(),
-        "optimiser": model.policy.optimizer.state_dict(),
+def load_checkpoint(path: Path) -> dict[str, State] | None:
+    """The parts of `save_checkpoint`; None where there is no file, a `TrainError` if it is not as it was written."""
+    found = load_state(path)
+    if found is None:
+        return None
+    parts, arrays = found
+    for name, array in arrays.items():
+        part, _, rest = name.partition("/")
+        parts.setdefault(part, {})[rest] = array.copy()  # as read they cannot be written to
+    return parts
+
+
+# --- networks -------------------------------------------------------------------------------------
+
+
+def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, State]:
+    """Two parts: the weights, and what the optimiser remembers of each parameter."""
+    names = [name for name, _ in net.named_parameters()]
+    memory = {
+        f"{names[index]}/{key}": value
+        for index, state in optimiser.state_dict()["state"].items()
+        for key, value in state.items()
+    }
+    parts = {"net": net.state_dict(), "adam": memory}
+    return {part: {name: value.detach().cpu().numpy() for name, value in of.items()} for part, of in parts.items()}
+
+
+def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    """Put the weights and the optimiser's memory back."""
+    net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["net"].items()})
+    numbers = {name: index for index, (name, _) in enumerate(net.named_parameters())}
+    memory: dict[int, State] = {}
+    for name, array in parts.get("adam", {}).items():
+        parameter, _, key = name.rpartition("/")
+        memory.setdefault(numbers[parameter], {})[key] = torch.from_numpy(array)
+    optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+# --- stable-baselines3 ----------------------------------------------------------------------------
+
+
+def model_state(model: Any) -> dict[str, State]:
+    """All of a model but its environment: network, counters, what was not logged yet, replay buffer, global generators."""
+    log, (kind, keys, *gaussian) = model.logger, np.random.get_state()
+    told = {
         "counters": {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)},
         "episodes": list(model.ep_info_buffer or ()),
         # what the next line of the log will have: figures of the last update, and of an evaluation since
         "noted": {name: (float(value), log.name_to_excluded[name]) for name, value in log.name_to_value.items()},
-        "started": torch.from_numpy(np.asarray(model._last_episode_starts, np.uint8)),
-        "games": {k: torch.from_numpy(v) if isinstance(v, np.ndarray) else v for k, v in state.items()},
-        "pool": _pool_state(pool),
-        "torch": torch.get_rng_state(),
-        "numpy": [str(name), torch.from_numpy(np.asarray(keys).astype(np.int64)), *gaussian],
-        "more": json.dumps(more),
+        "started": np.asarray(model._last_episode_starts, np.uint8),
+        "torch": torch.get_rng_state().numpy(),
+        "numpy": np.asarray(keys),
+        "gaussian": [str(kind), *gaussian],
     }
+    parts = {**network_state(model.policy, model.policy.optimizer), "model": told}
     if getattr(model, "replay_buffer", None) is not None:
-        content["replay"] = _replay_state(model.replay_buffer)
-    stream = io.BytesIO()
-    torch.save(content, stream)
-    write_atomically(folder / CHECKPOINT, stream.getvalue())
+        buffer = model.replay_buffer
+        filled = buffer.buffer_size if buffer.full else buffer.pos
+        rows = {name: array[:filled] for name, array in _replay_arrays(buffer).items()}
+        parts["replay"] = {"pos": buffer.pos, "full": buffer.full, **rows}
+    return parts
 
 
-def load_checkpoint(folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPool) -> dict[str, Any]:
-    """Put model, games, pool and generators back to where the last checkpoint found them; the caller's own part of it."""
-    path = folder / CHECKPOINT
-    try:
-        with zipfile.ZipFile(path) as members:  # torch.save writes checksums, torch.load does not look at them
-            damaged = members.testzip()
-        if damaged is not None:
-            raise ValueError(f"damaged, the checksum of its {damaged} is another")
-        with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
-            content = torch.load(path, map_location=model.device, weights_only=True)
-        if content["format"] != FORMAT:
-            raise ValueError(f"format {content['format']!r}")
-        return _restored(content, folder, model, env, pool)
-    except (
-        *(OSError, ValueError, LookupError, TypeError, RuntimeError, EOFError, AttributeError),
-        *(pickle.UnpicklingError, zipfile.BadZipFile),
-    ) as error:
-        if isinstance(error, TrainError):
-            raise
-        reason = " ".join(str(error).split())[:160]
-        raise TrainError(f"{str(path)!r} cannot be read ({reason}): expected what a training wrote") from None
-
-
-def _restored(
-    content: dict[str, Any], folder: Path, model: Any, env: TrainingEnv, pool: SelfPlayPool
-) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(content["more"])
-    model.policy.load_state_dict(content["policy"])
-    model.policy.optimizer.load_state_dict(content["optimiser"])
-    for name, value in content["counters"].items():
+def restore_model(parts: Mapping[str, State], model: Any) -> None:
+    """Put a model with its environment, and the generators, back to where they were."""
+    told = parts["model"]
+    restore_network(parts, model.policy, model.policy.optimizer)
+    for name, value in told["counters"].items():
         setattr(model, name, value)
-    model.ep_info_buffer = deque(content["episodes"], maxlen=model._stats_window_size)
+    model.ep_info_buffer = deque(told["episodes"], maxlen=model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
-    for name, (value, excluded) in content.get("noted", {}).items():
+    for name, (value, excluded) in told["noted"].items():
         model.logger.record(name, value, tuple(excluded))
-    state = content["pool"]
-    nets = [read_policy(_self_path(folder, number)).net for number in range(state["selves"])]
-    for net in nets:
-        net.trunk.half_precision = net_of(model.policy).trunk.half_precision
-    pool.restore([frozen(net.to(model.device)) for net in nets], state["drawn"])
-    pool.lots.bit_generator.state = json.loads(state["lots"])
-    for policy, words in zip(pool.selves, state["generators"], strict=True):
-        policy.generator.set_state(words.cpu())
-    for baseline, text in zip(_seeded(pool), state["baselines"], strict=True):
-        baseline.words.bit_generator.state = json.loads(text)
-    games = content["games"].items()
-    model._last_obs = env.set_state({k: v.cpu().numpy() if isinstance(v, torch.Tensor) else v for k, v in games})
-    model._last_episode_starts = content["started"].cpu().numpy().astype(bool)
-    if "replay" in content:
-        _restore_replay(model.replay_buffer, content["replay"])
-    torch.set_rng_state(content["torch"].cpu())
-    name, keys, *rest = content["numpy"]
-    np.random.set_state((name, keys.cpu().numpy().astype(np.uint32), *rest))
-    return found
+    model._last_episode_starts = told["started"].astype(bool)
+    if "replay" in parts:
+        buffer, state = model.replay_buffer, parts["replay"]
+        buffer.pos, buffer.full = state["pos"], state["full"]
+        for name, array in _replay_arrays(buffer).items():
+            array[: len(state[name])] = state[name]
+    torch.set_rng_state(torch.from_numpy(told["torch"]))
+    kind, *gaussian = told["gaussian"]
+    np.random.set_state((kind, told["numpy"], *gaussian))
 
 
-def forget_later_selves(folder: Path, selves: int) -> None:
-    """Remove past selves that were written after the last checkpoint: the training makes them again."""
-    for path in (folder / SELVES).glob("*.safetensors"):
-        if path.stem.isdigit() and int(path.stem) >= selves:
-            path.unlink()
-
-
-def as_saved(model: Any, rules: Any, record: dict[str, Any]) -> SavedPolicy:
-    """The present policy of a model, frozen."""
-    return SavedPolicy(rules, frozen(net_of(model.policy)), record)
-
-
-def _self_path(folder: Path, number: int) -> Path:
-    return folder / SELVES / f"{number:05d}.safetensors"
-
-
-def _pool_state(pool: SelfPlayPool) -> dict[str, Any]:
-    return {
-        "selves": len(pool.selves),
-        "drawn": pool.drawn,
-        "lots": json.dumps(pool.lots.bit_generator.state),
-        "generators": [policy.generator.get_state() for policy in pool.selves],
-        "baselines": [json.dumps(baseline.words.bit_generator.state) for baseline in _seeded(pool)],
+def _replay_arrays(buffer: Any) -> dict[str, np.ndarray]:
+    """The arrays of a replay buffer, a row a step."""
+    of_boards = {
+        f"{name}/{key}": array
+        for name in ("observations", "next_observations")
+        for key, array in getattr(buffer, name).items()
     }
-
-
-def _seeded(pool: SelfPlayPool) -> list[BatchBaseline]:
-    """The baselines with generators that go on from rollout to rollout."""
-    return [baseline for baseline in pool.baselines if isinstance(baseline, BatchBaseline)]
-
-
-_BUFFER = ("actions", "rewards", "dones", "timeouts")
-
-
-def _replay_state(buffer: Any) -> dict[str, Any]:
-    """The filled part of a replay buffer."""
-    rows = buffer.buffer_size if buffer.full else buffer.pos
-    state: dict[str, Any] = {"pos": buffer.pos, "full": buffer.full}
-    for name in _BUFFER:
-        state[name] = torch.from_numpy(getattr(buffer, name)[:rows].copy())
-    for name in ("observations", "next_observations"):
-        state[name] = {key: torch.from_numpy(rows_of[:rows].copy()) for key, rows_of in getattr(buffer, name).items()}
-    return state
-
-
-def _restore_replay(buffer: Any, state: dict[str, Any]) -> None:
-    buffer.pos, buffer.full = state["pos"], state["full"]
-    for name in _BUFFER:
-        rows = state[name].cpu().numpy()
-        getattr(buffer, name)[: len(rows)] = rows
-    for name in ("observations", "next_observations"):
-        for key, rows in state[name].items():
-            getattr(buffer, name)[key][: len(rows)] = rows.cpu().numpy()
+    return {name: getattr(buffer, name) for name in _REPLAY} | of_boards

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -62,21 +61,20 @@ class TrainingEnv(ReversiVecEnv):
 
     def state(self) -> dict[str, Any]:
         """Everything that decides how the games go on, but for the opponents."""
-        return {
-            "games": self.games.get_state().view(np.uint8),
-            "turns": self._turns.copy(),
-            "returns": self._returns.copy(),
-            "lengths": self._lengths.copy(),
-            "lots": json.dumps(self._lots.bit_generator.state),
-        }
+        games = self.games.get_state()
+        counts = {"turns": self._turns.copy(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
+        return (
+            {name: games[name] for name in games.dtype.names or ()} | counts | {"lots": self._lots.bit_generator.state}
+        )
 
     def set_state(self, state: dict[str, Any]) -> Any:
         """Go on from a `state` with the same opponents; the present observations."""
-        record = self.games.get_state().dtype
-        self.games.set_state(np.ascontiguousarray(state["games"], np.uint8).view(record))
-        self._turns, self._lengths = (np.array(state[name], np.int64) for name in ("turns", "lengths"))
-        self._returns = np.array(state["returns"], np.float64)
-        self._lots.bit_generator.state = json.loads(state["lots"])
+        games = self.games.get_state()
+        for name in games.dtype.names or ():
+            games[name] = state[name]
+        self.games.set_state(games)
+        self._turns, self._returns, self._lengths = (np.array(state[name]) for name in ("turns", "returns", "lengths"))
+        self._lots.bit_generator.state = state["lots"]
         boards, masks = self.games.observe()
         return self._turned({"observation": boards, "action_mask": masks}, self._turns)
 

@@ -30,6 +30,7 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Judgement
 from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
+from train.rl.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
 from train.rl.expert_data import ExpertLabels, expert_labels, image_hashes, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.figures import rounds_figure
@@ -38,7 +39,7 @@ from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions
 from train.rl.players import PolicyPlayer, ValuePlayer, policy_numbers
-from train.run import Run, load_arrays, load_state, save_arrays, save_state, write_csv
+from train.run import Run, load_arrays, save_arrays, write_csv
 
 with extra_libraries():
     import torch
@@ -190,32 +191,21 @@ class ExpertIteration:
         optimiser = optimiser_of(net, self.options)
         if not last:
             return net, optimiser, []
-        path, names = self._state_path(last), [name for name, _ in net.named_parameters()]
+        path = self._state_path(last)
         try:
-            _, arrays = load_state(path) or ({}, {})
-            tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-            net.load_state_dict({name: tensors[f"net/{name}"] for name in net.state_dict()})
-            state = {
-                index: {key: tensors[f"adam/{name}/{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-                for index, name in enumerate(names)
-            }
+            restore_network(load_checkpoint(path) or {}, net, optimiser)
         except (TrainError, LookupError, RuntimeError) as error:
             raise TrainError(
                 f"state {str(path)!r} cannot be read ({error}): expected it as it was written; delete "
                 f"{self._policy_path(last).name!r} too to go back a round"
             ) from None
-        optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
         return net, optimiser, list(read_policy(self._policy_path(last)).record["figures"])
 
     def _save(
         self, number: int, net: PolicyValueNet, optimiser: torch.optim.Optimizer, figures: list[dict[str, Any]]
     ) -> None:
         """The state first: where there is a policy, there is the state to go on from. The one before is not needed any more."""
-        names = [name for name, _ in net.named_parameters()]
-        tensors = {f"net/{name}": tensor for name, tensor in net.state_dict().items()}
-        for index, state in optimiser.state_dict()["state"].items():
-            tensors |= {f"adam/{names[index]}/{key}": value for key, value in state.items()}
-        save_state(self._state_path(number), {k: v.detach().numpy() for k, v in tensors.items()}, {})
+        save_checkpoint(self._state_path(number), network_state(net, optimiser))
         write_atomically(self._policy_path(number), self._saved(net, figures))
         self._state_path(number - 1).unlink(missing_ok=True)
 

@@ -6,25 +6,40 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import Position, Rules
+from reversi_env import Rules
 from reversi_env.envs import OpponentPool
+from reversi_env.extras import extra_libraries
 from search import agents
-from search.agent import Agent
-from train.games.batch import BatchPlayer, compiled_player
+from train.games.batch import AgentPlayer, compiled_player
 from train.judging.exact import action_table
 from train.rl.network import PolicyValueNet
 from train.rl.players import BatchPolicy
+
+with extra_libraries():
+    import torch
 
 #: Words that generators are seeded with lie below this.
 _WORDS = 1 << 63
 
 
-class BatchBaseline:
-    """A `BatchPlayer` as an opponent of the vector environment: a callable from discs and masks to actions."""
+class Baseline:
+    """The agent of a spec as an opponent of the vector environment: a callable from discs and masks to actions.
 
-    def __init__(self, player: BatchPlayer, rules: Rules, seed: int) -> None:
-        self._player, self._rules = player, rules
+    It plays in compiled code if it can. Otherwise it is asked move by move and made anew between updates, so that it has nothing
+    in its memory that a checkpoint would need.
+    """
+
+    def __init__(self, spec: str, rules: Rules, seed: int) -> None:
+        self._spec, self._rules, self._seed = spec, rules, seed
+        self._compiled = compiled_player(spec, rules)
         self.words = np.random.default_rng(seed)
+        self.renew(0)
+
+    def renew(self, steps: int) -> None:
+        """Before the rollout that begins after so many *steps*: an agent that is asked forgets everything, and draws other lots."""
+        self._player = self._compiled or AgentPlayer(
+            agents.make(self._spec, seed=self._seed + (steps << 16)), self._rules
+        )
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Legal actions; the pass where it is the only one."""
@@ -35,30 +50,6 @@ class BatchBaseline:
             states = self.words.integers(1, _WORDS, rows.size, np.uint64)
             actions[rows] = action_table(self._rules)[self._player.choose(own, opp, rows, states)]
         return actions
-
-
-class AskedAgent(Agent):
-    """An agent that is asked move by move. Made anew between updates, it has nothing in its memory that a checkpoint would need."""
-
-    def __init__(self, spec: str, seed: int) -> None:
-        self._spec, self._seed = spec, seed
-        self.renew(0)
-
-    def renew(self, steps: int) -> None:
-        """Forget everything, and draw other lots than before other *steps* of the training."""
-        self._agent = agents.make(self._spec, seed=self._seed + (steps << 16))
-
-    def choose(self, position: Position) -> int:
-        """The agent's action."""
-        return self._agent.choose(position)
-
-
-def opponent_of(spec: str, rules: Rules, seed: int) -> Any:
-    """What the environment's pool is given for *spec*: its own ``random`` and ``greedy``, a batch player, or the agent itself."""
-    if spec in ("random", "greedy"):
-        return spec
-    player = compiled_player(spec, rules)
-    return AskedAgent(spec, seed) if player is None else BatchBaseline(player, rules, seed)
 
 
 def discs_to_boards(discs: np.ndarray, rules: Rules) -> tuple[np.ndarray, np.ndarray]:
@@ -78,15 +69,18 @@ class SelfPlayPool:
     """
 
     def __init__(self, specs: tuple[str, ...], rules: Rules, share: float, active: int, seed: int) -> None:
-        self.rules, self.share, self.active = rules, share, active
+        self.rules, self.share, self.active, self._seed = rules, share, active, seed
         self.opponents = OpponentPool()
         self.lots = np.random.default_rng([seed, 1])
-        self.baselines = [opponent_of(spec, rules, seed + 1 + number) for number, spec in enumerate(specs)]
-        for baseline in self.baselines:
-            self.opponents.add(baseline)
+        self.baselines: list[Baseline] = []  # those that the environment does not play by itself
+        for number, spec in enumerate(specs):
+            built_in = spec in ("random", "greedy")
+            if not built_in:
+                self.baselines.append(Baseline(spec, rules, seed + 1 + number))
+            self.opponents.add(spec if built_in else self.baselines[-1])
+        self._first = len(specs)
         self.selves: list[BatchPolicy] = []
         self.drawn: list[int] = []
-        self._seed = seed
 
     def add(self, net: PolicyValueNet) -> int:
         """Let a frozen self join, and draw the earlier ones anew; its number among the selves."""
@@ -97,17 +91,10 @@ class SelfPlayPool:
         self.draw_from([*sorted(int(one) for one in others), *latest])
         return len(self.selves) - 1
 
-    def restore(self, nets: list[PolicyValueNet], drawn: list[int]) -> None:
-        """The selves that there were, in order, and which of them were drawn from."""
-        for net in nets:
-            self._join(net)
-        if self.selves:
-            self.draw_from(drawn)
-
     def draw_from(self, numbers: list[int]) -> None:
         """Draw opponents from these selves, all as often, and from the baselines."""
         self.drawn = list(numbers)
-        first = len(self.baselines)
+        first = self._first
         for number in range(len(self.selves)):
             weight = (1 - self.share) / len(numbers) if number in numbers else 0.0
             self.opponents.set_weight(first + number, weight)
@@ -117,8 +104,28 @@ class SelfPlayPool:
     def renew(self, steps: int) -> None:
         """Before the rollout that begins after so many *steps*."""
         for baseline in self.baselines:
-            if isinstance(baseline, AskedAgent):
-                baseline.renew(steps)
+            baseline.renew(steps)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that decides how the opponents go on, but for the networks of the selves."""
+        return {
+            "selves": len(self.selves),
+            "drawn": list(self.drawn),
+            "lots": self.lots.bit_generator.state,
+            "generators": np.array([one.generator.get_state().numpy() for one in self.selves], np.uint8),
+            "baselines": [baseline.words.bit_generator.state for baseline in self.baselines],
+        }
+
+    def set_state(self, state: dict[str, Any], nets: list[PolicyValueNet]) -> None:
+        """Go on from a `state` with the selves that there were, in order."""
+        for net, words in zip(nets, state["generators"], strict=True):
+            self._join(net)
+            self.selves[-1].generator.set_state(torch.from_numpy(words))
+        if self.selves:
+            self.draw_from(state["drawn"])
+        self.lots.bit_generator.state = state["lots"]
+        for baseline, words in zip(self.baselines, state["baselines"], strict=True):
+            baseline.words.bit_generator.state = words
 
     def _join(self, net: PolicyValueNet) -> None:
         self.selves.append(BatchPolicy(net, temperature=1.0, seed=self._seed + 1000 + len(self.selves)))

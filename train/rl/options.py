@@ -13,8 +13,6 @@ from train.errors import check_whole
 from train.labels.labellers import Plan, labeller_plan, option_numbers
 from train.options import GameOptions, Options, option
 
-#: Bounds of a network's shape.
-_CHANNELS, _BLOCKS = {"low": 1, "high": 512}, {"low": 1, "high": 40}
 Algorithm = Literal["ppo", "dqn"]
 Precision = Literal["single", "bfloat16"]
 
@@ -27,8 +25,8 @@ class Architecture(Options):
     has a value of its own, or ``q``, whose numbers are the actions' values and whose value is that of the best one.
     """
 
-    channels: int = option(32, **_CHANNELS)
-    blocks: int = option(2, **_BLOCKS)
+    channels: int = option(32, low=1, high=512)
+    blocks: int = option(2, low=1, high=40)
     kind: Literal["policy", "q"] = option("policy")
 
 
@@ -50,8 +48,8 @@ class RlOptions(GameOptions):
     learning_rate: float = option(1e-3, "Adam's; it falls to a tenth.", low=1e-8, high=1.0, was="rate")
     entropy_coefficient: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0, was="entropy")
     gae_lambda: float = option(0.95, "Lambda of the advantage estimates.", low=0.0, high=1.0, was="trace")
-    channels: int = option(32, "Of the network.", **_CHANNELS)
-    blocks: int = option(2, "Of the network, two convolutions each.", **_BLOCKS)
+    channels: int = option(32, "Of the network.", low=1, high=512)
+    blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
     precision: Precision = option("single", "Of the convolutions; by default the faster one here.")
     opponents: tuple[str, ...] = option(
         ("random", "greedy", "cell-utility:depth=2"), "A baseline by spec; repeat for more."
@@ -144,8 +142,8 @@ class ExpertOptions(GameOptions):
     temperatures: tuple[float, ...] = option((0.25, 0.5, 1.0), "Of the policy's own play.", low=0.0, high=100.0)
     noise: float = option(0.03, "Probability of a random move.", low=0.0, high=1.0)
     opening_plies: int = option(10, "Random plies before a game, at most.", low=0)
-    channels: int = option(32, "Of the network.", **_CHANNELS)
-    blocks: int = option(4, "Of the network, two convolutions each.", **_BLOCKS)
+    channels: int = option(32, "Of the network.", low=1, high=512)
+    blocks: int = option(4, "Of the network, two convolutions each.", low=1, high=40)
     batch_size: int = option(512, "Positions a step.", low=1, high=1 << 20, was="batch")
     learning_rate: float = option(
         2e-3, "Adam's at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0, was="rate"

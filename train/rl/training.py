@@ -7,7 +7,7 @@ and, in solved endgames, against the truth. The folder has
 * ``log.csv``: one line an update; ``evaluations.csv`` and ``curve.svg``: the ladder; ``regret.csv`` and ``regret.svg``: solved
   endgames;
 * ``tensorboard/``, where tensorboard is installed;
-* ``run.json``: the options; ``checkpoint.pt`` and ``pool/``: where the training is.
+* ``run.json``: the options; ``checkpoint.safetensors`` and ``pool/``, the past selves: where the training is.
 
 A run that was stopped in any way goes on after its last checkpoint, and on the same machine's CPU ends with the same policy, curves
 and log, but for wall times. The checkpoint is written last: when there is one, everything else is at least as new.
@@ -26,11 +26,13 @@ import numpy as np
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.rl.checkpoints import CHECKPOINT, as_saved, forget_later_selves, load_checkpoint, save_checkpoint, save_self
+from train.errors import TrainError
+from train.rl.checkpoints import load_checkpoint, model_state, restore_model, save_checkpoint
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
-from train.rl.files import with_description
-from train.rl.ladder import Ladder, Standing
+from train.rl.files import SavedPolicy, read_policy, with_description
+from train.rl.ladder import Ladder
+from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
 from train.rl.players import BatchPolicy, PolicyPlayer
@@ -44,6 +46,9 @@ with extra_libraries():
     from stable_baselines3.common.logger import KVWriter, Logger
 
 POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluations.csv", "curve.svg", "tensorboard"
+CHECKPOINT, SELVES = "checkpoint.safetensors", "pool"
+#: What the checkpoint was up to version 0.1.
+OLD_CHECKPOINT = "checkpoint.pt"
 #: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.
 CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
 #: DQN's steps before the first update, moves in every game between two updates, and steps between two targets.
@@ -76,16 +81,15 @@ class Training:
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self.seconds = 0.0  # of the parts before this one
-        self._began = self._saved = time.perf_counter()
+        self._began = self._saved_at = time.perf_counter()
         self._looked = -1  # steps at the last look: a checkpoint is the end of one
-        self._last: Standing | None = None
 
-    def run(self) -> Standing | None:
-        """Train to the end; the last standing, None where nothing was left to do."""
+    def run(self) -> None:
+        """Train to the end; nothing where nothing is left to do."""
         with Run(self.folder, self.options, free=("steps",)):
-            return self._trained()
+            self._train()
 
-    def _trained(self) -> Standing | None:
+    def _train(self) -> None:
         torch.set_num_threads(self.threads)
         self._began = time.perf_counter()
         self._tell("compiling", 0)
@@ -104,7 +108,6 @@ class Training:
             # resetting the steps would begin all games anew
             how = {"reset_num_timesteps": not resumed, "log_interval": between}
             self.model.learn(left, callback=[*callbacks, _Keeper(self)], **how)
-        return self._last
 
     @property
     def steps(self) -> int:
@@ -129,15 +132,17 @@ class Training:
         steps, options = self.steps, self.options
         self._looked = steps
         if not end and steps // options.snapshot > len(self.pool.selves):
-            saved = as_saved(self.model, self.rules, {"steps": steps})
-            save_self(self.folder, len(self.pool.selves), saved)
+            saved = self._saved({"steps": steps})
+            path = self._self_path(len(self.pool.selves))
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, saved.to_bytes())  # it never changes, and the next checkpoint names it
             self.pool.add(saved.net)
         due = not self.evaluations or steps - self.evaluations[-1]["steps"] >= options.evaluate
         evaluated = (due or end) and not (self.evaluations and self.evaluations[-1]["steps"] == steps)
         if evaluated:
             self._evaluate()
             self._draw()
-        if end or evaluated or time.perf_counter() - self._saved >= CHECKPOINT_SECONDS[options.algorithm]:
+        if end or evaluated or time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS[options.algorithm]:
             self.save()
 
     def save(self) -> None:
@@ -145,16 +150,16 @@ class Training:
         write_atomically(self.folder / POLICY, self._archive())
         write_csv(self.folder / LOG, self.log)
         write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
-        more = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
-        save_checkpoint(self.folder, self.model, self.env, self.pool, more)
-        self._saved = time.perf_counter()
+        told = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
+        parts = {**model_state(self.model), "games": self.env.state(), "pool": self.pool.state(), "told": told}
+        save_checkpoint(self.folder / CHECKPOINT, parts)
+        self._saved_at = time.perf_counter()
 
     # --- inside -----------------------------------------------------------------------------------
 
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
-        net = frozen(net_of(self.model.policy))
-        self._last = standing = self.ladder.measure(PolicyPlayer(net, symmetric=True))
+        standing = self.ladder.measure(PolicyPlayer(frozen(net_of(self.model.policy)), symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.model.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
@@ -167,16 +172,39 @@ class Training:
 
     def _resume(self) -> bool:
         """Go to the last checkpoint; whether there is one."""
-        self._saved = time.perf_counter()
-        resumed = (self.folder / CHECKPOINT).exists()
+        self._saved_at = time.perf_counter()
         self.model.set_logger(Logger(None, []))
-        if resumed:
-            found = load_checkpoint(self.folder, self.model, self.env, self.pool)
-            self.seconds, self.evaluations, self.log = found["seconds"], found["evaluations"], found["log"]
+        parts = load_checkpoint(self.folder / CHECKPOINT)
+        if parts is not None:
+            self.pool.set_state(parts["pool"], [self._self(number) for number in range(parts["pool"]["selves"])])
+            self.model._last_obs = self.env.set_state(parts["games"])
+            restore_model(parts, self.model)  # the generators last: whoever makes a network draws from them
+            self.seconds, self.evaluations, self.log = (
+                parts["told"][name] for name in ("seconds", "evaluations", "log")
+            )
             self._looked = self.steps
-        forget_later_selves(self.folder, len(self.pool.selves))
+        elif (self.folder / OLD_CHECKPOINT).exists():
+            raise TrainError(
+                f"{str(self.folder / OLD_CHECKPOINT)!r} is of version 0.1: expected another folder, or that version to go on"
+            )
+        for path in (self.folder / SELVES).glob("*.safetensors"):  # written after the checkpoint: they are made again
+            if path.stem.isdigit() and int(path.stem) >= len(self.pool.selves):
+                path.unlink()
         self.model.logger.output_formats = self._writers()
-        return resumed
+        return parts is not None
+
+    def _self(self, number: int) -> PolicyValueNet:
+        """A past self as it was."""
+        net = read_policy(self._self_path(number)).net.to(self.device).requires_grad_(False)
+        net.trunk.half_precision = self.options.precision == "bfloat16"
+        return net
+
+    def _self_path(self, number: int) -> Path:
+        return self.folder / SELVES / f"{number:05d}.safetensors"
+
+    def _saved(self, record: dict[str, Any]) -> SavedPolicy:
+        """The present policy, frozen."""
+        return SavedPolicy(self.rules, frozen(net_of(self.model.policy)), record)
 
     def _archive(self) -> bytes:
         stream = io.BytesIO()
@@ -190,7 +218,7 @@ class Training:
             "device": self.device,
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
-        return with_description(stream.getvalue(), as_saved(self.model, self.rules, record).description())
+        return with_description(stream.getvalue(), self._saved(record).description())
 
     def _writers(self) -> list[KVWriter]:
         writers: list[KVWriter] = [_Notes(self)]

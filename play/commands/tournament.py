@@ -125,29 +125,26 @@ def winrate(
     The interval holds at every number of games at once, so that stopping when it
     is narrow enough does not spoil it (docs/arena.md).
     """
-    from reversi_env import Rules
     from reversi_env.core.threads import core_count
-    from train.games.winrate import ConfidenceSequence, estimate_win_rate, rate_of
+    from train.games.options import TournamentOptions
+    from train.games.winrate import WinRate, estimate_win_rate
 
     chosen = given(context)
     checked_seconds(chosen.get("time"))
-    rules = Rules(chosen.pop("size"), chosen.pop("variant"))
-    seen, interrupted = ConfidenceSequence(confidence), False
+    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
+    found, interrupted = WinRate(), False
 
-    def hear(sequence: ConfidenceSequence) -> None:
-        nonlocal seen
-        seen = sequence
-        note = f"{sequence.mean:.3f} ± {sequence.margin:.3f}"
-        show(f"{agent} – {opponent}", 2 * sequence.count, None, note)
+    def hear(rate: WinRate) -> None:
+        nonlocal found
+        found = rate
+        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.3f} ± {rate.margin:.3f}")
 
-    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "most_games": games, "plies": plies}
-    how |= {"seed": chosen.pop("seed"), "workers": workers or core_count()}
+    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
     with progress_bar() as show:
         try:
-            estimate_win_rate(agent, opponent, rules, **how, limits=chosen, on_pair=hear)
+            estimate_win_rate(options, **how, on_pair=hear)
         except KeyboardInterrupt:
             interrupted = True
-    found = rate_of(seen, margin)
     with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
         if found.games and as_json:
             print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from play.commands.interruptible import INTERRUPTED
-from reversi_env import ReversiError, Rules
+from reversi_env import ReversiError
 from tests.cli.jobs import PATIENCE, children_of, launched, wait_until
 from tests.cluster.workers import Worker
 from tests.search.test_external import FAKE, gone
@@ -191,17 +192,19 @@ def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
 
 # --- win rate ---------------------------------------------------------------------------------------
 
+GREEDY = TournamentOptions(("greedy", "random"), 100_000, size=4, seed=2)
+
 
 def test_a_win_rate_is_played_until_it_is_known():
-    found = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
+    found = estimate_win_rate(GREEDY, margin=0.1)
     assert found.converged
     assert found.low <= found.rate <= found.high
-    assert max(found.rate - found.low, found.high - found.rate) <= 0.1
-    assert found == estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
-    short = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2, most_games=10)
+    assert found.margin <= 0.1
+    assert found == estimate_win_rate(GREEDY, margin=0.1)
+    short = estimate_win_rate(replace(GREEDY, games=10), margin=0.1)
     assert (short.converged, short.games) == (False, 10)
     with pytest.raises(ReversiError, match="margin 0: expected"):
-        estimate_win_rate("greedy", margin=0)
+        estimate_win_rate(GREEDY, margin=0)
 
 
 @pytest.mark.slow
@@ -209,7 +212,7 @@ def test_the_win_rate_command(json_lines, reversi):
     arguments = ("winrate", "greedy", "--size", 4, "--margin", 0.1, "--seed", 2, "--workers", 2)
     [result] = json_lines(*arguments)
     assert {"agent", "opponent", "rate", "low", "high", "games", "converged", "confidence"} == result.keys()
-    expected = estimate_win_rate("greedy", rules=Rules(4), margin=0.1, seed=2)
+    expected = estimate_win_rate(GREEDY, margin=0.1)
     assert (result["rate"], result["games"]) == (expected.rate, expected.games)  # whatever the number of workers
     code, out, _ = reversi(*arguments)
     assert code == 0

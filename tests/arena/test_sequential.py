@@ -120,7 +120,7 @@ def test_the_interval_begins_with_everything_and_only_shrinks():
         low, high = sequence.interval
         assert before[0] <= low <= high <= before[1]
         before = (low, high)
-    assert sequence.margin < 0.1
+    assert sequence.interval[1] - sequence.interval[0] < 0.2
 
 
 def test_bad_observations():

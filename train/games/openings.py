@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
+from reversi_env.notation.context import within
 from reversi_env.notation.sources import text_lines
 from search.agents import make
 from search.players import SearchAgent
@@ -133,23 +134,16 @@ def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
     if path.suffix.lower() == ".wtb":
         yield from ((f"game {number}", game) for number, game in enumerate(read_wthor(path).games(), 1))
         return
-    lines = list(text_lines(path))
+    lines, initial = list(text_lines(path)), Position.initial(rules)
     if "\n".join(lines).lstrip().startswith("(;"):
         yield from ((f"game {number}", game) for number, game in enumerate(read_ggf(lines), 1))
         return
     for number, line in enumerate(lines, 1):
-        text = line.partition("%")[0].strip()
-        if text:
-            try:
-                yield f"line {number}", _game_of_line(text, rules)
-            except ReversiError as error:
-                raise ReversiError(f"line {number} of {str(path)!r}: {error}") from None
-
-
-def _game_of_line(text: str, rules: Rules) -> Game:
-    if _BOARD.match(text):
-        return Game(read_obf_line(text, rules).position)
-    return read_transcript(text, Position.initial(rules))
+        if text := line.partition("%")[0].strip():
+            with within(f"line {number} of {str(path)!r}"):
+                is_board = _BOARD.match(text)
+                game = Game(read_obf_line(text, rules).position) if is_board else read_transcript(text, initial)
+            yield f"line {number}", game
 
 
 def _judge(rules: Rules) -> Callable[[Position], float]:

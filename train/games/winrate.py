@@ -12,15 +12,14 @@ An observation is the mean of a pair of games, both colours of one opening: betw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, sqrt
-from typing import Any
 
 import numpy as np
 
-from reversi_env import ReversiError, Rules
+from reversi_env import ReversiError
 from reversi_env.errors import shown
 from train.cluster import in_order
 from train.games.options import TournamentOptions
@@ -56,12 +55,6 @@ class ConfidenceSequence:
         left = self._rates[~self._refuted]
         return (float(left[0]), float(left[-1])) if left.size else (self.mean, self.mean)
 
-    @property
-    def margin(self) -> float:
-        """Distance of the mean from the farther end of the interval."""
-        low, high = self.interval
-        return max(self.mean - low, high - self.mean)
-
     def add(self, value: float) -> None:
         """Take one more observation into account."""
         if not 0 <= value <= 1:
@@ -84,50 +77,40 @@ class ConfidenceSequence:
 class WinRate:
     """How often an agent wins, draws counted as half: the mean, its interval, whether that is as narrow as was asked for."""
 
-    rate: float
-    low: float
-    high: float
-    games: int
-    converged: bool
+    rate: float = 0.5
+    low: float = 0.0
+    high: float = 1.0
+    games: int = 0
+    converged: bool = False
+
+    @property
+    def margin(self) -> float:
+        """Distance of the rate from the farther end of the interval."""
+        return max(self.rate - self.low, self.high - self.rate)
 
 
 def estimate_win_rate(
-    agent: str,
-    opponent: str = "random",
-    rules: Rules | None = None,
+    options: TournamentOptions,
     *,
     margin: float = 0.02,
     confidence: float = 0.95,
-    most_games: int = 100_000,
-    plies: int | None = None,
-    seed: int = 0,
     workers: int = 0,
-    limits: Mapping[str, Any] | None = None,
-    on_pair: Callable[[ConfidenceSequence], None] = lambda sequence: None,
+    on_pair: Callable[[WinRate], None] = lambda rate: None,
 ) -> WinRate:
-    """Play pairs of games of *agent* against *opponent* until the win rate is known to within *margin*, or to *most_games*.
+    """Play a tournament of two until the first agent's win rate is known to within *margin*, or to its end; nothing is kept.
 
-    The same numbers whatever the number of workers: pairs count in their order. *limits* (``time``, ``depth``, ``nodes``) hold for
-    agents that leave them open; *on_pair* hears how far it is.
+    The same numbers whatever the number of workers: pairs count in their order. *on_pair* hears how far it is.
     """
     if not 0 < margin < 0.5:
         raise ReversiError(f"margin {shown(margin)}: expected a share of the games, above 0 and below 0.5")
-    rules = rules or Rules()
-    options = TournamentOptions(
-        (agent, opponent), most_games, rules.size, rules.variant, plies=plies, seed=seed, **(limits or {})
-    )
-    sequence = ConfidenceSequence(confidence)
+    sequence, found = ConfidenceSequence(confidence), WinRate()
     with closing(missing_games(Tournament(options), workers)) as games:
         ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)
         for first, second in zip(ordered, ordered, strict=True):
             sequence.add((first + second) / 2)
-            on_pair(sequence)
-            if sequence.margin <= margin:
+            found = WinRate(sequence.mean, *sequence.interval, 2 * sequence.count)
+            found = replace(found, converged=found.margin <= margin)
+            on_pair(found)
+            if found.converged:
                 break
-    return rate_of(sequence, margin)
-
-
-def rate_of(sequence: ConfidenceSequence, margin: float) -> WinRate:
-    """What is known from the pairs so far."""
-    low, high = sequence.interval
-    return WinRate(sequence.mean, low, high, 2 * sequence.count, sequence.margin <= margin)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -81,6 +82,10 @@ class Evaluator(ABC):
     def content(self, rules: Rules) -> bytes:
         """What tells this evaluator from another of the same name: bytes to be hashed, the same in every process."""
         raise EvaluatorError(f"evaluator {self.name}: expected one with weights that can be told from others")
+
+    def sha256(self, rules: Rules) -> str:
+        """The hash of `content`, for files that were made with this evaluator: its name stays the same when its weights change."""
+        return hashlib.sha256(self.content(rules)).hexdigest()
 
     def searching(self, stop: Callable[[], None]) -> AbstractContextManager[object]:
         """Around a search, which *stop* ends; an evaluator that can fail raises here what went wrong."""

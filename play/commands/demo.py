@@ -52,12 +52,12 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
         "errors": result.errors,
         "matches": [
             {
-                "opponent": match.opponent,
-                **picked(match.result, "games", "wins", "draws", "losses", "score"),
-                "interval": match.result.interval(),
-                "discs_per_game": match.result.discs_per_game,
+                "opponent": opponent,
+                **picked(played, "games", "wins", "draws", "losses", "score"),
+                "interval": played.interval(),
+                "discs_per_game": played.discs_per_game,
             }
-            for match in result.matches
+            for opponent, played in result.matches.items()
         ],
     }
 
@@ -68,10 +68,10 @@ def _print_tables(result: DemoResult, plot: Path) -> None:
     title = "Mean error of the static value, discs, by empty squares"
     print_table(("evaluator", *map(str, empties)), errors, title=title, gap=1)
     rows = []
-    for match in sorted(result.matches, key=lambda match: -match.result.score):
-        played, (low, high) = match.result, match.result.interval()
+    for opponent, played in sorted(result.matches.items(), key=lambda match: -match[1].score):
+        low, high = played.interval()
         figures = (f"{played.score:.1%}", f"{low:.0%} and {high:.0%}", f"{played.discs_per_game:+.1f}")
-        rows.append((match.opponent, played.wins, played.draws, played.losses, *figures))
+        rows.append((opponent, played.wins, played.draws, played.losses, *figures))
     headings = ("opponent", "won", "drawn", "lost", "score", "95 % between", "discs")
     print_table(headings, rows, title="The network against each heuristic, both four plies deep", gap=1)
     print(f"weights: {result.weights}   plot: {plot}")

@@ -110,7 +110,7 @@ def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
     names = ("network", "position-stability", "sixteen-weight")
     errors = {name: dict.fromkeys(range(2, 11), 12.3) for name in names}
     played = PlayerResults(np.array([20, -12]))
-    matches = [SimpleNamespace(opponent=name, result=played) for name in names[1:]]
+    matches = dict.fromkeys(names[1:], played)
     demo._print_tables(SimpleNamespace(weights="w", errors=errors, matches=matches), Path("plot"))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines[:-1])) <= 80

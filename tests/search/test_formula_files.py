@@ -9,7 +9,6 @@ from reversi_env import Position, Rules
 from search import agents, evaluators
 from search.evaluators import EvaluatorError
 from search.formula_files import formula_file
-from train.fingerprints import weights_sha256
 
 START = Position.initial(Rules(6)).play("e4")
 
@@ -44,7 +43,9 @@ def test_agents_take_them_and_can_be_copied(saved):
     assert agent.evaluator.weights["corner_weight"] == -50
     copy = pickle.loads(pickle.dumps(agent))
     assert copy.choose(START) == agent.choose(START)
-    assert weights_sha256(f"six-factor:weights={path}", Rules(6)) != weights_sha256("six-factor", Rules(6))
+    assert evaluators.get(f"six-factor:weights={path}").sha256(Rules(6)) != evaluators.get("six-factor").sha256(
+        Rules(6)
+    )
 
 
 def test_commands_take_them(saved, reversi, tmp_path):

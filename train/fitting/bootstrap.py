@@ -26,7 +26,6 @@ from search import evaluators
 from search.agents import AgentSpec
 from search.evaluation import file_name
 from train.errors import TrainError
-from train.fingerprints import weights_sha256
 from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import Stage, stages_of
 from train.labels import LabelOptions, Labels, label_positions
@@ -104,7 +103,7 @@ class Bootstrap:
     def _player(self) -> dict[str, str]:
         """Which weights play: a name such as network may mean others one day."""
         player = self.options.player
-        return {"player_sha256": weights_sha256(player, self.rules)} if player else {}
+        return {"player_sha256": evaluators.get(player).sha256(self.rules)} if player else {}
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""

@@ -41,39 +41,24 @@ def stages(scale: float = 1.0) -> tuple[Stage, ...]:
 
 
 @dataclass(frozen=True)
-class Match:
-    """The network's games against one heuristic."""
-
-    opponent: str
-    result: PlayerResults
-
-
-@dataclass(frozen=True)
 class DemoResult:
-    """What a demonstration found: the weights, the errors in discs by evaluator and number of empties, and the matches."""
+    """What a demonstration found: the weights, errors in discs by evaluator and number of empties, matches by opponent."""
 
     weights: Path
     errors: dict[str, dict[int, float]]
-    matches: tuple[Match, ...]
+    matches: dict[str, PlayerResults]
 
 
-def run(
-    folder: Path,
-    *,
-    scale: float = 1.0,
-    games: int = 40,
-    threads: int | None = None,
-    progress: Progress = silent,
-) -> DemoResult:
+def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress = silent) -> DemoResult:
     """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
-    weights = Bootstrap(folder, options, threads=threads, progress=progress).run()
+    weights = Bootstrap(folder, options, progress=progress).run()
     network = file_name("network", weights)
     opponents = evaluators.published()
 
     progress("playing: comparing static values", 0, 1)
-    errors = static_errors([network, *opponents], threads)
-    matches = []
+    errors = static_errors([network, *opponents])
+    matches = {}
     for opponent in opponents:
 
         def on_game(result: PlayerResults, opponent: str = opponent) -> None:
@@ -81,11 +66,11 @@ def run(
 
         progress(f"playing: against {opponent}", 0, games)
         learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)
-        matches.append(Match(opponent, play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)))
-    return DemoResult(weights, errors, tuple(matches))
+        matches[opponent] = play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)
+    return DemoResult(weights, errors, matches)
 
 
-def static_errors(names: list[str], threads: int | None = None) -> dict[str, dict[int, float]]:
+def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
     """Mean absolute error in discs of each evaluator's static value against exact scores, by number of empties.
 
     The heuristics are rescaled to fit these very scores as well as they can; the network is taken as it is.
@@ -95,7 +80,7 @@ def static_errors(names: list[str], threads: int | None = None) -> dict[str, dic
     options = LabelOptions(
         size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, shard_rows=count, play_depth=1
     )
-    truth = ExactSet.scored(*sample_block(options, 0, threads=threads), RULES, threads)
+    truth = ExactSet.scored(*sample_block(options, 0), RULES)
     found = {}
     for name in names:
         wrong = truth.errors(evaluators.get(name)).absolute

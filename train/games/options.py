@@ -17,7 +17,6 @@ from reversi_env.rules import Variant
 from search import agents
 from search.agent import Agent
 from search.players import SearchAgent
-from train.fingerprints import weights_sha256
 from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
 from train.options import Options, option
@@ -135,7 +134,7 @@ class TournamentOptions(Options):
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:
             if isinstance(agent, SearchAgent):
-                found[agent.evaluator.name] = weights_sha256(agent.evaluator.name, self.rules)
+                found[agent.evaluator.name] = agent.evaluator.sha256(self.rules)
         return dict(sorted(found.items()))
 
     def fingerprint(self) -> str:

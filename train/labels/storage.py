@@ -25,8 +25,8 @@ from reversi_env import Rules
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from reversi_env.writing import write_atomically
+from search import evaluators
 from train.errors import TrainError
-from train.fingerprints import weights_sha256
 from train.labels.data import Labels
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
@@ -96,7 +96,7 @@ def read_manifest(folder: Path) -> Manifest:
 def open_folder(folder: Path, options: LabelOptions) -> Manifest:
     """The manifest to go on with: the folder's own if it was made with the same options, a new one in a new folder."""
     names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
-    hashes = {name: weights_sha256(name, options.rules) for name in sorted(map(str, names))}
+    hashes = {name: evaluators.get(name).sha256(options.rules) for name in sorted(map(str, names))}
     is_new = not (folder / MANIFEST).exists()
     if is_new and any(folder.glob("*.parquet")):
         raise TrainError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")

@@ -22,8 +22,8 @@ from typing import Any
 from reversi_env import ReversiError, Rules
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
+from search import evaluators
 from train.errors import TrainError
-from train.fingerprints import weights_sha256
 from train.fitting.training import provenance
 from train.games.batch import BatchPlayer, EvaluatorPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -84,7 +84,7 @@ class ExpertIteration:
         """Which weights label: a name such as network may mean others one day."""
         evaluator = self.options.plan.evaluator
         known = evaluator is not None and evaluator != SELF
-        return {"labeller_sha256": weights_sha256(str(evaluator), self.rules)} if known else {}
+        return {"labeller_sha256": evaluators.get(str(evaluator)).sha256(self.rules)} if known else {}
 
     def run(self) -> Expert:
         """All rounds that are not done yet, and what came of them."""

@@ -2,7 +2,9 @@
 
 import csv
 import json
+import subprocess
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +50,9 @@ def test_the_files_and_the_table(reversi, here):
     record = read_weights(path).record
     assert record["command"] == "reversi train ../labels --epochs 3 --held-out 0.2 --seed 4"
     assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, __version__)
+    root = Path(__file__).parents[2]
+    head = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    assert record["commit"] == (head.stdout.strip() if (root / ".git").exists() else None)
     assert record["data"]["labels"] == LABELS.as_dict()
     assert (record["data"]["rows"], record["data"]["exact"]) == (3000, 3000)
     assert record["positions"] + record["held_out"] == 3000

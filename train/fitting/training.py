@@ -119,7 +119,7 @@ def provenance(command: str) -> dict[str, Any]:
 
 
 def _commit() -> str | None:
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     try:

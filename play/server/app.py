@@ -16,27 +16,27 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from play.server import openapi, page
 from play.server.endpoints import ENDPOINTS, JsonResponse, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
-from play.server.sockets import GameSocket
+from play.server.sockets import attend
 
 #: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_HEADERS = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+#: Headers of every answer.
+HEADERS = [
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
 ]
 #: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
 LOOK_EVERY, LOOKS = 0.02, 3_000
@@ -62,26 +62,6 @@ class Lag:
         return round(max(0.0, late[min(len(late) - 1, int(share * len(late)))]), 2)
 
 
-class _Headers:
-    """Adds the headers to every answer; the API's are never kept by a cache, the page's are asked for again."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        cache = b"no-store" if scope["path"].startswith("/api") else b"no-cache"
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *_HEADERS, (b"cache-control", cache)]
-            await send(message)
-
-        await self._app(scope, receive, with_headers)
-
-
 def make_app(options: ServerOptions) -> Starlette:
     """The application of one server; its hall is ``app.state.hall``."""
     hall = Hall(options)
@@ -103,14 +83,14 @@ def make_app(options: ServerOptions) -> Starlette:
 
     routes = [
         *(Route(endpoint.path, partial(respond, endpoint, hall), methods=[endpoint.method]) for endpoint in ENDPOINTS),
-        WebSocketRoute("/api/games/{id}/socket", GameSocket(hall).attend),
+        WebSocketRoute("/api/games/{id}/socket", partial(attend, hall)),
         Route("/openapi.json", describe),
         *page.routes(),
     ]
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        middleware=[Middleware(_Headers), Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
         exception_handlers={Refused: _refusal, HTTPException: _http_problem},
     )
     app.router.redirect_slashes = False
@@ -120,8 +100,7 @@ def make_app(options: ServerOptions) -> Starlette:
 
 async def _refusal(request: Request, refused: Any) -> Response:
     headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
-    body = encode(Problem(refused.code, refused.message, refused.status))
-    return JsonResponse(body, refused.status, headers)
+    return JsonResponse(encode(refused.problem()), refused.status, headers)
 
 
 async def _http_problem(request: Request, error: Any) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -31,16 +31,19 @@ from play.server.messages import (
     read_body,
 )
 from play.server.room import Room, colour_name
-from play.server.sockets import same_origin
+from play.server.sockets import client_of, same_origin
 from reversi_env import ReversiError, Rules, __version__
 
 Work = Callable[..., Awaitable[Any]]
 
 
 class JsonResponse(Response):
-    """Bytes of JSON."""
+    """Bytes of JSON, which no cache keeps."""
 
     media_type = "application/json"
+
+    def __init__(self, content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(content, status, {"cache-control": "no-store", **(headers or {})})
 
 
 @dataclass(frozen=True)
@@ -175,13 +178,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     given = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*given, *body)
     if isinstance(answer, str):
-        return PlainTextResponse(answer, endpoint.status)
+        return PlainTextResponse(answer, endpoint.status, {"cache-control": "no-store"})
     return JsonResponse(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
-
-
-def client_of(request: Request) -> str:
-    """The address that limits are counted by."""
-    return request.client.host if request.client else ""
 
 
 async def _body(request: Request, hall: Hall, endpoint: Endpoint) -> bytes:

@@ -38,6 +38,10 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
 
+    def problem(self, id: str | UnsetType = UNSET) -> Problem:
+        """What is sent about it, with the *id* of the message that it answers."""
+        return Problem(self.code, self.message, self.status, id)
+
 
 class _Strict(Struct, forbid_unknown_fields=True):
     """A structure that refuses fields it does not know."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, get_args
 
 import msgspec
@@ -21,6 +20,8 @@ _REFUSALS = {
     429: "Too many requests; try again later.",
     503: "The server is full, or cannot store games now.",
 }
+#: What is in the path of a game.
+_GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "The game's name."}
 #: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
 _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
 
@@ -54,7 +55,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "parameters": _parameters(endpoint.path),
+        "parameters": [_GAME] if "{id}" in endpoint.path else [],
         "responses": {
             str(endpoint.status): {"description": "Done.", "content": content},
             **{
@@ -74,19 +75,12 @@ def _socket() -> dict[str, Any]:
     return {
         "operationId": "socket",
         "summary": "Follow and play a game over a WebSocket; the messages are described in docs/server.md.",
-        "parameters": _parameters("/api/games/{id}/socket"),
+        "parameters": [_GAME],
         "responses": {
             "101": {"description": "The connection is a WebSocket now; the first message is a Join."},
             "403": {"description": "A page of another server, or too many connections."},
         },
     }
-
-
-def _parameters(path: str) -> list[dict[str, Any]]:
-    return [
-        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}, "description": "The game's name."}
-        for name in re.findall(r"{(\w+)}", path)
-    ]
 
 
 def _json(kind: type) -> dict[str, Any]:

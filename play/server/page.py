@@ -28,7 +28,7 @@ def routes() -> list[Route]:
 
 def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
     content = path.read_bytes()
-    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"'}
+    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
 
     async def serve(request: Request) -> Response:
         """The file, or 304 if the browser has it already."""

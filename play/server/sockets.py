@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from time import monotonic
+from typing import Any
 
+from msgspec import UNSET
 from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from play.server import messages
 from play.server.clock import Buckets
 from play.server.hall import Hall, counted
 from play.server.messages import Joined, Pong, Problem, Refused, Role, encode, read_incoming
+from play.server.options import ServerOptions
 from play.server.room import Room
 
 #: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
@@ -27,6 +31,11 @@ def same_origin(headers: Headers) -> bool:
     origins, host = headers.getlist("origin"), headers.get("host", "").lower()
     own = (f"http://{host}", f"https://{host}") if host else ()
     return all(origin.lower() in own for origin in origins)
+
+
+def client_of(connection: HTTPConnection) -> str:
+    """The address that limits are counted by."""
+    return connection.client.host if connection.client else ""
 
 
 class Connection:
@@ -72,103 +81,88 @@ class Connection:
                 return
 
 
-class GameSocket:
-    """The endpoint ``/api/games/{id}/socket``."""
+async def attend(hall: Hall, socket: WebSocket) -> None:
+    """One connection to ``/api/games/{id}/socket``, from its first message to its end."""
+    client, connections, options = client_of(socket), hall.connections, hall.options
+    full = connections[client] >= options.client_connections or connections.total() >= options.most_connections
+    if full or not same_origin(socket.headers):
+        await socket.close(POLICY)  # before it is accepted: the client sees 403
+        return
+    with counted(connections, client):
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await _admit(hall, socket)
 
-    def __init__(self, hall: Hall) -> None:
-        self._hall = hall
 
-    async def attend(self, socket: WebSocket) -> None:
-        """One connection from its first message to its end."""
-        if not same_origin(socket.headers):
-            await socket.close(POLICY)  # before it is accepted: the client sees 403
-            return
-        client = socket.client.host if socket.client else ""
-        connections, options = self._hall.connections, self._hall.options
-        if connections[client] >= options.client_connections or connections.total() >= options.most_connections:
-            await socket.close(POLICY)
-            return
-        with counted(connections, client):
-            await socket.accept()
-            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-                await self._admit(socket)
+async def _admit(hall: Hall, socket: WebSocket) -> None:
+    """Wait for the token, find the game, and follow it."""
+    try:
+        first = await asyncio.wait_for(_received(socket), hall.options.patience)
+    except TimeoutError:
+        await socket.close(TOO_SLOW, "expected a join message")
+        return
+    try:
+        join = read_incoming(first)
+        if not isinstance(join, messages.Join):
+            raise Refused(400, "join_first", "expected a join message with the token first")
+        room = await hall.room(socket.path_params["id"])
+        connection = Connection(socket, room.role(join.token))
+        connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
+        room.enter(connection)
+    except Refused as refused:
+        await socket.send_text(encode(refused.problem()).decode())
+        await socket.close(NOT_ADMITTED, refused.code)
+        return
+    await _follow(hall.options, socket, room, connection)
 
-    async def _admit(self, socket: WebSocket) -> None:
-        """Wait for the token, find the game, and follow it."""
+
+async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
+    tasks = [asyncio.create_task(connection.write()), asyncio.create_task(_read(options, socket, room, connection))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        room.exit(connection)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for error in ended:
+        if isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, RuntimeError)):
+            raise error
+    if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+        await socket.close()
+
+
+async def _read(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
+    """Carry out messages until there are too many, or too many bad ones."""
+    allowed, errors = Buckets(options.message_burst, options.messages_per_second), 0
+    while errors < options.most_errors:
+        text = await _received(socket)
+        if not allowed.take(""):
+            connection.answer(encode(Problem("too_fast", "too many messages", 429)))
+            break
+        message = None
         try:
-            first = await asyncio.wait_for(_received(socket), self._hall.options.patience)
-        except TimeoutError:
-            await socket.close(TOO_SLOW, "expected a join message")
-            return
-        try:
-            join = read_incoming(first)
-            if not isinstance(join, messages.Join):
-                raise Refused(400, "join_first", "expected a join message with the token first")
-            room = await self._hall.room(socket.path_params["id"])
-            connection = Connection(socket, room.role(join.token))
-            connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
-            room.enter(connection)
+            message = read_incoming(text)
+            _carry_out(message, room, connection)
         except Refused as refused:
-            await socket.send_text(encode(_problem(refused)).decode())
-            await socket.close(NOT_ADMITTED, refused.code)
-            return
-        await self._follow(socket, room, connection)
+            errors += 1
+            connection.answer(encode(refused.problem(message.id if message else UNSET)))
+    connection.leave(POLICY, "too many errors" if errors >= options.most_errors else "too many messages")
+    await _until_closed(socket)
 
-    async def _follow(self, socket: WebSocket, room: Room, connection: Connection) -> None:
-        writing = asyncio.create_task(connection.write())
-        reading = asyncio.create_task(self._read(socket, room, connection))
-        try:
-            await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            room.exit(connection)
-            for task in (reading, writing):
-                task.cancel()
-            ended = await asyncio.gather(reading, writing, return_exceptions=True)
-        failed = [
-            e for e in ended if isinstance(e, Exception) and not isinstance(e, (WebSocketDisconnect, RuntimeError))
-        ]
-        if failed:
-            raise failed[0]
-        if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
-            await socket.close()
 
-    async def _read(self, socket: WebSocket, room: Room, connection: Connection) -> None:
-        """Carry out messages until there are too many, or too many bad ones."""
-        options = self._hall.options
-        allowed = Buckets(options.message_burst, options.messages_per_second)
-        errors = 0
-        while True:
-            text = await _received(socket)
-            if not allowed.take(""):
-                connection.answer(encode(Problem("too_fast", "too many messages", 429)))
-                connection.leave(POLICY, "too many messages")
-                return await _until_closed(socket)
-            try:
-                self._carry_out(text, room, connection)
-            except Refused as refused:
-                errors += 1
-                connection.answer(encode(_problem(refused, text)))
-                if errors >= options.most_errors:
-                    connection.leave(POLICY, "too many errors")
-                    return await _until_closed(socket)
-
-    def _carry_out(self, text: bytes, room: Room, connection: Connection) -> None:
-        message = read_incoming(text)
-        role = connection.role
-        if isinstance(message, messages.Ping):
-            connection.answer(encode(Pong(id=message.id)))
-        elif room.closed:
-            raise Refused(503, "gone", "the game has been put away; connect again")
-        elif isinstance(message, messages.Move):
-            room.move(role, message.move, message.ply)
-        elif isinstance(message, messages.Undo):
-            room.undo(role)
-        elif isinstance(message, messages.Decline):
-            room.decline(role)
-        elif isinstance(message, messages.Resign):
-            room.resign(role)
-        else:
-            raise Refused(409, "joined", "you have joined already")
+def _carry_out(message: Any, room: Room, connection: Connection) -> None:
+    role = connection.role
+    if isinstance(message, messages.Ping):
+        connection.answer(encode(Pong(id=message.id)))
+    elif room.closed:
+        raise Refused(503, "gone", "the game has been put away; connect again")
+    elif isinstance(message, messages.Move):
+        room.move(role, message.move, message.ply)
+    elif isinstance(message, messages.Join):
+        raise Refused(409, "joined", "you have joined already")
+    else:
+        {messages.Undo: room.undo, messages.Decline: room.decline, messages.Resign: room.resign}[type(message)](role)
 
 
 async def _received(socket: WebSocket) -> bytes:
@@ -185,10 +179,3 @@ async def _until_closed(socket: WebSocket) -> None:
     with contextlib.suppress(asyncio.TimeoutError, WebSocketDisconnect):
         while (left := ends - monotonic()) > 0:
             await asyncio.wait_for(_received(socket), left)
-
-
-def _problem(refused: Refused, text: bytes = b"") -> Problem:
-    problem = Problem(refused.code, refused.message, refused.status)
-    with contextlib.suppress(Refused):
-        problem.id = read_incoming(text).id if text else problem.id
-    return problem

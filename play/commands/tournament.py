@@ -266,8 +266,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
             }
             for player in table.players
         ],
-        "cross_table": _scores(table),
-        "draw_factor": table.draw_factor,
+        **picked(table, "cross_table", "draw_factor"),
         "games_file": str(folder / GAMES),
         "ggf_file": str(folder / RECORDS),
         "plot_file": str(folder / PLOT) if (folder / PLOT).exists() else None,
@@ -275,11 +274,6 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
     if played.options.sprt is not None:
         result["sprt"] = _sprt_dict(played)
     return result
-
-
-def _scores(table: Standings) -> list[list[float | None]]:
-    places = range(len(table.players))
-    return [[table.score(row, column) for column in places] for row in places]
 
 
 def _sprt_dict(played: Tournament) -> dict[str, Any]:
@@ -307,7 +301,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
     print_table(headings, rows, words=2, gap=0)
     print("score in % of the row against the column")
-    print_cross_table([player.name for player in table.players], _scores(table))
+    print_cross_table([player.name for player in table.players], table.cross_table)
     for player in table.players:
         for kind, count in Counter(forfeit.kind for forfeit in player.forfeits).items():
             reason = next(forfeit.reason for forfeit in player.forfeits if forfeit.kind == kind)

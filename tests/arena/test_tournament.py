@@ -132,10 +132,10 @@ def test_tables_of_a_tournament(played):
         assert player.score == pytest.approx(np.mean([record.points_of(number) for record in own]))
         assert len(player.seconds) > 0
         assert player.overruns == 0  # nobody was given a time
-        assert table.score(place, place) is None
+        assert table.cross_table[place][place] is None
         assert player.rating.low <= player.rating.elo <= player.rating.high
     assert sum(player.discs_per_game for player in table.players) == pytest.approx(0)
-    assert table.score(0, 1) == pytest.approx(1 - table.score(1, 0))
+    assert table.cross_table[0][1] == pytest.approx(1 - table.cross_table[1][0])
 
 
 def test_moves_over_the_allowed_time_are_counted(tmp_path):

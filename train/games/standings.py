@@ -31,17 +31,11 @@ class Standing(PlayerResults):
 
 @dataclass(frozen=True)
 class Standings:
-    """All players, best first, and the tables that the ratings come from, in the same order."""
+    """All players, best first, and their mean points a game against each other, in the same order; None if two have not met."""
 
     players: tuple[Standing, ...]
-    wins: np.ndarray
-    draws: np.ndarray
+    cross_table: list[list[float | None]]
     draw_factor: float
-
-    def score(self, player: int, opponent: int) -> float | None:
-        """Mean points a game of one player against another, by their places; None if they have not met."""
-        games = self.wins[player, opponent] + self.wins[opponent, player] + self.draws[player, opponent]
-        return float((self.wins[player, opponent] + self.draws[player, opponent] / 2) / games) if games else None
 
 
 def standings(tournament: Tournament) -> Standings:
@@ -62,5 +56,6 @@ def standings(tournament: Tournament) -> Standings:
         for games, name, rating, agent in zip(sides, names, fit.players, agents, strict=True)
     ]
     order = sorted(range(len(players)), key=lambda player: -players[player].rating.elo)
-    grid = np.ix_(order, order)
-    return Standings(tuple(players[player] for player in order), wins[grid], draws[grid], fit.draw_factor)
+    games, points = wins + wins.T + draws, wins + draws / 2
+    scores = [[float(points[a, b] / games[a, b]) if games[a, b] else None for b in order] for a in order]
+    return Standings(tuple(players[player] for player in order), scores, fit.draw_factor)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 
+from play.game import Game
 from play.server import catalogue
 from play.server.clock import Buckets, ServerTime
 from play.server.messages import AnalyseRequest, Analysis, Created, CreateGame, Refused, SeatRequest
@@ -85,7 +86,7 @@ class Hall:
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
-        room = Room(self, row, [], agents)
+        room = Room(self, row, Game(row.rules(), row.black.name, row.white.name), agents)
         with _storage():
             await room.save()
         self.running += 1
@@ -132,10 +133,10 @@ class Hall:
             found = await self.store.load(game_id)
         if found is None:
             raise Refused(404, "no_game", "there is no such game")
-        row, moves = found
+        row, game = found
         specs = {colour: seat.agent for colour, seat in ((BLACK, row.black), (WHITE, row.white)) if seat.agent}
         limited = partial(catalogue.limited_agent, size=row.size, options=self.options, lenient=True)
-        return self._open_room(Room(self, row, moves, {colour: limited(spec) for colour, spec in specs.items()}))
+        return self._open_room(Room(self, row, game, {colour: limited(spec) for colour, spec in specs.items()}))
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:

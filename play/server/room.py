@@ -23,11 +23,9 @@ from play.server.clock import Clock, ServerTime
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
-from play.server.store import GameRow, MoveRow, Store
+from play.server.store import GameRow, Store
 from play.server.worker import Answer, Job
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.notation import Annotation
-from reversi_env.notation import Game as Record
+from reversi_env import ReversiError
 from reversi_env.rules import BLACK, WHITE, Colour
 
 log = logging.getLogger("reversi.server")
@@ -76,16 +74,15 @@ def colour_name(colour: Colour) -> Any:
 
 
 class Room:
-    """A game, its seats, its clock and its members: that of *row*, after *moves*; *agents* play its seats.
+    """A game, its seats, its clock and its members: *row* is how it is stored; *agents* play its seats.
 
     A person's time has run on since the game was stored; an agent has not searched, and begins now.
     """
 
-    def __init__(self, host: Host, row: GameRow, moves: list[MoveRow], agents: dict[Colour, LimitedAgent]) -> None:
-        self._host, self._row, self.agents = host, row, agents
+    def __init__(self, host: Host, row: GameRow, game: Game, agents: dict[Colour, LimitedAgent]) -> None:
+        self._host, self._row, self.game, self.agents = host, row, game, agents
         self.id, self.created = row.id, row.created
         self.seats = {BLACK: row.black, WHITE: row.white}
-        self.game = _stored_game(row, moves)
         self.clock: Clock | None = None
         self.members: set[Member] = set()
         self.idle_since = monotonic()
@@ -245,9 +242,7 @@ class Room:
 
     def save(self, first: int = 0) -> asyncio.Future[None]:
         """Write the game as it is, of the moves those from number *first* on."""
-        made = list(zip(self.game.moves, self.game.annotations, strict=True))[first:]
-        moves = [MoveRow(move, note.seconds, note.evaluation) for move, note in made]
-        return self._host.store.save(self._row, first, moves)
+        return self._host.store.save(self._row, self.game, first)
 
     def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
         """Send everybody the state as it is now, once it is *written*; states arrive in order."""
@@ -386,11 +381,3 @@ class Room:
             self._flag.cancel()
         for member in list(self.members):
             member.leave(1012, reason)
-
-
-def _stored_game(row: GameRow, moves: list[MoveRow]) -> Game:
-    start = Position.initial(Rules(row.size, row.variant, row.start))
-    notes = tuple(Annotation(move.value, move.seconds) for move in moves)
-    names = tuple(move.move for move in moves)
-    record = Record(start, names, row.black.name, row.white.name, row.score, row.ending, annotations=notes)
-    return Game.from_record(record)

@@ -16,12 +16,15 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from play.game import Game
 from play.server.options import default_database
-from reversi_env import ReversiError
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.notation import Annotation
+from reversi_env.notation import Game as Record
 
 #: What makes a new database, and what makes one of version *n* one of the next, at place *n*.
 _SCHEMAS = (
@@ -112,18 +115,13 @@ class GameRow:
     score: int | None = None
     since: float = 0.0
 
+    def rules(self) -> Rules:
+        """The rules that it is played by."""
+        return Rules(self.size, self.variant, self.start)
+
     def values(self) -> dict[str, Any]:
         """What is written, by column."""
         return vars(self) | {"black": json.dumps(vars(self.black)), "white": json.dumps(vars(self.white))}
-
-
-@dataclass(frozen=True)
-class MoveRow:
-    """A move as it is stored: its name, the seconds that it took, and the mover's opinion in discs."""
-
-    move: str
-    seconds: float | None
-    value: float | None
 
 
 _COLUMNS = [field.name for field in fields(GameRow)]
@@ -157,15 +155,16 @@ class Store:
 
     # --- games ------------------------------------------------------------------------------------
 
-    def save(self, game: GameRow, first: int, moves: list[MoveRow]) -> asyncio.Future[None]:
-        """Write a game, its moves from number *first* on being *moves*; done when it is committed."""
-        values = game.values()
-        rows = [(game.id, ply, *astuple(move)) for ply, move in enumerate(moves, first)]
+    def save(self, row: GameRow, game: Game, first: int = 0) -> asyncio.Future[None]:
+        """Write a game, of its moves those from number *first* on; done when it is committed."""
+        values = row.values()
+        noted = enumerate(zip(game.moves, game.annotations, strict=True))
+        moves = [(row.id, ply, move, note.seconds, note.evaluation) for ply, (move, note) in noted][first:]
 
         def save(connection: sqlite3.Connection) -> None:
             connection.execute(_SAVE_GAME, values)
-            connection.execute("DELETE FROM moves WHERE game = ? AND ply >= ?", (game.id, first))
-            connection.executemany("INSERT INTO moves (game, ply, move, seconds, value) VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute("DELETE FROM moves WHERE game = ? AND ply >= ?", (row.id, first))
+            connection.executemany("INSERT INTO moves (game, ply, move, seconds, value) VALUES (?, ?, ?, ?, ?)", moves)
 
         return self.run(save)
 
@@ -173,17 +172,21 @@ class Store:
         """Done when all that was asked for before is."""
         return self.run(lambda connection: None)
 
-    def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, list[MoveRow]] | None]:
-        """A game and its moves; None if there is none of that name."""
+    def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, Game] | None]:
+        """A game, its row and what is played; None if there is none of that name."""
 
-        def load(connection: sqlite3.Connection) -> tuple[GameRow, list[MoveRow]] | None:
+        def load(connection: sqlite3.Connection) -> tuple[GameRow, Game] | None:
             found = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
             if found is None:
                 return None
-            game = GameRow(**dict(found))
-            game.black, game.white = Seat(**json.loads(found["black"])), Seat(**json.loads(found["white"]))
-            sql = "SELECT move, seconds, value FROM moves WHERE game = ? ORDER BY ply"
-            return game, [MoveRow(*row) for row in connection.execute(sql, (game_id,))]
+            row = GameRow(**dict(found))
+            row.black, row.white = Seat(**json.loads(found["black"])), Seat(**json.loads(found["white"]))
+            sql = "SELECT move, value, seconds FROM moves WHERE game = ? ORDER BY ply"
+            moves = connection.execute(sql, (game_id,)).fetchall()
+            notes = tuple(Annotation(*note) for _, *note in moves)
+            start, names = Position.initial(row.rules()), (row.black.name, row.white.name)
+            record = Record(start, tuple(m[0] for m in moves), *names, row.score, row.ending, annotations=notes)
+            return row, Game.from_record(record)
 
         return self.run(load)
 

@@ -31,10 +31,20 @@ def in_background(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def stopped_when(is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None]) -> Result:
-    """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises."""
-    future = in_background(work)
-    while not wait([future], ASK_SECONDS).done:
-        if is_due():
+def stopped_when(
+    is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None], look_seconds: float = ASK_SECONDS
+) -> Result:
+    """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises.
+
+    *is_due* is asked every *look_seconds*; what that raises, or Ctrl-C in the main thread, ends the work too.
+    """
+    future, due = in_background(work), False
+    try:
+        while not wait([future], ASK_SECONDS if due else look_seconds).done:
+            if due := is_due():
+                stop()
+    finally:
+        while not future.done():
             stop()
+            wait([future], ASK_SECONDS)
     return future.result()

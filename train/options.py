@@ -116,12 +116,8 @@ def option(
 @cache
 def option_fields(kind: type[Options]) -> tuple[OptionField, ...]:
     """All options of a class, in order: for whoever makes a command line or a table of them."""
-    return tuple(_described(one, hint) for one, hint in _hinted(kind))
-
-
-def _hinted(kind: type[Options]) -> list[tuple[Any, Any]]:
     hints = get_type_hints(kind)
-    return [(one, hints[one.name]) for one in fields(kind)]
+    return tuple(_described(one, hints[one.name]) for one in fields(kind))
 
 
 def _described(one: Any, hint: Any) -> OptionField:

@@ -12,16 +12,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
 from contextlib import contextmanager
 from typing import TypeVar
 
-from play.background import in_background
+from play.background import in_background, stopped_when
 
 #: Exit status of a command that was interrupted before it had done all that was asked: 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
-#: Seconds between two looks at the work, and between two requests to stop.
-LOOK_SECONDS, ASK_SECONDS = 0.5, 0.05
+#: Seconds between two looks at the work.
+LOOK_SECONDS = 0.5
 #: Seconds until a lost interrupt is sent again: by then the callback that lost it has returned.
 AGAIN_SECONDS = 0.05
 
@@ -37,26 +36,19 @@ def interruptible(
     *look* is called about twice a second, and its text shown where standard error is a terminal. A second Ctrl-C raises
     KeyboardInterrupt.
     """
-    future = in_background(work)
     with _noted_interrupt(stop) as interrupted, _status_line(look) as show:
-        try:
-            while not wait([future], ASK_SECONDS if interrupted() else LOOK_SECONDS).done:
-                if interrupted():
-                    stop()
-                else:
-                    show()
-        finally:  # a look that failed, or a second Ctrl-C
-            while not future.done():
-                stop()
-                wait([future], ASK_SECONDS)
-        return future.result(), interrupted()
+
+        def is_due() -> bool:
+            if not interrupted():
+                show()
+            return interrupted()
+
+        return stopped_when(is_due, work, stop, LOOK_SECONDS), interrupted()
 
 
 def abandonable(work: Callable[[], Result]) -> Result:
     """Run *work* in a thread that Ctrl-C leaves behind: for kernels without a stop, which end with the process."""
-    future = in_background(work)
-    wait([future])
-    return future.result()
+    return in_background(work).result()
 
 
 @contextmanager

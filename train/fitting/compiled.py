@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,6 +40,10 @@ class CompiledEngine(Engine):
         self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
+        if "structural" not in self.losses and len(training.nodes) != self.count:
+            raise TrainError(
+                f"trees of positions for a {net.kind.name} network on the CPU: expected single positions, or a GPU"
+            )
         self.threads, self.span = threads or os.cpu_count() or 1, net.span
         parts = [training, validation]
         occurs = np.zeros(net.by_phase()[0].shape[1], np.bool_)
@@ -141,15 +146,15 @@ class LinearEngine(CompiledEngine):
 
     parameters: ClassVar[dict[str, str]] = {"table": "weights", "constants": "constants"}
 
-    def __init__(
-        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
-    ) -> None:
-        super().__init__(net, training, validation, options, threads)
-        self.record = np.zeros(1, fitting.NET)
-        self.record["span"], self.record["row"] = net.span, len(self.kept)
-        self.record["lowest"], self.record["highest"] = self.phases.start, self.phases.stop - 1
-        self.record["most_nodes"] = int(np.diff(training.first).max())
-        self.record["huber_delta"], self.record["consistency"] = options.huber_delta, consistency_of(options)
+    @cached_property
+    def record(self) -> np.ndarray:
+        """The network and the loss, as the kernels know them."""
+        record, options = np.zeros(1, fitting.NET), self.options
+        record["span"], record["row"] = self.span, len(self.kept)
+        record["lowest"], record["highest"] = self.phases.start, self.phases.stop - 1
+        record["most_nodes"] = int(np.diff(self.training.first).max())
+        record["huber_delta"], record["consistency"] = options.huber_delta, consistency_of(options)
+        return record
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a step; the sum of the absolute errors at the roots."""
@@ -172,13 +177,6 @@ class DeepEngine(CompiledEngine):
     parameters: ClassVar[dict[str, str]] = {"rows": "rows", "heads": "heads"}
     losses: ClassVar[tuple[str, ...]] = ("plain",)
     slices: ClassVar[int] = 2
-
-    def __init__(
-        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
-    ) -> None:
-        super().__init__(net, training, validation, options, threads)
-        if len(training.nodes) != self.count:
-            raise TrainError("trees of positions for a deep network on the CPU: expected single positions, or a GPU")
 
     def _phases(self, empties: np.ndarray) -> np.ndarray:
         """Phases among those kept."""

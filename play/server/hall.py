@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
 import time
 from collections import Counter
@@ -32,8 +33,8 @@ class Hall:
 
     def __init__(self, options: ServerOptions) -> None:
         self.options = options
-        self.store = Store(options.database)
-        self.pool = Pool(options.workers)
+        self.store = Store(options.file())
+        self.pool = Pool(os.cpu_count() or 1 if options.workers is None else options.workers)
         self.time = ServerTime()
         self.rooms: dict[str, Room] = {}
         self.running = 0

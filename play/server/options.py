@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+
+from train.options import option
 
 DEFAULT_PORT = 8400
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -22,16 +24,15 @@ class ServerOptions:
 
     ``workers`` processes search; with 0 a thread of the server does. ``allowed_hosts``: names that a browser may call the
     server by; by default those of the loopback interface where it listens only there, and any name elsewhere.
+    ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
     """
 
-    host: str = "127.0.0.1"
-    port: int = DEFAULT_PORT
-    database: str | Path = field(default_factory=default_database)
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    allowed_hosts: tuple[str, ...] = ()
-
-    #: The longest that an agent may think about a move, and a visitor have a position analysed.
-    longest_think: float = 5.0
+    host: str = option("127.0.0.1", "Address to listen on; [b]0.0.0.0[/b] lets other machines in.")
+    port: int = option(DEFAULT_PORT, "Port; 0 takes any free one.", low=0, high=65535)
+    database: str | None = option(None, "SQLite file with the games; by default one in your data folder.")
+    workers: int | None = option(None, "Processes that search; by default one a core, 0 for a thread.", low=0, high=256)
+    longest_think: float = option(5.0, "Seconds that an agent may have for a move.", low=0.05, high=600)
+    allowed_hosts: tuple[str, ...] = option((), "A name that browsers may call this server by; repeat for more.")
     longest_analysis: float = 2.0
     deepest: int = 16
     #: Tables of an agent and of the analysis, in MiB.
@@ -70,6 +71,10 @@ class ServerOptions:
     clock_grace: float = 2.0
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.7
+
+    def file(self) -> str | Path:
+        """The database, or ``:memory:``."""
+        return self.database or default_database()
 
     def hosts(self) -> tuple[str, ...]:
         """The names in a request's Host header that are answered; ``*`` is any."""

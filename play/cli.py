@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
+from play.commands.clone import CloneError
 from play.commands.interruptible import no_interrupt_lost
 from play.commands.usage import Application, Command, UsageError, complaint
 
@@ -89,7 +90,7 @@ def application(names: Iterable[str] = tuple(COMMANDS)) -> Application:
         panel, place, *kind = COMMANDS[name]
         try:
             command = _loaded(place)
-        except ValueError:  # it needs a clone of the project
+        except CloneError:
             if names == (name,):
                 raise
             continue
@@ -157,7 +158,7 @@ def _open_closed_streams() -> None:
 def _is_told(error: ValueError) -> bool:
     """Whether the error is about the input, and its message all that a user needs; the rules are loaded by then, or not needed."""
     errors = sys.modules.get("reversi_env.errors")
-    return errors is not None and isinstance(error, errors.ReversiError)
+    return isinstance(error, CloneError) or (errors is not None and isinstance(error, errors.ReversiError))
 
 
 def _told(error: ImportError) -> Exception | None:

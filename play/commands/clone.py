@@ -7,10 +7,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 
+class CloneError(ValueError):
+    """A command that needs a clone of the project; no `ReversiError`, since the help asks for every command and loads no rules."""
+
+
 def find_in_clone(name: str) -> None:
     """Make the package *name* importable, of the clone that is installed or that one is in. An error says that there is none."""
-    from reversi_env.errors import ReversiError
-
     if name in sys.modules:
         return
     for clone in (Path(__file__).parents[2], Path.cwd()):
@@ -18,7 +20,7 @@ def find_in_clone(name: str) -> None:
         if init.is_file() and (clone / "play" / "commands").is_dir():
             break
     else:
-        raise ReversiError(
+        raise CloneError(
             f"no {name} in {str(Path.cwd())!r}: expected to be in a clone of the project, whose folder {name} is not installed"
         )
     spec = spec_from_file_location(name, init, submodule_search_locations=[str(init.parent)])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.frame import picked, print_json, shown_after_ctrl_c
-from play.commands.options import AgentOption, Json, VariantName
+from play.commands.options import AgentOption, GameNumber, Json, SearchThreads, StartSize, VariantName
 from play.commands.usage import Command
 
 if TYPE_CHECKING:
@@ -44,16 +44,12 @@ def analyse(
     depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1, max=60)] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes to visit.", min=1)] = None,
     multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,
-    threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
-    game: Annotated[
-        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
-    ] = None,
+    threads: SearchThreads = 1,
+    game: GameNumber = None,
     after: Annotated[
         int | None, typer.Option("--after", help="Of a game: the position after so many moves.", min=0)
     ] = None,
-    size: Annotated[
-        int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
-    ] = None,
+    size: StartSize = None,
     variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:

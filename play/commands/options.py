@@ -64,6 +64,12 @@ AgentOption = Annotated[
     typer.Option("--agent", "-a", metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False),
 ]
 SearchThreads = Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1, max=1024)]
+GameNumber = Annotated[
+    int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
+]
+StartSize = Annotated[
+    int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
+]
 SecondsAMove = Annotated[
     float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
 ]

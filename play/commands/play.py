@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from play.commands.options import AgentOption, Size, VariantName, complete_spec
+from play.commands.options import AgentOption, GameNumber, Size, VariantName, complete_spec
 
 if TYPE_CHECKING:
     from play.game import Game
@@ -42,9 +42,7 @@ def play(
     load: Annotated[
         Path | None, typer.Option("--load", metavar="FILE", help="Go on with a game from a GGF file or transcript.")
     ] = None,
-    number: Annotated[
-        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
-    ] = None,
+    number: GameNumber = None,
     resume: Annotated[bool, typer.Option("--resume", "-r", help="Go on with the game that you left last.")] = False,
     plain: Annotated[bool, typer.Option("--plain", "--no-colour", help="No colours, nothing but ASCII.")] = False,
 ) -> None:

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from play.commands.frame import ends_at_ctrl_c, print_json, progress_bar
-from play.commands.options import Json, VariantName, checked_plot, checked_seconds
+from play.commands.options import (
+    GameNumber,
+    Json,
+    SearchThreads,
+    StartSize,
+    VariantName,
+    checked_plot,
+    checked_seconds,
+)
 
 
 def review(
@@ -23,13 +31,9 @@ def review(
     exact: Annotated[
         int | None, typer.Option("--exact", help="Solve from this many empty squares on; 18 takes seconds.", min=0)
     ] = None,
-    number: Annotated[
-        int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
-    ] = None,
-    threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1)] = 1,
-    size: Annotated[
-        int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
-    ] = None,
+    number: GameNumber = None,
+    threads: SearchThreads = 1,
+    size: StartSize = None,
     variant: VariantName = "normal",
     plot: Annotated[
         Path | None, typer.Option("--plot", help="Draw the course of the game: FILE.svg, .png or .pdf.")

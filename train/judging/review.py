@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -71,9 +71,6 @@ class Review(Sequence[MoveReview]):
 
     def __len__(self) -> int:
         return len(self.moves)
-
-    def __iter__(self) -> Iterator[MoveReview]:
-        return iter(self.moves)
 
     def lost(self, colour: str) -> float:
         """Discs that one side gave away in all."""

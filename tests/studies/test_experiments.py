@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from play.commands import studies
 from studies import (
     branching,
     breadth,
+    commands,
     label_tuning,
     nodes,
     report_000,
@@ -176,7 +176,7 @@ def test_a_plot_is_written_and_tables_are_printed(reversi, tmp_path):
 def test_all_settings_of_the_document_can_be_repeated_by_their_commands(reversi, monkeypatch):
     """Each command that the document prints gives an experiment the very options that the document was made with."""
     asked = []
-    monkeypatch.setattr(studies, "show", lambda measure, section, options, as_json, plot: asked.append(options))
+    monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: asked.append(options))
     for experiment in suite.experiments():
         for options in experiment.runs:
             status, _, err = reversi(*options.command.split()[1:])

@@ -143,6 +143,17 @@ class AgentPlayer:
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
 
 
+def fractions(states: Words, count: int) -> NDArray[np.float64]:
+    """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    words = states[:, None] + steps
+    states += steps[-1]
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
 def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
     """The agent of a spec in compiled code; None where it has options that this has not."""
     spec = AgentSpec.parse(agent)
@@ -163,25 +174,6 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
     if isinstance(agent, str):
         return compiled_player(agent, rules) or AgentPlayer(agents.make(agent), rules)
     return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent
-
-
-# --- lots ----------------------------------------------------------------------------------------
-
-
-def gumbel(states: Words, count: int) -> NDArray[np.float64]:
-    """Noise under which the largest of some numbers is a draw from their softmax."""
-    return -np.log(-np.log(fractions(states, count)))
-
-
-def fractions(states: Words, count: int) -> NDArray[np.float64]:
-    """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
-    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    words = states[:, None] + steps
-    states += steps[-1]
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
 # --- games ----------------------------------------------------------------------------------------

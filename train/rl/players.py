@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.games.batch import Numbers, Words, fractions, gumbel, perfect_squares
+from train.games.batch import Numbers, Words, fractions, perfect_squares
 from train.judging.exact import Boards, by_action
 from train.rl.network import BATCH, ILLEGAL, PolicyValueNet, action_numbers
 
@@ -77,11 +77,11 @@ class PolicyPlayer:
         legal = numbers != ILLEGAL
         if self.temperatures is not None:
             temperature = self.temperatures[games]
-            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + gumbel(states, numbers.shape[1])
+            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + _gumbel(states, numbers.shape[1])
             numbers = np.where(temperature[:, None] > 0, drawn, numbers)
         if self.noise > 0:
             lots = fractions(states, 1)[:, 0] < self.noise
-            anything = np.where(legal, gumbel(states, numbers.shape[1]), -np.inf)
+            anything = np.where(legal, _gumbel(states, numbers.shape[1]), -np.inf)
             numbers = np.where(lots[:, None], anything, numbers)
         return self._squares[numbers.argmax(axis=1)]
 
@@ -95,6 +95,11 @@ def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: 
             numbers = action_numbers(net, *net.inputs(own[rows], opp[rows]), symmetric=symmetric)
         parts.append(numbers.to("cpu", torch.float64).numpy())
     return np.concatenate(parts)
+
+
+def _gumbel(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
+    """Noise under which the largest of some numbers is a draw from their softmax."""
+    return -np.log(-np.log(fractions(states, count)))
 
 
 # --- the value ------------------------------------------------------------------------------------

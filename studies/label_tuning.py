@@ -12,7 +12,9 @@ from train import charts
 from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
-from train.tuning import OPTIMISERS, LabelError, TuneOptions, tune
+from train.tuning.objectives import LabelError
+from train.tuning.optimisers import OPTIMISERS
+from train.tuning.runs import TuneOptions, tune
 from train.tuning.space import PUBLISHED
 
 

@@ -18,8 +18,9 @@ from train import charts
 from train.charts import Figure
 from train.options import option
 from train.progress import Progress, silent
-from train.tuning import OPTIMISERS, Generation, TuneOptions, WinRate, tune
-from train.tuning.objectives import spread_out
+from train.tuning.objectives import WinRate, spread_out
+from train.tuning.optimisers import OPTIMISERS
+from train.tuning.runs import Generation, TuneOptions, tune
 
 FORMULAS = ("ten-weight", "sixteen-weight")
 OTHERS = ("position-stability", "six-factor", "four-attribute", "cell-utility", "discs", "mobility")

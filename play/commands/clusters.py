@@ -15,7 +15,7 @@ import typer
 from play.commands.usage import Command
 
 if TYPE_CHECKING:
-    from train.cluster import Executor
+    from train.cluster.executor import Executor
 
 RayAddress = Annotated[
     str | None,
@@ -61,7 +61,7 @@ def with_address(arguments: list[str]) -> list[str]:
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
     """Who does the work by these options; None: this process, in the command's own way. Nothing is printed meanwhile."""
     from reversi_env import ReversiError
-    from train.cluster import Processes
+    from train.cluster.pool import Processes
 
     if ray is None:
         yield None if workers is None else Processes(workers)

@@ -15,7 +15,8 @@ from play.commands.job_options import given, options_from
 from play.commands.options import Json, Size, Threads, VariantName, number_range
 
 if TYPE_CHECKING:
-    from train.tuning import Generation, Objective, Tuned
+    from train.tuning.objectives import Objective
+    from train.tuning.runs import Generation, Tuned
 
 
 Aim = Literal["wins", "error"]
@@ -63,9 +64,9 @@ def tune(
     weights anywhere: [b]ten-weight:weights=tuned/ten-weight-cma.json[/b].
     """
     from reversi_env.extras import require
-    from train.tuning import LabelError, TuneOptions, WinRate
-    from train.tuning import tune as run
-    from train.tuning.objectives import spread
+    from train.tuning.objectives import LabelError, WinRate, spread
+    from train.tuning.runs import TuneOptions
+    from train.tuning.runs import tune as run
 
     chosen = given(context)
     seed = chosen["seed"]

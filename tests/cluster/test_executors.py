@@ -15,16 +15,16 @@ from reversi_env.extras import missing
 from search import evaluators
 from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
-from train.cluster import Processes, in_order
+from train.cluster.executor import in_order
 from train.cluster.files import build, parcels, relocated, unpacked
 from train.cluster.on_ray import RayCluster, checked_address
-from train.cluster.pool import Workers
+from train.cluster.pool import Processes, Workers
 from train.core.sampling import below
 from train.labels import LabelOptions, generate
 from train.labels.spreading import part_of, piece_rows, share
-from train.tuning import LabelError, WinRate, space_of
-from train.tuning.objectives import packed, spread
+from train.tuning.objectives import LabelError, WinRate, packed, spread
 from train.tuning.objectives import unpacked as unpacked_candidate
+from train.tuning.space import space_of
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
 

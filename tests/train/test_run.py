@@ -19,7 +19,8 @@ from train.rl.options import ExpertOptions, RlOptions, expert_preset
 from train.rl.options import preset as rl_preset
 from train.rl.training import Training
 from train.run import JsonLines, Run, read_csv, remembered, write_csv
-from train.tuning import LabelError, TuneOptions, tune
+from train.tuning.objectives import LabelError
+from train.tuning.runs import TuneOptions, tune
 
 LABELS = LabelOptions(size=4, count=40, empties=(3, 6), shard_rows=40, play_depth=1)
 EXACT = LabelError(4, "normal", 20, (3, 5))

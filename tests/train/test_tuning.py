@@ -11,9 +11,10 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import MissingExtra
 from search import evaluators
 from train.errors import TrainError
-from train.tuning import LabelError, TuneOptions, WinRate, space_of, tune
-from train.tuning.objectives import spread_out
+from train.tuning.objectives import LabelError, WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS
+from train.tuning.runs import TuneOptions, tune
+from train.tuning.space import space_of
 
 pytest.importorskip("pymoo", reason="tuning needs pymoo, of the extra tune")
 pytest.importorskip("cma", reason="tuning needs cma, of the extra tune")

@@ -2,10 +2,3 @@
 
 Ray is imported only when a cluster is asked for.
 """
-
-from __future__ import annotations
-
-from train.cluster.executor import Executor, WorkerPool, in_order
-from train.cluster.pool import Processes
-
-__all__ = ["Executor", "Processes", "WorkerPool", "in_order"]

@@ -19,7 +19,8 @@ from reversi_env.errors import shown
 from search.agent import Agent
 from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
-from train.cluster import Executor, Processes, WorkerPool
+from train.cluster.executor import Executor, WorkerPool
+from train.cluster.pool import Processes
 from train.games.openings import Opening, openings_of_file
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import play_game

@@ -21,7 +21,7 @@ import numpy as np
 
 from reversi_env import ReversiError
 from reversi_env.errors import shown
-from train.cluster import in_order
+from train.cluster.executor import in_order
 from train.games.options import TournamentOptions
 from train.games.tournament import Tournament, missing_games
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from train.cluster import Executor, Processes, WorkerPool
+from train.cluster.executor import Executor, WorkerPool
+from train.cluster.pool import Processes
 from train.errors import TrainError
 from train.labels import storage
 from train.labels.data import Labels

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from train.cluster import WorkerPool, in_order
+from train.cluster.executor import WorkerPool, in_order
 from train.labels.data import Labels
 from train.labels.labellers import Counter, Scores, labeller_plan
 from train.labels.options import LabelOptions

@@ -21,7 +21,7 @@ from reversi_env import Rules, batch
 from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Formula
-from train.cluster import Executor, WorkerPool, in_order
+from train.cluster.executor import Executor, WorkerPool, in_order
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings

@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
 from play.commands.options import Json, Seed, Threads, checked_even, made_folder
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
-    from train.rl.expert import Expert
+    from train.options import Options
+    from train.rl.expert import ExpertIteration
     from train.rl.training import Training
 
 #: Columns that the table of an exam needs.
@@ -29,12 +32,17 @@ Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder for policie
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")]
 
 
-def _folder(out: str | None) -> Path:
+def _run(out: str | None, kind: type[Options], preset: Callable[..., Options], changes: dict[str, Any]) -> Any:
+    """What a training is made with: its folder, and the options that this was begun with, or a preset, with *changes*."""
     from reversi_env.errors import ReversiError
+    from train.run import remembered
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for policies and logs")
-    return Path(out)
+    begun = remembered(Path(out), kind)
+    options = replace(begun, **changes) if begun else preset(**changes)
+    made_folder("--out", Path(out))
+    return {"folder": Path(out), "options": options, "command": shlex.join(["reversi", *sys.argv[1:]])}
 
 
 # --- reinforcement learning -----------------------------------------------------------------------
@@ -75,33 +83,25 @@ def rl(
     from reversi_env.errors import ReversiError
     from train.rl.options import RlOptions, fastest_precision, preset
     from train.rl.training import Training
-    from train.run import remembered
 
-    folder = _folder(out)
     if device not in ("cpu", "cuda"):
         raise ReversiError(f"--device {device!r}: expected cpu or cuda")
     if device == "cuda" and not torch.cuda.is_available():
         raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
-    changes, begun = given(context), remembered(folder, RlOptions)
-    options = replace(begun, **changes) if begun else preset(**{"precision": fastest_precision(device), **changes})
-    made_folder("--out", folder)
+    run = _run(out, RlOptions, partial(preset, precision=fastest_precision(device)), given(context))
     prepare_parts(["environment", "endgames"])
-    command, began = shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
-    going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"
-    with ends_at_ctrl_c(going_on), progress_bar() as show:
-        how: dict[str, Any] = {"threads": threads, "device": device, "regret": regret, "command": command}
-        training = Training(folder, options, **how, progress=show)
+    began = perf_counter()
+    with ends_at_ctrl_c(f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"), progress_bar() as show:
+        training = Training(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
-    _show_training(training, folder, perf_counter() - began, as_json)
+    _show_training(training, perf_counter() - began, as_json)
 
 
-def _show_training(training: Training, folder: Path, seconds: float, as_json: bool) -> None:
+def _show_training(training: Training, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
     from rich.box import SIMPLE_HEAD
 
-    from train.rl.training import POLICY
-
-    path, standing = folder / POLICY, training.evaluations[-1]
+    path, standing = training.policy, training.evaluations[-1]
     if as_json:
         print_json({"policy": str(path), **standing, "seconds": seconds})
         return
@@ -150,25 +150,21 @@ def expert(
     require("torch")
     from train.rl.expert import ExpertIteration, examine
     from train.rl.options import ExpertOptions, expert_preset
-    from train.run import remembered
 
-    folder, table = _folder(out), None
     checked_even("--exam", exam)
-    made_folder("--out", folder)
-    changes, command, began = given(context), shlex.join(["reversi", *sys.argv[1:]]), perf_counter()
+    run, began, table = _run(out, ExpertOptions, expert_preset, given(context)), perf_counter(), None
+    how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
     going_on = f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
-
-        def tell_exam(player: str, done: int, total: int) -> None:
-            show("with and without search", done, total, player)
-
-        begun = remembered(folder, ExpertOptions)
-        options = replace(begun, **changes) if begun else expert_preset(**changes)
-        how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
-        found = ExpertIteration(folder, options, command=command, progress=show, **how).run()
+        training = ExpertIteration(**run, **how, progress=show)
+        training.run()
         if exam:
-            table = examine(found.policy, games=exam, progress=tell_exam, **how)
-    _show_expert(found, table, perf_counter() - began, as_json)
+            table = examine(training.policy, games=exam, progress=partial(_tell_exam, show), **how)
+    _show_expert(training, table, perf_counter() - began, as_json)
+
+
+def _tell_exam(show: Show, player: str, done: int, total: int) -> None:
+    show("with and without search", done, total, player)
 
 
 def _torch_threads(threads: int | None) -> int:
@@ -179,19 +175,19 @@ def _torch_threads(threads: int | None) -> int:
     return count
 
 
-def _show_expert(found: Expert, table: dict[str, Any] | None, seconds: float, as_json: bool) -> None:
+def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, seconds: float, as_json: bool) -> None:
     """Where the policy is, how good it is, and how to use it."""
+    policy, figures, rules = training.policy, training.figures, training.rules
     if as_json:
-        print_json({"policy": str(found.policy), "figures": found.figures, "exam": table, "seconds": seconds})
+        print_json({"policy": str(policy), "figures": figures, "exam": table, "seconds": seconds})
         return
     if table is not None:
         show_exam(table)
-    last = found.figures[-1]
-    print(f"{len(found.figures)} rounds, {last['positions']:,} positions, {seconds:.1f} s")
-    print(f"policy: {found.policy}")
-    game = f"--size {found.rules.size} --variant {found.rules.variant}"
-    print(f"use it: reversi match rl:{found.policy} six-factor:depth=2 {game} --games 20")
-    print(f"        reversi match rl-search:{found.policy},depth=2 six-factor:depth=2 {game} --games 20")
+    print(f"{len(figures)} rounds, {figures[-1]['positions']:,} positions, {seconds:.1f} s")
+    print(f"policy: {policy}")
+    game = f"--size {rules.size} --variant {rules.variant}"
+    print(f"use it: reversi match rl:{policy} six-factor:depth=2 {game} --games 20")
+    print(f"        reversi match rl-search:{policy},depth=2 six-factor:depth=2 {game} --games 20")
 
 
 # --- a policy with and without search -------------------------------------------------------------
@@ -224,10 +220,9 @@ def exam(
     checked_even("--games", games)
     from train.rl.expert import examine
 
-    how: dict[str, Any] = {"games": games, "depth": depth, "seed": seed, "cache": cache}
-    how["threads"] = _torch_threads(threads)
+    how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": _torch_threads(threads)}
     with progress_bar() as show:
-        table = examine(Path(policy), **how, progress=lambda who, done, total: show("examining", done, total, who))
+        table = examine(Path(policy), games=games, progress=partial(_tell_exam, show), **how)
     if as_json:
         print_json(table)
     else:

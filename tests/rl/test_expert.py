@@ -318,7 +318,9 @@ def cache(tmp_path_factory):
 def finished(tmp_path_factory, cache):
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("finished")
-    return folder, ExpertIteration(folder, TINY, threads=1, cache=cache, command="reversi rl expert").run()
+    run = ExpertIteration(folder, TINY, threads=1, cache=cache, command="reversi rl expert")
+    run.run()
+    return folder, run
 
 
 @pytest.mark.slow
@@ -358,7 +360,8 @@ def test_a_finished_run_is_not_done_again(finished, cache):
     folder, whole = finished
     before = {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")}
     (folder / "state-002.safetensors").write_bytes(b"of a run that was killed before it could remove this")
-    found = ExpertIteration(folder, TINY, threads=1, cache=cache).run()
+    found = ExpertIteration(folder, TINY, threads=1, cache=cache)
+    found.run()
     assert found.figures == whole.figures
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*-00*")} == before
 
@@ -385,7 +388,8 @@ def test_every_game_can_be_learnt(size, variant, labeller, tmp_path, cache, monk
     monkeypatch.setattr("train.rl.expert.REGRET_POSITIONS", 10)
     small = {"iterations": 1, "positions": 200, "samples": 8000, "channels": 16, "blocks": 1, "games": 4}
     options = expert_preset(size, variant, labeller=labeller, **small)
-    found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
+    found = ExpertIteration(tmp_path, options, threads=1, cache=cache)
+    found.run()
     chance = noisy_endgames(EndgameOptions(size, variant, 10), cache).random_play().overall
     assert found.figures[0]["new"] == 200
     assert found.figures[0]["regret"] < chance.regret
@@ -397,7 +401,8 @@ def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tm
     monkeypatch.setattr("train.charts.installed", lambda library: False)
     alike = {"opening_plies": 0, "temperatures": (0.0,), "noise": 0.0, "learning_rate": 1e-8}
     options = dataclasses.replace(TINY, iterations=4, positions=50_000, samples=64, **alike)
-    found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
+    found = ExpertIteration(tmp_path, options, threads=1, cache=cache)
+    found.run()
     assert found.figures[0]["new"] > 0
     assert found.figures[-1]["new"] == 0  # a network that hardly changes plays the same games
     assert not list(tmp_path.glob("*.svg"))
@@ -407,7 +412,8 @@ def test_a_run_goes_on_where_there_is_nothing_new_and_no_library_to_draw_with(tm
 @pytest.mark.slow
 def test_the_network_can_be_its_own_expert(tmp_path, cache):
     options = dataclasses.replace(TINY, labeller="self:depth=2,exact=5", iterations=2)
-    found = ExpertIteration(tmp_path, options, threads=1, cache=cache).run()
+    found = ExpertIteration(tmp_path, options, threads=1, cache=cache)
+    found.run()
     assert 0 < found.figures[-1]["exact"] < found.figures[-1]["new"]
     assert found.figures[-1]["policy_loss"] < 1
 

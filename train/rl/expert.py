@@ -14,12 +14,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from reversi_env import ReversiError, Rules
+from reversi_env import ReversiError
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from search import evaluators
@@ -27,7 +27,7 @@ from train.errors import TrainError
 from train.fitting.training import provenance
 from train.games.batch import BatchPlayer, EvaluatorPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.judging.exact import ExactSet, Judgement
+from train.judging.exact import Judgement
 from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
 from train.rl.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
@@ -45,8 +45,9 @@ with extra_libraries():
     import torch
 
 LOG, PLOT, CURVE, REGRET_PLOT = "log.csv", "learning.svg", "regret.csv", "regret.svg"
-#: What a run leaves in the end.
+#: What a run leaves in the end, and what it keeps of every round.
 POLICY = "policy.safetensors"
+LABELS, POLICIES, STATES = "labels-{:03}.npz", "policy-{:03}.safetensors", "state-{:03}.safetensors"
 #: Positions of the regret curve, for each number of empties.
 REGRET_POSITIONS = 100
 #: Seconds between two drawings of the plots in a run.
@@ -54,17 +55,11 @@ DRAW_SECONDS = 30.0
 _COLUMNS = ("own", "opp", "policy", "value", "exact")
 
 
-@dataclass(frozen=True)
-class Expert:
-    """What a run left: the game, the policy's file, and its figures after every round."""
-
-    rules: Rules
-    policy: Path
-    figures: list[dict[str, Any]]
-
-
 class ExpertIteration:
-    """One run in one folder, which remembers the options; others raise a `TrainError`."""
+    """One run in one folder, which remembers the options; others raise a `TrainError`.
+
+    ``policy`` is the file that it leaves, ``figures`` has those after every round.
+    """
 
     def __init__(
         self,
@@ -78,6 +73,33 @@ class ExpertIteration:
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
+        self.policy = folder / POLICY
+        self.figures: list[dict[str, Any]] = []
+        self.labels: list[ExpertLabels] = []
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(options.seed)
+            self.net = PolicyValueNet(options.size, options.architecture).eval()
+        self.optimiser = optimiser_of(self.net, options)
+
+    def run(self) -> None:
+        """All rounds that are not done yet."""
+        with Run(self.folder, self.options, self._labeller):
+            positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)
+            self.truth = noisy_endgames(positions, self.cache, threads=self.threads, progress=self.progress)
+            last = self._resumed()
+            self.curve = RegretCurve(self.folder / CURVE, self.truth, resumed_at=last + 1)
+            if 0 not in self.curve.points:
+                self.curve.add(0, self._judged())
+            drawn = time.monotonic()
+            for number in range(last + 1, self.options.iterations + 1):
+                self.figures.append(self._round(number))
+                self._save(number)
+                if time.monotonic() - drawn >= DRAW_SECONDS:
+                    self._draw()
+                    drawn = time.monotonic()
+            write_atomically(self.policy, self._saved())
+            self._write_log()
+            self._draw()
 
     @cached_property
     def _labeller(self) -> dict[str, str]:
@@ -86,163 +108,118 @@ class ExpertIteration:
         known = evaluator is not None and evaluator != SELF
         return {"labeller_sha256": evaluators.get(str(evaluator)).sha256(self.rules)} if known else {}
 
-    def run(self) -> Expert:
-        """All rounds that are not done yet, and what came of them."""
-        with Run(self.folder, self.options, self._labeller):
-            truth = noisy_endgames(
-                EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS),
-                self.cache,
-                threads=self.threads,
-                progress=self.progress,
-            )
-            last = max((n for n in range(1, self.options.iterations + 1) if self._policy_path(n).exists()), default=0)
-            net, optimiser, figures = self._restored(last)
-            for path in {*self.folder.glob("state-*.safetensors")} - {self._state_path(last)}:
-                path.unlink()  # of a round that is done again, or whose successor was all that a killed run could write
-            curve = RegretCurve(self.folder / CURVE, truth, resumed_at=last + 1)
-            if 0 not in curve.points:
-                curve.add(0, self._judged(net, truth))
-            labels = [self._read_labels(number) for number in range(1, last + 1)]
-            drawn = time.monotonic()
-            for number in range(last + 1, self.options.iterations + 1):
-                figures.append(self._round(number, net, optimiser, labels, curve, truth))
-                self._save(number, net, optimiser, figures)
-                self._write_log(figures)
-                if time.monotonic() - drawn >= DRAW_SECONDS:
-                    self._draw(figures, curve)
-                    drawn = time.monotonic()
-            path = self.folder / POLICY
-            write_atomically(path, self._saved(net, figures))
-            self._write_log(figures)
-            self._draw(figures, curve)
-        return Expert(self.rules, path, figures)
+    @cached_property
+    def _ladder(self) -> Ladder:
+        """The baselines; made when first needed, since they play each other first."""
+        return Ladder(self.rules, self.options.games, self.options.seed)
 
     # --- a round ----------------------------------------------------------------------------------
 
-    def _round(
-        self,
-        number: int,
-        net: PolicyValueNet,
-        optimiser: torch.optim.Optimizer,
-        labels: list[ExpertLabels],
-        curve: RegretCurve,
-        truth: ExactSet,
-    ) -> dict[str, Any]:
-        """Positions, labels, learning, judgement; *labels*, the network and the optimiser are changed."""
-        began = time.perf_counter()
-        labels.append(self._labels(number, net, labels))
-        labelled = time.perf_counter()
-        memory = Memory(labels, self.rules)
-        losses = learn(net, optimiser, memory, self.options, number, self._tell(number, "learning, steps"))
-        learnt = time.perf_counter()
+    def _round(self, number: int) -> dict[str, Any]:
+        """Positions, labels, learning, judgement; what is found out of it."""
+        times = [time.perf_counter()]
+        new = self._labelled(number)
+        self.labels.append(new)
+        times.append(time.perf_counter())
+        memory = Memory(self.labels, self.rules)
+        losses = learn(self.net, self.optimiser, memory, self.options, number, self._tell(number, "learning, steps"))
+        times.append(time.perf_counter())
         self._tell(number, "playing the ladder")(0, 1)
-        standing = self._ladder.measure(PolicyPlayer(net))
-        judgement = self._judged(net, truth)
-        curve.add(number, judgement)
+        standing, judgement = self._ladder.measure(PolicyPlayer(self.net)), self._judged()
+        self.curve.add(number, judgement)
+        times.append(time.perf_counter())
+        names = ("label_seconds", "learn_seconds", "judge_seconds")
         return {
             "iteration": number,
             "positions": len(memory),
-            "new": len(labels[-1]),
-            "exact": int(labels[-1].exact.sum()),
+            "new": len(new),
+            "exact": int(new.exact.sum()),
             "policy_loss": round(losses.policy, 4),
             "value_error": round(losses.value, 3),
             "regret": round(judgement.overall.regret, 3),
             "optimal": round(judgement.overall.optimal, 4),
             "elo": round(standing.elo, 1),
             "points": {name: round(score.score, 4) for name, score in standing.scores.items()},
-            "label_seconds": round(labelled - began, 1),
-            "learn_seconds": round(learnt - labelled, 1),
-            "judge_seconds": round(time.perf_counter() - learnt, 1),
+            **{name: round(end - begin, 1) for name, (begin, end) in zip(names, pairwise(times), strict=True)},
         }
 
-    def _labels(self, number: int, net: PolicyValueNet, earlier: list[ExpertLabels]) -> ExpertLabels:
-        path = self._labels_path(number)
+    def _labelled(self, number: int) -> ExpertLabels:
+        """The labels of a round; they are kept before anything is learnt from them."""
+        path = self._path(LABELS, number)
         if path.exists():
             return self._read_labels(number)
-        known = {key for part in earlier for key in image_hashes(part.own, part.opp)}
-        own, opp = new_positions(net, self.options, number, known, self._tell(number, "playing, positions"))
+        known = {key for part in self.labels for key in image_hashes(part.own, part.opp)}
+        boards = new_positions(self.net, self.options, number, known, self._tell(number, "playing, positions"))
         found = expert_labels(
-            *(own, opp, self.rules, self.options.plan, self.options.temperature, net),
+            *(*boards, self.rules, self.options.plan, self.options.temperature, self.net),
             threads=self.threads,
             progress=self._tell(number, "labelling, moves"),
         )
         save_arrays(path, {name: getattr(found, name) for name in _COLUMNS}, compressed=True)
         return found
 
-    @cached_property
-    def _ladder(self) -> Ladder:
-        """The baselines; made when first needed, since they play each other first."""
-        return Ladder(self.rules, self.options.games, self.options.seed)
-
-    def _judged(self, net: PolicyValueNet, truth: ExactSet) -> Judgement:
-        return truth.judge(policy_numbers(net, truth.own, truth.opp).argmax(axis=1))
+    def _judged(self) -> Judgement:
+        return self.truth.judge(policy_numbers(self.net, self.truth.own, self.truth.opp).argmax(axis=1))
 
     def _tell(self, number: int, doing: str) -> Callable[[int, int], None]:
-        doing = f"round {number}/{self.options.iterations}: {doing}"
-        return lambda done, total: self.progress(doing, done, total)
+        return partial(self.progress, f"round {number}/{self.options.iterations}: {doing}")
 
     # --- files ------------------------------------------------------------------------------------
 
-    def _restored(self, last: int) -> tuple[PolicyValueNet, torch.optim.AdamW, list[dict[str, Any]]]:
-        """The network, its optimiser and the figures after round *last*, 0 for none."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.options.seed)
-            net = PolicyValueNet(self.options.size, self.options.architecture).eval()
-        optimiser = optimiser_of(net, self.options)
-        if not last:
-            return net, optimiser, []
-        path = self._state_path(last)
+    def _resumed(self) -> int:
+        """Go to the end of the last round that is done; its number, 0 for none."""
+        done = [n for n in range(1, self.options.iterations + 1) if self._path(POLICIES, n).exists()]
+        last = max(done, default=0)
+        state, policy = self._path(STATES, last), self._path(POLICIES, last)
         try:
-            restore_network(load_checkpoint(path) or {}, net, optimiser)
+            if last:
+                restore_network(load_checkpoint(state) or {}, self.net, self.optimiser)
         except (TrainError, LookupError, RuntimeError) as error:
             raise TrainError(
-                f"state {str(path)!r} cannot be read ({error}): expected it as it was written; delete "
-                f"{self._policy_path(last).name!r} too to go back a round"
+                f"state {str(state)!r} cannot be read ({error}): expected it as it was written; delete {policy.name!r} "
+                "too to go back a round"
             ) from None
-        return net, optimiser, list(read_policy(self._policy_path(last)).record["figures"])
+        for path in {*self.folder.glob("state-*.safetensors")} - {state}:
+            path.unlink()  # of a round that is done again, or whose successor was all that a killed run could write
+        self.figures = list(read_policy(policy).record["figures"]) if last else []
+        self.labels = [self._read_labels(number) for number in range(1, last + 1)]
+        return last
 
-    def _save(
-        self, number: int, net: PolicyValueNet, optimiser: torch.optim.Optimizer, figures: list[dict[str, Any]]
-    ) -> None:
+    def _save(self, number: int) -> None:
         """The state first: where there is a policy, there is the state to go on from. The one before is not needed any more."""
-        save_checkpoint(self._state_path(number), network_state(net, optimiser))
-        write_atomically(self._policy_path(number), self._saved(net, figures))
-        self._state_path(number - 1).unlink(missing_ok=True)
+        save_checkpoint(self._path(STATES, number), network_state(self.net, self.optimiser))
+        write_atomically(self._path(POLICIES, number), self._saved())
+        self._path(STATES, number - 1).unlink(missing_ok=True)
+        self._write_log()
 
-    def _saved(self, net: PolicyValueNet, figures: list[dict[str, Any]]) -> bytes:
+    def _saved(self) -> bytes:
         """The policy's file."""
         record = {
             "training": "expert iteration",
             "options": self.options.as_dict(),
             **self._labeller,
             "threads": self.threads,
-            "figures": figures,
+            "figures": self.figures,
             **provenance(self.command),
         }
-        return SavedPolicy(self.rules, net, record).to_bytes()
+        return SavedPolicy(self.rules, self.net, record).to_bytes()
 
-    def _write_log(self, figures: list[dict[str, Any]]) -> None:
+    def _write_log(self) -> None:
         """The figures of all rounds, a line each."""
-        rows = [{**row, **row["points"]} for row in figures]
+        rows = [{**row, **row["points"]} for row in self.figures]
         write_csv(self.folder / LOG, rows, [name for name in rows[0] if name != "points"])
 
-    def _draw(self, figures: list[dict[str, Any]], curve: RegretCurve) -> None:
+    def _draw(self) -> None:
         """Both plots, where there is matplotlib."""
         game = f"{self.options.size}x{self.options.size} {self.options.variant}"
-        curve.figure("rounds").save(self.folder / REGRET_PLOT, optional=True)
-        rounds_figure(figures, game).save(self.folder / PLOT, optional=True)
+        self.curve.figure("rounds").save(self.folder / REGRET_PLOT, optional=True)
+        rounds_figure(self.figures, game).save(self.folder / PLOT, optional=True)
 
     def _read_labels(self, number: int) -> ExpertLabels:
-        return ExpertLabels(*load_arrays(self._labels_path(number), _COLUMNS))
+        return ExpertLabels(*load_arrays(self._path(LABELS, number), _COLUMNS))
 
-    def _labels_path(self, number: int) -> Path:
-        return self.folder / f"labels-{number:03}.npz"
-
-    def _policy_path(self, number: int) -> Path:
-        return self.folder / f"policy-{number:03}.safetensors"
-
-    def _state_path(self, number: int) -> Path:
-        return self.folder / f"state-{number:03}.safetensors"
+    def _path(self, name: str, number: int) -> Path:
+        return self.folder / name.format(number)
 
 
 # --- with and without search ----------------------------------------------------------------------

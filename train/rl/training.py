@@ -77,7 +77,7 @@ class Training:
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.device, self.threads, self.progress, self._regret = device, threads, progress, regret
-        self._command = command
+        self._command, self.policy = command, folder / POLICY
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self.seconds = 0.0  # of the parts before this one
@@ -147,7 +147,7 @@ class Training:
 
     def save(self) -> None:
         """Write everything; what a reader finds is always whole."""
-        write_atomically(self.folder / POLICY, self._archive())
+        write_atomically(self.policy, self._archive())
         write_csv(self.folder / LOG, self.log)
         write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
         told = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}

@@ -19,7 +19,7 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import action_table
 from train.labels.labellers import Plan
 from train.rl.expert import ExpertIteration, examine
-from train.rl.expert_data import Collector, ExpertLabels, expert_labels, new_positions
+from train.rl.expert_data import ExpertLabels, expert_labels, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of, rate_at
 from train.rl.files import read_policy
 from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards
@@ -295,15 +295,6 @@ def test_a_small_board_runs_out_of_positions():
     options = dataclasses.replace(TINY, positions=50_000, opening_plies=0, temperatures=(0.0,), noise=0.0)
     own, _ = new_positions(small_net(4), options, 1, set())
     assert 0 < len(own) < 50
-
-
-def test_images_of_a_position_are_one():
-    collector = Collector(set())
-    own, opp = some_positions(Rules(4), 1, 3)
-    canonical = batch.canonical(own, opp)[:2]
-    both = [np.concatenate(pair) for pair in zip((own, opp), canonical, strict=True)]
-    collector(np.arange(2), *both, np.ones(2, bool))
-    assert len(collector.found) == 1
 
 
 # --- runs -----------------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr("train.charts.installed", lambda library: False)
     monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
     truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr("train.judging.endgames.noisy_endgames", lambda options: truth)
+    monkeypatch.setattr("train.rl.training.noisy_endgames", lambda options: truth)
 
 
 def killed_until_it_ends(folder, options, *, before):

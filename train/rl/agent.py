@@ -63,9 +63,7 @@ class _OfPolicy(Agent):
         """Raise a ReversiError if the policy cannot play that game."""
         self.saved(rules)
 
-    def prepare(self, rules: Rules) -> None:
-        """Read the policy for that game."""
-        self.saved(rules)
+    prepare = check
 
 
 class PolicyAgent(_OfPolicy):

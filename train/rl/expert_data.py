@@ -40,28 +40,6 @@ def image_hashes(own: Boards, opp: Boards) -> list[int]:
     return hashes
 
 
-class Collector:
-    """An observer of games that keeps the positions that are not *known* yet, by hash; images of a position count as it."""
-
-    def __init__(self, known: set[int]) -> None:
-        self.known = known
-        self.found: dict[int, tuple[int, int]] = {}
-
-    def __call__(self, games: NDArray[np.int64], own: Boards, opp: Boards, a_moves: NDArray[np.bool_]) -> None:
-        """Look at the positions of all games, in each of which a move is to be made."""
-        for key, *boards in zip(image_hashes(own, opp), own.tolist(), opp.tolist(), strict=True):
-            if key not in self.known:
-                self.found.setdefault(key, (boards[0], boards[1]))
-
-    def drawn(self, count: int, generator: np.random.Generator) -> tuple[Boards, Boards]:
-        """*count* of those found, or all: of all stages of the games alike. They are known from now on."""
-        keys = list(self.found)
-        chosen = [keys[i] for i in np.sort(generator.permutation(len(keys))[:count])]
-        self.known.update(chosen)
-        boards = np.array([self.found[key] for key in chosen], np.uint64).reshape(-1, 2)
-        return boards[:, 0].copy(), boards[:, 1].copy()
-
-
 def new_positions(
     net: PolicyValueNet,
     options: ExpertOptions,
@@ -71,21 +49,33 @@ def new_positions(
 ) -> tuple[Boards, Boards]:
     """Positions of games that the network plays against itself, with noise; *known* are hashes, to which theirs are added.
 
-    They depend on the network, the options, the *iteration* and what is known alone. A small board may have fewer than are wanted.
+    They depend on the network, the options, the *iteration* and what is known alone. Images of a position count as it. A small
+    board may have fewer than are wanted.
     """
-    found, dry, rules = Collector(known), 0, options.rules
+    found: dict[int, tuple[int, int]] = {}
+
+    def look(games: NDArray[np.int64], own: Boards, opp: Boards, a_moves: NDArray[np.bool_]) -> None:
+        for key, *boards in zip(image_hashes(own, opp), own.tolist(), opp.tolist(), strict=True):
+            if key not in known:
+                found.setdefault(key, (boards[0], boards[1]))
+
+    dry = 0
     generator = np.random.default_rng((options.seed, iteration))
     games = min(MOST_GAMES, max(FEWEST_GAMES, options.positions // POSITIONS_A_GAME))
-    while len(found.found) < options.positions and dry < DRY_ROUNDS:
-        before = len(found.found)
+    while len(found) < options.positions and dry < DRY_ROUNDS:
+        before = len(found)
         first, second = (
             PolicyPlayer(net, generator.choice(np.array(options.temperatures), games), options.noise) for _ in range(2)
         )
         openings, seed = _openings(games, options, generator), int(generator.integers(1 << 32))
-        play_games(first, second, openings, rules, seed=seed, observer=found)
-        dry = dry + 1 if len(found.found) == before else 0
-        progress(min(len(found.found), options.positions), options.positions)
-    return found.drawn(options.positions, generator)
+        play_games(first, second, openings, options.rules, seed=seed, observer=look)
+        dry = dry + 1 if len(found) == before else 0
+        progress(min(len(found), options.positions), options.positions)
+    keys = list(found)
+    chosen = [keys[i] for i in np.sort(generator.permutation(len(keys))[: options.positions])]  # of all stages alike
+    known.update(chosen)
+    boards = np.array([found[key] for key in chosen], np.uint64).reshape(-1, 2)
+    return boards[:, 0].copy(), boards[:, 1].copy()
 
 
 def _openings(games: int, options: ExpertOptions, generator: np.random.Generator) -> Openings:

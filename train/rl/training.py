@@ -22,11 +22,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.errors import TrainError
+from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl.checkpoints import load_checkpoint, model_state, restore_model, save_checkpoint
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
@@ -37,6 +36,7 @@ from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
 from train.rl.players import BatchPolicy, PolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
+from train.rl.regret_callback import RegretCallback
 from train.run import Run, write_csv
 
 with extra_libraries():
@@ -61,8 +61,13 @@ DQN_REUSE = 4
 Progress = Callable[[str, int, int, str], None]
 
 
-class Training:
-    """A run in *folder*; *device* is where the network is. The folder remembers the options; others raise a `TrainError`."""
+class Training(BaseCallback):
+    """A run in *folder*; *device* is where the network is. The folder remembers the options; others raise a `TrainError`.
+
+    stable-baselines3's algorithm calls it between two updates, where nothing is half done. ``policy`` is the file that it leaves.
+    """
+
+    model: Any
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class Training:
         command: str = "",
         progress: Progress = lambda doing, steps, total, elo: None,
     ) -> None:
+        super().__init__()
         self.folder, self.options, self.rules = folder, options, options.rules
         self.device, self.threads, self.progress, self._regret = device, threads, progress, regret
         self._command, self.policy = command, folder / POLICY
@@ -107,7 +113,7 @@ class Training:
             between = 1 if options.algorithm == "ppo" else 500  # updates, or episodes, between two lines of the log
             # resetting the steps would begin all games anew
             how = {"reset_num_timesteps": not resumed, "log_interval": between}
-            self.model.learn(left, callback=[*callbacks, _Keeper(self)], **how)
+            self.model.learn(left, callback=[*callbacks, self], **how)
 
     @property
     def steps(self) -> int:
@@ -119,9 +125,18 @@ class Training:
         """Seconds of this run, all its parts together."""
         return self.seconds + time.perf_counter() - self._began
 
-    # --- what the callback does -------------------------------------------------------------------
+    # --- between two updates ----------------------------------------------------------------------
 
-    def look(self, *, end: bool = False) -> None:
+    def _on_rollout_start(self) -> None:
+        self._look()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        self._look(end=True)
+
+    def _look(self, *, end: bool = False) -> None:
         """Between two updates: let a self join, evaluate, and write a checkpoint, each when it is due."""
         self.pool.renew(self.steps)
         if end or self.steps != self._looked:  # else it was done before the checkpoint that this part goes on from
@@ -132,11 +147,10 @@ class Training:
         steps, options = self.steps, self.options
         self._looked = steps
         if not end and steps // options.snapshot > len(self.pool.selves):
-            saved = self._saved({"steps": steps})
-            path = self._self_path(len(self.pool.selves))
+            net, path = self._frozen(), self._self_path(len(self.pool.selves))
             path.parent.mkdir(exist_ok=True)
-            write_atomically(path, saved.to_bytes())  # it never changes, and the next checkpoint names it
-            self.pool.add(saved.net)
+            write_atomically(path, SavedPolicy(self.rules, net, {"steps": steps}).to_bytes())
+            self.pool.add(net)
         due = not self.evaluations or steps - self.evaluations[-1]["steps"] >= options.evaluate
         evaluated = (due or end) and not (self.evaluations and self.evaluations[-1]["steps"] == steps)
         if evaluated:
@@ -159,11 +173,11 @@ class Training:
 
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
-        standing = self.ladder.measure(PolicyPlayer(frozen(net_of(self.model.policy)), symmetric=True))
+        standing = self.ladder.measure(PolicyPlayer(self._frozen(), symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
-        self.model.logger.record("ladder/elo", standing.elo)
+        self.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():
-            self.model.logger.record(f"ladder/{name}", score.score)
+            self.logger.record(f"ladder/{name}", score.score)
 
     def _draw(self) -> None:
         if len(self.evaluations) > 1:
@@ -179,9 +193,8 @@ class Training:
             self.pool.set_state(parts["pool"], [self._self(number) for number in range(parts["pool"]["selves"])])
             self.model._last_obs = self.env.set_state(parts["games"])
             restore_model(parts, self.model)  # the generators last: whoever makes a network draws from them
-            self.seconds, self.evaluations, self.log = (
-                parts["told"][name] for name in ("seconds", "evaluations", "log")
-            )
+            told = parts["told"]
+            self.seconds, self.evaluations, self.log = told["seconds"], told["evaluations"], told["log"]
             self._looked = self.steps
         elif (self.folder / OLD_CHECKPOINT).exists():
             raise TrainError(
@@ -202,9 +215,9 @@ class Training:
     def _self_path(self, number: int) -> Path:
         return self.folder / SELVES / f"{number:05d}.safetensors"
 
-    def _saved(self, record: dict[str, Any]) -> SavedPolicy:
-        """The present policy, frozen."""
-        return SavedPolicy(self.rules, frozen(net_of(self.model.policy)), record)
+    def _frozen(self) -> PolicyValueNet:
+        """A copy of the network as it is."""
+        return frozen(net_of(self.model.policy))
 
     def _archive(self) -> bytes:
         stream = io.BytesIO()
@@ -218,7 +231,7 @@ class Training:
             "device": self.device,
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
-        return with_description(stream.getvalue(), self._saved(record).description())
+        return with_description(stream.getvalue(), SavedPolicy(self.rules, self._frozen(), record).description())
 
     def _writers(self) -> list[KVWriter]:
         writers: list[KVWriter] = [_Notes(self)]
@@ -234,37 +247,16 @@ class Training:
         return [*writers, board]
 
     def _regret_callback(self) -> BaseCallback:
-        from train.judging.endgames import EndgameOptions, noisy_endgames
-        from train.rl.regret_callback import RegretCallback
-
         self._tell("solving endgames", self.steps)
         positions = noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
-
-        def policy(discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-            return BatchPolicy(frozen(net_of(self.model.policy)), symmetric=True)(discs, masks)
-
-        return RegretCallback(positions, self.folder, self.options.evaluate, policy=policy)
+        every = self.options.evaluate
+        return RegretCallback(
+            positions, self.folder, every, policy=lambda *boards: BatchPolicy(self._frozen(), symmetric=True)(*boards)
+        )
 
     def _tell(self, doing: str, steps: int) -> None:
         elo = f"{self.evaluations[-1]['elo']:+.0f} Elo" if self.evaluations else ""
         self.progress(doing, steps, self.options.steps, elo)
-
-
-class _Keeper(BaseCallback):
-    """Looks after the run between two updates, where nothing is half done."""
-
-    def __init__(self, training: Training) -> None:
-        super().__init__()
-        self._training = training
-
-    def _on_rollout_start(self) -> None:
-        self._training.look()
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_training_end(self) -> None:
-        self._training.look(end=True)
 
 
 class _Notes(KVWriter):

@@ -1,7 +1,7 @@
 // The page: one line of positions, a cursor in it, and – in a game – a socket that makes it longer.
 
 import { GameSocket, Problem, call } from "./api.js";
-import { like, rememberGame, rememberTheme, rememberedGame } from "./memory.js";
+import { like, rememberGame, rememberedGame } from "./memory.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, node, other, study } from "./state.js";
@@ -85,16 +85,13 @@ const sameGame = (line, state) => line.size === state.size && line.variant === s
 async function startGame(event) {
   event.preventDefault();
   $("start").disabled = true;
-  try {
+  await act(async () => {
     const { mode, mine, request } = setup.order($("setup"));
     const created = await call("POST", "/api/games", { body: request });
     rememberGame(created.game, { mode, mine, tokens: created.tokens });
     await openGame(created.game);
-  } catch (error) {
-    complain(error);
-  } finally {
-    $("start").disabled = false;
-  }
+  });
+  $("start").disabled = false;
 }
 
 function leaveGame() {
@@ -133,11 +130,7 @@ async function onState(game, state) {
   game.state = state;
   game.sent = false;
   game.received = performance.now();
-  try {
-    await follow(state);
-  } catch (error) {
-    complain(error);
-  }
+  await act(() => follow(state));
   if (game.state !== state) return;
   announce(before, state);
   askStudy();
@@ -159,45 +152,41 @@ function announce(before, state) {
   if (texts.length) say(texts.join(" "));
 }
 
-async function playMove(name) {
+function playMove(name) {
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
   if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`, 400, "illegal_move"));
   game.sent = true;
-  const move = { move: name, ply: state.moves.length };
-  if (game.mode === "here") await act(() => post("moves", state.turn, move));
-  else if (!game.socket.send({ type: "move", ...move })) game.sent = false;
+  tell("move", state.turn, { move: name, ply: state.moves.length });
 }
 
-// Where both sides play here, each has a token of its own.
-const post = (what, colour, body) => call("POST", `/api/games/${app.game.id}/${what}`, { body, token: app.game.tokens[colour] });
+// Tell the server what *colour* does: over the socket, or with a token of its own where both sides play here.
+async function tell(type, colour, body) {
+  const { game } = app, path = `/api/games/${game.id}/${type === "move" ? "moves" : type}`;
+  if (game.mode === "here") return act(() => call("POST", path, { body, token: game.tokens[colour] }));
+  if (!game.socket.send({ type, ...body })) game.sent = false;
+}
 
 async function act(work) {
   try {
     await work();
+    return true;
   } catch (error) {
     if (app.game) app.game.sent = false;
     complain(error);
   }
 }
 
-function takeBack() {
-  const { game } = app, { state } = game;
-  if (game.mode === "here") {
-    // both sides sit here: who chose last asks, the other agrees
-    const mover = app.line.positions.findLast(({ move }) => move && move !== "pass")?.turn ?? "black";
-    act(async () => {
-      for (const colour of [mover, other(mover)]) await post("undo", colour);
-    });
-  } else game.socket.send({ type: "undo" });
-  if (state.black.kind === "human" && state.white.kind === "human" && game.mode === "friend") complain(new Problem("Your opponent is asked."));
+async function takeBack() {
+  const { mode, mine } = app.game;
+  // both sides sit here: who chose last asks, the other agrees
+  const mover = app.line.positions.findLast(({ move }) => move && move !== "pass")?.turn ?? "black";
+  if (await tell("undo", mine ?? mover) && mode === "here") tell("undo", other(mover));
+  if (mode === "friend") complain(new Problem("Your opponent is asked."));
 }
 
 function resign() {
-  const { game } = app;
-  if (!confirm("Resign this game?")) return;
-  if (game.mode === "here") act(() => post("resign", game.state.turn));
-  else game.socket.send({ type: "resign" });
+  if (confirm("Resign this game?")) tell("resign", app.game.state.turn);
 }
 
 // --- review --------------------------------------------------------------------------------------
@@ -303,12 +292,6 @@ async function readFile({ target }) {
   target.value = "";
 }
 
-function changeTheme() {
-  const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-  document.documentElement.dataset.theme = theme;
-  rememberTheme(theme);
-}
-
 function wire() {
   const clicks = {
     "nav-new": () => setView("setup"),
@@ -317,8 +300,8 @@ function wire() {
     "setup-cancel": () => setView("game"),
     "loader-cancel": () => setView("game"),
     undo: takeBack,
-    grant: () => app.game.socket.send({ type: "undo" }),
-    refuse: () => app.game.socket.send({ type: "decline" }),
+    grant: () => tell("undo"),
+    refuse: () => tell("decline"),
     resign,
     study: () => act(() => review(movesOf(app.line).join(" "), app.line.size, app.line.variant, app.line.start)),
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
@@ -328,7 +311,6 @@ function wire() {
     previous: () => goTo(app.cursor - 1),
     next: () => goTo(app.cursor + 1),
     last: () => goTo(Infinity),
-    theme: changeTheme,
   };
   for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
   $("setup").addEventListener("submit", startGame);

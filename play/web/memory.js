@@ -27,9 +27,3 @@ export const rememberedGame = (id) => read(GAMES, {})[id];
 
 export const likes = () => read(LIKES, {});
 export const like = (changes) => write(LIKES, { ...likes(), ...changes });
-
-export function rememberTheme(theme) {
-  try {
-    localStorage.setItem("reversi.theme", theme);
-  } catch { /* as above */ }
-}

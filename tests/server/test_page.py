@@ -244,7 +244,7 @@ def test_a_dropped_connection_comes_back(open_page, server):
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
     loop = server.hall.store._loop
     loop.call_soon_threadsafe(server.hall.drop, room, "put away by a test")
-    eventually(lambda: room.id in server.hall.rooms and server.hall.rooms[room.id].members, "the return")
+    eventually(lambda: (now := server.hall.rooms.get(room.id)) not in (None, room) and now.members, "the return")
     expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
     page.locator(".square.legal").first.click()
     expect(page.locator("#status")).to_have_text("White to move.", timeout=WAIT)

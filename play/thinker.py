@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -89,13 +89,8 @@ class Thinker:
         assert isinstance(self.agent, SearchAgent)
         own = self.agent.limits
         if not self.limited and (time is not None or depth is not None):
-            return Limits(time=time, depth=depth, empties_exact=own.empties_exact)
-        return Limits(
-            time=_least(own.time, time),
-            depth=_least(own.depth, depth),
-            nodes=own.nodes,
-            empties_exact=own.empties_exact,
-        )
+            own = replace(own, time=None)
+        return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth))
 
 
 def default_agent(rules: Rules) -> str:

@@ -22,6 +22,7 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -161,14 +162,11 @@ class Pool:
     # --- in the event loop ------------------------------------------------------------------------
 
     def _new_worker(self) -> Worker:
-        def in_loop(method: Callable[..., None]) -> Callable[..., None]:
-            def call(*arguments: Any) -> None:
-                with contextlib.suppress(RuntimeError):  # the loop has closed
-                    self._loop.call_soon_threadsafe(method, *arguments)
+        return Worker(self.workers > 0, partial(self._in_loop, self._answered), partial(self._in_loop, self._ended))
 
-            return call
-
-        return Worker(self.workers > 0, in_loop(self._answered), in_loop(self._ended))
+    def _in_loop(self, method: Callable[..., None], *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has closed
+            self._loop.call_soon_threadsafe(method, *arguments)
 
     def _running(self) -> list[_Search]:
         return [search for worker in self._workers for search in worker.searches.values()]

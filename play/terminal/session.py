@@ -38,10 +38,6 @@ makes it move at once."""
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
 
 
-class _Left(Exception):  # noqa: N818 - nothing is wrong
-    """The player wants to leave."""
-
-
 class Session:
     """Plays *game* on *screen* until its end, or until somebody leaves; *resumed* is the file that it comes from, if any."""
 
@@ -90,7 +86,7 @@ class Session:
             self._show_board()
             while not (self.game.is_over() and self._watched):
                 self._step()
-        except (_Left, EOFError):
+        except EOFError:
             self._say_kept()
             return 0
         except KeyboardInterrupt:
@@ -308,7 +304,7 @@ class Session:
         self._changed()
 
     def _quit(self, *_: str) -> None:
-        raise _Left
+        raise EOFError  # as at the end of the input
 
     # --- thinking ---------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -17,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 
-from play.server import openapi, page
+from play.server import openapi
 from play.server.endpoints import ENDPOINTS, JsonResponse, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
@@ -40,6 +42,15 @@ HEADERS = [
 ]
 #: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
 LOOK_EVERY, LOOKS = 0.02, 3_000
+#: The web page's files, read once, and nothing else of the disk.
+PAGE = Path(__file__).resolve().parent.parent / "web"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
 
 
 class Lag:
@@ -85,7 +96,7 @@ def make_app(options: ServerOptions) -> Starlette:
         *(Route(endpoint.path, partial(respond, endpoint, hall), methods=[endpoint.method]) for endpoint in ENDPOINTS),
         WebSocketRoute("/api/games/{id}/socket", partial(attend, hall)),
         Route("/openapi.json", describe),
-        *page.routes(),
+        *_page(),
     ]
     app = Starlette(
         routes=routes,
@@ -107,3 +118,22 @@ async def _http_problem(request: Request, error: Any) -> Response:
     """What the framework refuses: an unknown path, another method."""
     detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
     return JsonResponse(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
+
+
+def _page() -> list[Route]:
+    """A route for every file, and ``/`` for ``index.html``."""
+    files = {path.name: _served(path) for path in sorted(PAGE.iterdir()) if path.suffix in _KINDS}
+    return [Route("/", files["index.html"]), *(Route(f"/{name}", serve) for name, serve in files.items())]
+
+
+def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    content = path.read_bytes()
+    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
+
+    async def serve(request: Request) -> Response:
+        """The file, or 304 if the browser has it already."""
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=_KINDS[path.suffix], headers=headers)
+
+    return serve

@@ -230,23 +230,13 @@ class Store:
     def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
         """All jobs in one transaction; if one of them fails, each in one of its own."""
         try:
-            return self._together(batch)
+            with self._connection as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                return [(future, work(connection), None) for work, future in batch]
         except Exception as error:
             if len(batch) == 1:
                 return [(batch[0][1], None, StoreError(f"database {str(self.path)!r}: {error}"))]
         return [outcome for job in batch for outcome in self._carry_out([job])]
-
-    def _together(self, batch: list[_Job]) -> list[_Outcome]:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            outcomes: list[_Outcome] = [(future, work(connection), None) for work, future in batch]
-            connection.execute("COMMIT")
-        except BaseException:
-            with contextlib.suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
-        return outcomes
 
 
 def _deliver(outcomes: list[_Outcome]) -> None:
@@ -299,14 +289,13 @@ def _find_folder(path: str | Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if not (0 < version <= VERSION or version == tables == 0):
-        connection.execute("ROLLBACK")
-        raise StoreError(f"database {str(path)!r} is of version {version}: expected {VERSION}, or a new file")
-    for schema in _SCHEMAS[version:]:
-        for statement in schema.split(";"):
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-    connection.execute("COMMIT")
+    with connection:
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if not (0 < version <= VERSION or version == tables == 0):
+            raise StoreError(f"database {str(path)!r} is of version {version}: expected {VERSION}, or a new file")
+        for schema in _SCHEMAS[version:]:
+            for statement in schema.split(";"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {VERSION}")

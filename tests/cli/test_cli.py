@@ -159,13 +159,13 @@ def test_a_command_without_arguments_shows_its_help_alone(reversi, command):
 @pytest.mark.slow
 def test_bench_rules_measures_something(monkeypatch, capsys):
     """The whole command with small work: plausible rates, a cold start slower than a warm one, all keys."""
+    from benchmarks import command
     from benchmarks import rules as speed
-    from play.commands import bench
 
     perft, plies = speed.perft_leaves_per_second, speed.random_plies_per_second
     monkeypatch.setattr(speed, "perft_leaves_per_second", lambda: perft(depth=7, repeats=2))
     monkeypatch.setattr(speed, "random_plies_per_second", lambda parallel=False: plies(2000, 2, parallel=parallel))
-    bench.rules(as_json=True)
+    command.rules(as_json=True)
     result = json.loads(capsys.readouterr().out)
     assert result["perft_leaves_per_second"] > 1e6
     assert result["random_plies_per_second"] > 1e5

@@ -152,8 +152,22 @@ def _has_wide_vectors(context: Any) -> bool:
     """Whether four 64-bit lanes with a shift count each are one register on the processor that is compiled for (AVX2)."""
     if _is_gpu(context):
         return False
-    _, _, features = context.codegen().magic_tuple()
-    return "+avx2" in features
+    return "+avx2" in _features(context)
+
+
+def _counts_zeros_in_lanes(context: Any) -> bool:
+    """Whether the leading zeros of four 64-bit lanes are counted by one instruction (AVX-512)."""
+    return not _is_gpu(context) and {"+avx512cd", "+avx512vl"} <= _features(context)
+
+
+def _is_arm(context: Any) -> bool:
+    """Whether the code is for a 64-bit ARM processor, which reverses the bits of a word at once."""
+    return not _is_gpu(context) and context.codegen().magic_tuple()[0].startswith(("aarch64", "arm64"))
+
+
+def _features(context: Any) -> set[str]:
+    """What the processor that is compiled for has."""
+    return set(context.codegen().magic_tuple()[2].split(","))
 
 
 class _Lanes:
@@ -207,17 +221,94 @@ def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), codegen
 
 
+class _Rays:
+    """Emits LLVM code on the rays from a square, four at a time: those towards higher squares, or those towards lower ones."""
+
+    def __init__(self, builder: Any, own: Any, opp: Any) -> None:
+        self.builder = builder
+        self.boards = own, opp
+        self.own, self.opp = _spread(builder, own), _spread(builder, opp)
+
+    def upwards(self, sq: Any) -> Any:
+        """`outflanked_scalar`'s first half: a carry runs through the opponent's discs to the first square behind them."""
+        builder, rays = self.builder, self._rays(sq, 0)
+        behind = builder.add(builder.or_(self.opp, builder.not_(rays)), _lanes(1))
+        closing = builder.and_(behind, builder.and_(self.own, rays))
+        lowered = builder.add(closing, builder.sext(builder.icmp_unsigned("!=", closing, _lanes(0)), FOUR_LANES))
+        return builder.and_(lowered, rays)
+
+    def downwards(self, sq: Any) -> Any:
+        """`outflanked_scalar`'s second half: the first square behind the opponent's discs is the highest without one."""
+        builder, rays = self.builder, self._rays(sq, 1)
+        counter = builder.module.declare_intrinsic(
+            "llvm.ctlz", [FOUR_LANES], ir.FunctionType(FOUR_LANES, [FOUR_LANES, I1])
+        )
+        others = builder.or_(builder.and_(rays, builder.not_(self.opp)), _lanes(1))
+        behind = builder.lshr(_lanes(TOP_SQUARE), builder.call(counter, [others, ir.Constant(I1, 1)]))
+        closing = builder.and_(behind, builder.and_(self.own, rays))
+        return builder.and_(builder.shl(builder.neg(closing), _lanes(1)), rays)
+
+    def downwards_reversed(self, sq: Any) -> Any:
+        """`downwards` as `upwards` on the boards with their last square first, for CPUs that reverse a word at once."""
+        builder = self.builder
+        reverse = builder.module.declare_intrinsic("llvm.bitreverse", [I64])
+        mirrored = _Rays(builder, *(builder.call(reverse, [board]) for board in self.boards))
+        return builder.call(reverse, [_united(builder, mirrored.upwards(builder.sub(I64(63), sq)))])
+
+    def _rays(self, sq: Any, half: int) -> Any:
+        pointer = self.builder.bitcast(_constant_rays(self.builder), ir.PointerType(FOUR_LANES))
+        number = self.builder.add(self.builder.mul(sq, I64(2)), I64(half))
+        return self.builder.load(self.builder.gep(pointer, [number]), align=32)
+
+
+def _lanes(value: int) -> ir.Constant:
+    return ir.Constant(FOUR_LANES, [ir.Constant(I64, value)] * 4)
+
+
+def _spread(builder: Any, board: Any) -> Any:
+    """The board in all four lanes."""
+    lanes = builder.insert_element(ir.Constant(FOUR_LANES, ir.Undefined), board, ir.IntType(32)(0))
+    return builder.shuffle_vector(lanes, lanes, ir.Constant(ir.VectorType(ir.IntType(32), 4), [0] * 4))
+
+
+def _united(builder: Any, lanes: Any) -> Any:
+    """All squares of the four lanes as one board."""
+    pair, number = ir.VectorType(ir.IntType(32), 2), ir.IntType(32)
+    halves = [builder.shuffle_vector(lanes, lanes, ir.Constant(pair, places)) for places in ([0, 1], [2, 3])]
+    both = builder.or_(*halves)
+    return builder.or_(*(builder.extract_element(both, number(lane)) for lane in range(2)))
+
+
+def _constant_rays(builder: Any) -> Any:
+    """`RAYS` in the module that is being made, once."""
+    name = ".reversi.rays"
+    found = builder.module.globals.get(name)
+    if found is None:
+        values = ir.Constant(ir.ArrayType(I64, RAYS.size), [int(ray) for ray in RAYS.ravel()])
+        found = ir.GlobalVariable(builder.module, values.type, name)
+        found.initializer, found.linkage, found.align = values, "internal", 32
+        found.global_constant = found.unnamed_addr = True
+    return found
+
+
 @intrinsic
 def outflanked(typing_context: Any, sq: Any, own: Any, opp: Any) -> Any:
-    """`outflanked_scalar`, four axes at a time where the CPU has AVX2."""
+    """`outflanked_scalar`, four directions at a time where the CPU has vectors for it: AVX-512, AVX2 or ARM's."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        sq, own, opp = args
+        if _counts_zeros_in_lanes(context):
+            rays = _Rays(builder, own, opp)
+            return _united(builder, builder.or_(rays.upwards(sq), rays.downwards(sq)))
+        if _is_arm(context):
+            rays = _Rays(builder, own, opp)
+            return builder.or_(_united(builder, rays.upwards(sq)), rays.downwards_reversed(sq))
         if not _has_wide_vectors(context):
             body = outflanked_by_shifts if _is_gpu(context) else outflanked_scalar
             return context.compile_internal(builder, body, signature, args)
-        lanes = _Lanes(builder, opp=args[2])
-        square_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), args[0]))
-        own_lanes = lanes.spread(args[1])
+        lanes = _Lanes(builder, opp)
+        square_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), sq))
+        own_lanes = lanes.spread(own)
         flipped = []
         for shift in (builder.shl, builder.lshr):
             run = lanes.run(square_lanes, shift)

@@ -7,8 +7,7 @@ the table makes cheap.
 
 Layers, from the end of the game backwards:
 
-* 1 to 4 empty squares: hand-written, no move generation; squares alone in their quadrant first (`last_one` …
-  `last_four`);
+* 1 to 4 empty squares: `search.core.last_squares`;
 * 5 and 6: all empty squares, those in quadrants with an odd number of empties first (`by_parity`);
 * more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies
   (`null_window`).
@@ -20,19 +19,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, neighbours
+from reversi_env.core.bitboard import NO_SQUARE, ONE, flips, legal_moves, neighbours
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
 from search.core.busy import is_busy, set_busy, set_free
 from search.core.evaluate import evaluate, evaluator
+from search.core.last_squares import WORST, few_empties, four_empties, odd_squares, value_at_end
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.table import NO_MOVE, bucket_of, expect, lower_of, move_of, probe, second_move_of, store, upper_of
 
-#: Worst value a search can return; no score is as bad.
-WORST = -127
-#: Up to so many empties squares are tried in order of parity alone.
-PARITY_EMPTIES = 6
+#: Up to so many empties there is hand-written code; up to so many, squares are tried in order of parity alone.
+LAST_EMPTIES, PARITY_EMPTIES = 4, 6
 #: From so many empties on, a child whose table entry refutes the position is looked for before any is searched.
 LOOK_AHEAD_EMPTIES = 9
 #: Up to so many empties parity counts about as much as a reply; further from the end, squares next to the own discs
@@ -91,170 +89,10 @@ def no_value(net, own, opp):
     return 0.0
 
 
-QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
-NEIGHBOURS = np.array(
-    [
-        sum(1 << (8 * r + c) for r in range(8) for c in range(8) if max(abs(r - sq // 8), abs(c - sq % 8)) == 1)
-        for sq in range(64)
-    ],
-    np.uint64,
-)
 #: Value from which on a stability cut-off is tried, by empties (Edax's thresholds).
 STABILITY_FROM = np.array(
     [99, 99, 99, 99, 6, 8, 10, 12, 14, 16, *(20 + 2 * (e - 10) for e in range(10, 25)), *([49] * 40)], np.int64
 )
-
-
-@kernel
-def _turned(sq, own, opp):
-    """Discs turned by *sq*; cheap if no opponent's disc is next to it."""
-    return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARE
-
-
-@kernel
-def last_one(work, own, opp, sq):
-    """Value with one empty square left."""
-    work.nodes += 1
-    difference = 2 * popcount(own) - work.squares + 1
-    turned = _turned(sq, own, opp)
-    if turned:
-        return work.sign * (difference + 2 * popcount(turned) + 1)
-    turned = _turned(sq, opp, own)
-    if turned:
-        return work.sign * (difference - 2 * popcount(turned) - 1)
-    return work.sign * (difference + (difference > 0) - (difference < 0))
-
-
-@kernel
-def _over(work, own, opp):
-    return work.sign * final_score(own, opp, work.playable)
-
-
-@kernel
-def last_two(work, own, opp, a, b, alpha):
-    """Null window with two empty squares."""
-    work.nodes += 1
-    best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(a), b)
-        if best > alpha:
-            return best
-    turned = _turned(b, own, opp)
-    if turned:
-        return max(best, -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(b), a))
-    if best > WORST:
-        return best
-    best = -WORST
-    turned = _turned(a, opp, own)
-    if turned:
-        best = last_one(work, own ^ turned, opp | turned | ONE << np.uint64(a), b)
-        if best <= alpha:
-            return best
-    turned = _turned(b, opp, own)
-    if turned:
-        return min(best, last_one(work, own ^ turned, opp | turned | ONE << np.uint64(b), a))
-    return best if best < -WORST else _over(work, own, opp)
-
-
-@kernel
-def last_three(work, own, opp, a, b, c, alpha, passed):
-    """Null window with three empty squares, tried in the order given."""
-    work.nodes += 1
-    best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, -alpha - 1)
-        if best > alpha:
-            return best
-    turned = _turned(b, own, opp)
-    if turned:
-        best = max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, -alpha - 1))
-        if best > alpha:
-            return best
-    turned = _turned(c, own, opp)
-    if turned:
-        return max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, -alpha - 1))
-    if best > WORST:
-        return best
-    if passed:
-        return _over(work, own, opp)
-    return -last_three(work, opp, own, a, b, c, -alpha - 1, np.bool_(True))
-
-
-@kernel
-def _three(work, own, opp, a, b, c, alpha):
-    """Order three squares, a lonely one first, and search."""
-    if QUADRANT_OF[a] == QUADRANT_OF[b]:
-        if QUADRANT_OF[b] != QUADRANT_OF[c]:
-            return last_three(work, own, opp, c, a, b, alpha, np.bool_(False))
-    elif QUADRANT_OF[a] == QUADRANT_OF[c]:
-        return last_three(work, own, opp, b, a, c, alpha, np.bool_(False))
-    return last_three(work, own, opp, a, b, c, alpha, np.bool_(False))
-
-
-@kernel
-def last_four(work, own, opp, a, b, c, d, alpha, passed):
-    """Null window with four empty squares, tried in the order given."""
-    work.nodes += 1
-    best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -_three(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, d, -alpha - 1)
-        if best > alpha:
-            return best
-    turned = _turned(b, own, opp)
-    if turned:
-        best = max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, d, -alpha - 1))
-        if best > alpha:
-            return best
-    turned = _turned(c, own, opp)
-    if turned:
-        best = max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, d, -alpha - 1))
-        if best > alpha:
-            return best
-    turned = _turned(d, own, opp)
-    if turned:
-        return max(best, -_three(work, opp ^ turned, own | turned | ONE << np.uint64(d), a, b, c, -alpha - 1))
-    if best > WORST:
-        return best
-    if passed:
-        return _over(work, own, opp)
-    return -last_four(work, opp, own, a, b, c, d, -alpha - 1, np.bool_(True))
-
-
-@kernel
-def odd_squares(empties):
-    """The squares of the quadrants that have an odd number of empty squares.
-
-    Folding leaves each quadrant's parity in its lowest bit; the product spreads it over the quadrant again.
-    """
-    parity = empties ^ (empties >> np.uint64(1))
-    parity ^= parity >> np.uint64(2)
-    parity ^= parity >> np.uint64(8)
-    parity ^= parity >> np.uint64(16)
-    return (parity & np.uint64(0x0000_0011_0000_0011)) * np.uint64(0x0F0F_0F0F)
-
-
-@kernel
-def _four(work, own, opp, empties, alpha):
-    """Order four empty squares by parity, and search."""
-    odd = empties & odd_squares(empties)
-    first, rest = odd, empties & ~odd
-    if first == NO_SQUARE:
-        first, rest = rest, first
-    a = trailing_zeros(first)
-    first &= first - ONE
-    if first == NO_SQUARE:
-        first, rest = rest, first
-    b = trailing_zeros(first)
-    first &= first - ONE
-    if first == NO_SQUARE:
-        first, rest = rest, first
-    c = trailing_zeros(first)
-    first &= first - ONE
-    d = trailing_zeros(first if first != NO_SQUARE else rest)
-    return last_four(work, own, opp, a, b, c, d, alpha, np.bool_(False))
 
 
 @kernel
@@ -276,7 +114,7 @@ def by_parity(work, own, opp, alpha, passed):
             if turned == NO_SQUARE:
                 continue
             if count == 5:
-                value = -_four(work, opp ^ turned, own | turned | bit, empties ^ bit, -alpha - 1)
+                value = -four_empties(work, opp ^ turned, own | turned | bit, empties ^ bit, -alpha - 1)
             else:
                 value = -by_parity(work, opp ^ turned, own | turned | bit, -alpha - 1, np.bool_(False))
             if value > best:
@@ -286,29 +124,8 @@ def by_parity(work, own, opp, alpha, passed):
     if best > WORST:
         return best
     if passed:
-        return _over(work, own, opp)
+        return value_at_end(work, own, opp)
     return -by_parity(work, opp, own, -alpha - 1, np.bool_(True))
-
-
-@kernel
-def few_empties(work, own, opp, alpha, count):
-    """Null window with at most PARITY_EMPTIES empty squares."""
-    if count > 4:
-        return by_parity(work, own, opp, alpha, np.bool_(False))
-    empties = work.playable & ~(own | opp)
-    if count == 4:
-        return _four(work, own, opp, empties, alpha)
-    if count == 0:
-        work.nodes += 1
-        return _over(work, own, opp)
-    a = trailing_zeros(empties)
-    if count == 1:
-        return last_one(work, own, opp, a)
-    empties &= empties - ONE
-    b = trailing_zeros(empties)
-    if count == 2:
-        return last_two(work, own, opp, a, b, alpha)
-    return _three(work, own, opp, a, b, trailing_zeros(empties & (empties - ONE)), alpha)
 
 
 @kernel
@@ -388,8 +205,10 @@ def answered_above(work, count):
 @kernel
 def null_window(work, net, own, opp, alpha, count):
     """Is the value above *alpha*? A lower bound of it if so, an upper bound if not."""
-    if count <= PARITY_EMPTIES:
+    if count <= LAST_EMPTIES:
         return few_empties(work, own, opp, alpha, count)
+    if count <= PARITY_EMPTIES:
+        return by_parity(work, own, opp, alpha, np.bool_(False))
     work.nodes += 1
     if work.nodes > work.node_limit:
         work.stop = 1
@@ -402,7 +221,7 @@ def null_window(work, net, own, opp, alpha, count):
     moves = legal_moves(own, opp, work.playable)
     if moves == NO_SQUARE:
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
-            return _over(work, own, opp)
+            return value_at_end(work, own, opp)
         return -null_window(work, net, opp, own, -alpha - 1, count)
     bucket = bucket_of(own, opp, work.bucket_mask)
     data = probe(work.table, bucket, own, opp)

@@ -8,9 +8,10 @@ import pytest
 from numba import njit
 
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.core.bitboard import flips
 from reversi_env.notation import read_obf
 from search import Evaluator, evaluators
-from search.core import endgame
+from search.core import endgame, last_squares
 from search.solver import BATCH_CHUNK, Solver, make_works, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
 from search.table import Table
@@ -30,6 +31,16 @@ def positions_with(empties, count, rules=GAMES[4], seed=0):
 
 
 # --- right ----------------------------------------------------------------------------------------
+
+
+@every_game
+def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
+    generator = np.random.default_rng(3)
+    for _ in range(2000):
+        sq = rules.square_of(int(generator.integers(rules.square_count)))
+        others = np.uint64(rules.playable) & ~(np.uint64(1) << np.uint64(sq))
+        own = generator.integers(2**64, dtype=np.uint64) & others
+        assert last_squares.count_turned(sq, own) == int(flips(sq, own, others & ~own)).bit_count()
 
 
 @every_game

@@ -28,7 +28,7 @@ from play.server.messages import (
     Transcript,
     TranscriptRequest,
     encode,
-    read_body,
+    read,
 )
 from play.server.room import Room, colour_name
 from play.server.sockets import client_of, same_origin
@@ -174,7 +174,7 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     body = []
     if endpoint.method == "POST":
         raw = await _body(request, hall, endpoint)
-        body = [read_body(endpoint.takes, raw)] if endpoint.takes else []
+        body = [read(endpoint.takes, raw)] if endpoint.takes else []
     given = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*given, *body)
     if isinstance(answer, str):

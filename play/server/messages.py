@@ -256,12 +256,8 @@ class Problem(Struct, tag="error", tag_field="type", omit_defaults=True):
 # --- over a WebSocket -----------------------------------------------------------------------------
 
 
-class _Message(_Strict, tag=str.lower, tag_field="type", kw_only=True):
+class _Message(_Strict, tag=str.lower, tag_field="type", omit_defaults=True, kw_only=True):
     id: Id | UnsetType = UNSET
-
-
-class _Reply(Struct, tag=str.lower, tag_field="type", omit_defaults=True, kw_only=True):
-    id: str | UnsetType = UNSET
 
 
 class Join(_Message):
@@ -293,11 +289,11 @@ class Ping(_Message):
     """Answered with a pong."""
 
 
-class Pong(_Reply):
+class Pong(_Message):
     """The answer to a ping."""
 
 
-class Joined(_Reply):
+class Joined(_Message):
     """The token was right: the seat that it opened. The state follows."""
 
     role: Role
@@ -307,20 +303,17 @@ class Joined(_Reply):
 Incoming = Join | Move | Undo | Decline | Resign | Ping
 
 encode = msgspec.json.Encoder().encode
-_read_incoming = msgspec.json.Decoder(Incoming).decode
+_decoder = cache(msgspec.json.Decoder)
 
 
-def read_incoming(text: str | bytes) -> Any:
-    """A client's message, checked."""
-    return _checked(_read_incoming, text)
-
-
-def read_body(kind: type, body: bytes) -> Any:
-    """A request's body as *kind*, checked; a refusal says what was expected."""
+def read(kind: Any, data: bytes) -> Any:
+    """A request's body as *kind*, or a client's message (`Incoming`), checked; a refusal says what was expected of a body."""
     try:
-        return _checked(lambda data: msgspec.json.decode(data, type=kind), body)
-    except Refused as error:
-        raise Refused(error.status, error.code, f"{error}; expected an object with {_expected(kind)}") from None
+        return _decoder(kind).decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        reason = str(error)[:200] or "the message is not JSON as expected"
+        expected = "" if kind is Incoming else f"; expected an object with {_expected(kind)}"
+        raise Refused(400, "bad_message", reason + expected) from None
 
 
 @cache
@@ -329,10 +322,3 @@ def _expected(kind: type) -> str:
     values = {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal}
     fields = kind.__struct_fields__  # type: ignore[attr-defined]
     return ", ".join(f"{name} ({', '.join(map(str, values[name]))})" if name in values else name for name in fields)
-
-
-def _checked(read: Any, data: str | bytes) -> Any:
-    try:
-        return read(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise Refused(400, "bad_message", str(error)[:200] or "the message is not JSON as expected") from None

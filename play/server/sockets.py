@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 from play.server import messages
 from play.server.clock import Buckets
 from play.server.hall import Hall, counted
-from play.server.messages import Joined, Pong, Problem, Refused, Role, encode, read_incoming
+from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
 from play.server.options import ServerOptions
 from play.server.room import Room
 
@@ -102,7 +102,7 @@ async def _admit(hall: Hall, socket: WebSocket) -> None:
         await socket.close(TOO_SLOW, "expected a join message")
         return
     try:
-        join = read_incoming(first)
+        join = read(Incoming, first)
         if not isinstance(join, messages.Join):
             raise Refused(400, "join_first", "expected a join message with the token first")
         room = await hall.room(socket.path_params["id"])
@@ -142,7 +142,7 @@ async def _read(options: ServerOptions, socket: WebSocket, room: Room, connectio
             break
         message = None
         try:
-            message = read_incoming(text)
+            message = read(Incoming, text)
             _carry_out(message, room, connection)
         except Refused as refused:
             errors += 1

@@ -62,10 +62,9 @@ class TrainingEnv(ReversiVecEnv):
     def state(self) -> dict[str, Any]:
         """Everything that decides how the games go on, but for the opponents."""
         games = self.games.get_state()
-        counts = {"turns": self._turns.copy(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
-        return (
-            {name: games[name] for name in games.dtype.names or ()} | counts | {"lots": self._lots.bit_generator.state}
-        )
+        state: dict[str, Any] = {name: games[name] for name in games.dtype.names or ()}
+        state |= {"turns": self._turns.copy(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
+        return state | {"lots": self._lots.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> Any:
         """Go on from a `state` with the same opponents; the present observations."""

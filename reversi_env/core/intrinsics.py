@@ -240,9 +240,8 @@ class _Rays:
     def downwards(self, sq: Any) -> Any:
         """`outflanked_scalar`'s second half: the first square behind the opponent's discs is the highest without one."""
         builder, rays = self.builder, self._rays(sq, 1)
-        counter = builder.module.declare_intrinsic(
-            "llvm.ctlz", [FOUR_LANES], ir.FunctionType(FOUR_LANES, [FOUR_LANES, I1])
-        )
+        kind = ir.FunctionType(FOUR_LANES, [FOUR_LANES, I1])
+        counter = builder.module.declare_intrinsic("llvm.ctlz.v4i64", (), kind)
         others = builder.or_(builder.and_(rays, builder.not_(self.opp)), _lanes(1))
         behind = builder.lshr(_lanes(TOP_SQUARE), builder.call(counter, [others, ir.Constant(I1, 1)]))
         closing = builder.and_(behind, builder.and_(self.own, rays))

@@ -113,8 +113,6 @@ def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]
 
 def main() -> None:
     """Answer requests until there are no more."""
-    import numpy as np
-
     from reversi_env import Position, Rules
     from search.engine import Engine
     from search.limits import Limits
@@ -126,7 +124,7 @@ def main() -> None:
         request = json.loads(line)
         size, variant, evaluator, depth = (request[name] for name in ("size", "variant", "evaluator", "depth"))
         rules = Rules(size, variant)
-        position = Position(rules, *(int(np.uint64(board)) for board in request["boards"]))
+        position = Position(rules, own=request["boards"][0], opp=request["boards"][1])
         key = (rules, evaluator, depth is None)
         if depth is None:
             if key not in made:

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from time import monotonic
 
 from play.game import Game
@@ -72,22 +71,19 @@ class Hall:
             raise Refused(503, "full", "too many games are running; try again later")
         self._make_space()
         tokens = {"spectator": new_token()}
-        seats: dict[Colour, Seat] = {}
-        agents: dict[Colour, catalogue.LimitedAgent] = {}
-        for colour, wanted in ((BLACK, request.black), (WHITE, request.white)):
-            seats[colour], agent = self._seat(wanted, str(colour), request.size)
-            if agent is None:
-                tokens[str(colour)] = new_token()
-                seats[colour].secret = hashed(tokens[str(colour)])
-            else:
-                agents[colour] = agent
+        black = self._seat(request.black, "black", request.size)
+        white = self._seat(request.white, "white", request.size)
+        for colour, seat in (("black", black), ("white", white)):
+            if seat.kind == "human":
+                tokens[colour] = new_token()
+                seat.secret = hashed(tokens[colour])
         now, rules = time.time(), (request.size, request.variant, request.start)
-        keys = seats[BLACK], seats[WHITE], hashed(tokens["spectator"])
+        keys = black, white, hashed(tokens["spectator"])
         row = GameRow(secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now())
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
-        room = Room(self, row, Game(row.rules(), row.black.name, row.white.name), agents)
+        room = Room(self, row, Game(row.rules(), row.black.name, row.white.name))
         with _storage():
             await room.save()
         self.running += 1
@@ -118,15 +114,15 @@ class Hall:
         room.let_agent_think()
         return room
 
-    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> tuple[Seat, catalogue.LimitedAgent | None]:
+    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> Seat:
         if wanted.kind == "human":
             if wanted.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
-            return Seat("human", _plain(wanted.name) or colour.title()), None
+            return Seat("human", _plain(wanted.name) or colour.title())
         if wanted.agent is None:
             raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
-        agent = catalogue.limited_agent(wanted.agent, size, self.options)
-        return Seat("agent", _plain(wanted.name) or wanted.agent, wanted.agent), agent
+        catalogue.limited_agent(wanted.agent, size, self.options)  # refused here if it is not on offer
+        return Seat("agent", _plain(wanted.name) or wanted.agent, wanted.agent)
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
@@ -134,10 +130,7 @@ class Hall:
             found = await self.store.load(game_id)
         if found is None:
             raise Refused(404, "no_game", "there is no such game")
-        row, game = found
-        specs = {colour: seat.agent for colour, seat in ((BLACK, row.black), (WHITE, row.white)) if seat.agent}
-        limited = partial(catalogue.limited_agent, size=row.size, options=self.options, lenient=True)
-        return self._open_room(Room(self, row, game, {colour: limited(spec) for colour, spec in specs.items()}))
+        return self._open_room(Room(self, *found))
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:

@@ -13,12 +13,13 @@ import logging
 import secrets
 import time
 import zlib
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
 from play import time_control
 from play.game import Game
-from play.server.catalogue import LimitedAgent
+from play.server.catalogue import LimitedAgent, limited_agent
 from play.server.clock import Clock, ServerTime
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.options import ServerOptions
@@ -74,15 +75,17 @@ def colour_name(colour: Colour) -> Any:
 
 
 class Room:
-    """A game, its seats, its clock and its members: *row* is how it is stored; *agents* play its seats.
+    """A game, its seats, its clock and its members: *row* is how it is stored.
 
     A person's time has run on since the game was stored; an agent has not searched, and begins now.
     """
 
-    def __init__(self, host: Host, row: GameRow, game: Game, agents: dict[Colour, LimitedAgent]) -> None:
-        self._host, self._row, self.game, self.agents = host, row, game, agents
+    def __init__(self, host: Host, row: GameRow, game: Game) -> None:
+        self._host, self._row, self.game = host, row, game
         self.id, self.created = row.id, row.created
         self.seats = {BLACK: row.black, WHITE: row.white}
+        limited = partial(limited_agent, size=row.size, options=host.options, lenient=True)
+        self.agents = {colour: limited(seat.agent) for colour, seat in self.seats.items() if seat.agent}
         self.clock: Clock | None = None
         self.members: set[Member] = set()
         self.idle_since = monotonic()

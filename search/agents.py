@@ -28,6 +28,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from reversi_env import ReversiError, plugins
@@ -284,17 +285,15 @@ def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
     return ExactAgent(RandomAgent(seed), exact, **options)
 
 
-# Loaded when they are needed: most games are between agents of our own.
-def _gtp(command: str, **options: Any) -> Agent:
-    from search.external.gtp import GtpAgent
+def made_when_needed(place: str) -> Callable[..., Agent]:
+    """Makes agents of the class at *place*, ``module:name``, which is imported for the first of them."""
 
-    return GtpAgent(command, **options)
+    def make(*command: str, **options: Any) -> Agent:
+        module, _, name = place.partition(":")
+        agent: Agent = getattr(import_module(module), name)(*command, **options)
+        return agent
 
-
-def _nboard(command: str, **options: Any) -> Agent:
-    from search.external.nboard import NBoardAgent
-
-    return NBoardAgent(command, **options)
+    return make
 
 
 _KINDS: dict[str, _Kind] = {
@@ -305,7 +304,10 @@ _KINDS: dict[str, _Kind] = {
     "double-alpha": _Kind(partial(_searching, "sixteen-weight"), _SEARCHING),
 }
 #: Other programs, by the protocol that they speak.
-PROGRAMS: dict[str, _Kind] = {"gtp": _Kind(_gtp, _PLAYING), "nboard": _Kind(_nboard, _PLAYING | {"depth": DEPTH})}
+PROGRAMS: dict[str, _Kind] = {
+    "gtp": _Kind(made_when_needed("search.external.gtp:GtpAgent"), _PLAYING),
+    "nboard": _Kind(made_when_needed("search.external.nboard:NBoardAgent"), _PLAYING | {"depth": DEPTH}),
+}
 
 
 def register(name: str, make: Callable[..., Agent], options: Mapping[str, Option], first: str | None = None) -> None:

@@ -2,28 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from search.agents import DEPTH, EXACT, SEED, WEIGHT_FILE, made_when_needed, number, register
 
-from search import agents
-
-
-def _policy(**options: Any) -> agents.Agent:
-    from train.rl.agent import PolicyAgent
-
-    return PolicyAgent(**options)
-
-
-def _search(**options: Any) -> agents.Agent:
-    from train.rl.agent import PolicySearchAgent
-
-    return PolicySearchAgent(**options)
-
-
-_COMMON = {"weights": agents.WEIGHT_FILE, "seed": agents.SEED}
-agents.register("rl", _policy, _COMMON | {"temperature": agents.number(0, 100)}, first="weights")
-agents.register(
-    "rl-search",
-    _search,
-    _COMMON | {"depth": agents.DEPTH, "exact": agents.EXACT},
-    first="weights",
-)
+_COMMON = {"weights": WEIGHT_FILE, "seed": SEED}
+for name, kind, options in (
+    ("rl", "PolicyAgent", {"temperature": number(0, 100)}),
+    ("rl-search", "PolicySearchAgent", {"depth": DEPTH, "exact": EXACT}),
+):
+    register(name, made_when_needed(f"train.rl.agent:{kind}"), _COMMON | options, first="weights")

@@ -1,10 +1,9 @@
 // The server: requests over HTTP, and a game's socket, which comes back by itself after a dropped connection.
 
 export class Problem extends Error {
-  constructor(message, status, code) {
+  constructor(message, status) {
     super(message);
     this.status = status;
-    this.code = code;
   }
 }
 
@@ -17,11 +16,11 @@ export async function call(method, path, { body, token, signal } = {}) {
     response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer.", 0, "offline");
+    throw new Problem("The server does not answer.", 0);
   }
   const isJson = (response.headers.get("content-type") ?? "").includes("json");
   const answer = isJson ? await response.json() : await response.text();
-  if (!response.ok) throw new Problem(answer.message ?? "The server refused.", response.status, answer.code ?? "http");
+  if (!response.ok) throw new Problem(answer.message ?? "The server refused.", response.status);
   return answer;
 }
 
@@ -72,7 +71,7 @@ export class GameSocket {
       this.onConnection(true);
       this.onJoined(message.role);
     } else if (message.type === "state") this.onState(message);
-    else if (message.type === "error") this.onProblem(new Problem(message.message, message.status, message.code));
+    else if (message.type === "error") this.onProblem(new Problem(message.message, message.status));
   }
 
   #lost(event) {

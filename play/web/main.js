@@ -102,7 +102,7 @@ function leaveGame() {
 
 async function openGame(id) {
   const entry = rememberedGame(id);
-  if (!entry) throw new Problem("This browser has no key to that game.", 403, "no_key");
+  if (!entry) throw new Problem("This browser has no key to that game.");
   leaveGame();
   const { mode, mine, tokens } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
@@ -116,7 +116,7 @@ async function openGame(id) {
     onConnection: (connected, final) => {
       game.connected = connected;
       game.sent = false;
-      if (final) complain(new Problem("The server does not know this game any more.", 404, "no_game"));
+      if (final) complain(new Problem("The server does not know this game any more."));
       render();
     },
   });
@@ -155,7 +155,7 @@ function announce(before, state) {
 function playMove(name) {
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
-  if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`, 400, "illegal_move"));
+  if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`));
   game.sent = true;
   tell("move", state.turn, { move: name, ply: state.moves.length });
 }
@@ -193,7 +193,7 @@ function resign() {
 
 async function review(text, size, variant, start) {
   const line = await readLine(text, size, variant, start);
-  if (line.positions.length < 2) throw new Problem("There is no move in this text.", 400, "empty");
+  if (line.positions.length < 2) throw new Problem("There is no move in this text.");
   leaveGame();
   history.replaceState(null, "", "#review");
   app.line = { ...line, review: true };

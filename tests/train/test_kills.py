@@ -2,6 +2,7 @@
 
 import json
 import sys
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -98,6 +99,7 @@ def place(tmp_path_factory):
     return path
 
 
+@cache
 def finished(name, place):
     """The results of a job that nothing stopped, and its steps."""
     job, count = JOBS[name], place / f"{name}-steps"

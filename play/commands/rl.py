@@ -159,12 +159,13 @@ def expert(
         training = ExpertIteration(**run, **how, progress=show)
         training.run()
         if exam:
-            table = examine(training.policy, games=exam, progress=partial(_tell_exam, show), **how)
+            tell = partial(_tell_exam, show, "with and without search")
+            table = examine(training.policy, games=exam, progress=tell, **how)
     _show_expert(training, table, perf_counter() - began, as_json)
 
 
-def _tell_exam(show: Show, player: str, done: int, total: int) -> None:
-    show("with and without search", done, total, player)
+def _tell_exam(show: Show, doing: str, player: str, done: int, total: int) -> None:
+    show(doing, done, total, player)
 
 
 def _torch_threads(threads: int | None) -> int:
@@ -182,7 +183,7 @@ def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, second
         print_json({"policy": str(policy), "figures": figures, "exam": table, "seconds": seconds})
         return
     if table is not None:
-        show_exam(table)
+        _show_exam(table)
     print(f"{len(figures)} rounds, {figures[-1]['positions']:,} positions, {seconds:.1f} s")
     print(f"policy: {policy}")
     game = f"--size {rules.size} --variant {rules.variant}"
@@ -222,14 +223,14 @@ def exam(
 
     how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": _torch_threads(threads)}
     with progress_bar() as show:
-        table = examine(Path(policy), games=games, progress=partial(_tell_exam, show), **how)
+        table = examine(Path(policy), games=games, progress=partial(_tell_exam, show, "examining"), **how)
     if as_json:
         print_json(table)
     else:
-        show_exam(table)
+        _show_exam(table)
 
 
-def show_exam(table: dict[str, Any]) -> None:
+def _show_exam(table: dict[str, Any]) -> None:
     """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
     from rich.box import SIMPLE_HEAD
 

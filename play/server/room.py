@@ -342,8 +342,8 @@ class Room:
 
     async def _searched(self, colour: Colour) -> Answer:
         agent, position = self.agents[colour], self.game.position
-        seconds, seed = self._time_for(colour, agent), self._seed(agent)
-        job = Job("move", position, agent.spec.text, self._host.options.table, seconds, seed)
+        share, table = self._time_for(colour), self._host.options.table
+        job = Job("move", position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share)
         for _ in range(TRIES):
             try:
                 return await self._host.pool.search(self.id, job)
@@ -351,13 +351,12 @@ class Room:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
         return Answer(error="the search was lost again and again")
 
-    def _time_for(self, colour: Colour, agent: LimitedAgent) -> float | None:
-        """Seconds for this move: the agent's own limit, or less if its clock says so."""
+    def _time_for(self, colour: Colour) -> float | None:
+        """Seconds that its clock leaves for this move; None if there is none."""
         if not self.clock:
-            return agent.seconds
+            return None
         left, increment = max(0.0, self.clock.left(colour, self._host.time.now())), self.clock.increment
-        share = time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
-        return share if agent.seconds is None else min(share, agent.seconds)
+        return time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
 
     def _seed(self, agent: LimitedAgent) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""

@@ -44,7 +44,8 @@ SHORT_SECONDS = 0.25
 class Job(msgspec.Struct, frozen=True):
     """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
-    *seconds* is None for what is done in a moment. Searches of the same kind by the same agent share an engine.
+    *seconds* is None for what is done in a moment. *share* is what a clock leaves for the move, in seconds; None without a clock.
+    Searches of the same kind by the same agent share an engine.
     """
 
     kind: Literal["move", "analyse"]
@@ -54,10 +55,11 @@ class Job(msgspec.Struct, frozen=True):
     seconds: float | None = None
     seed: int = 0
     number: int = -1
+    share: float | None = None
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take longer than a moment."""
+        """Whether it may take longer than a moment, by the agent's own time: it is no slower for having a clock."""
         return self.seconds is not None and self.seconds > SHORT_SECONDS
 
 
@@ -120,7 +122,7 @@ def _agent(kind: str, spec: str, table: float) -> Agent:
 def _searched(job: Job, agent: SearchAgent, engine: Engine) -> dict[str, Any]:
     if job.kind == "analyse":
         return analyse(engine, job.position, job.seconds or 0.0)
-    limits = replace(agent.limits, time=job.seconds)
+    limits = replace(agent.limits, time=min(filter(None, (job.seconds, job.share)), default=None))
     found = engine.search(job.position, limits, ties=np.random.default_rng(job.seed))
     return {"move": found.move, "value": found.value, "seconds": found.seconds}
 

@@ -1,6 +1,7 @@
 """Clocks run on the server: connected or not, in memory or not; and not while there is no server. The tests turn the hand."""
 
 import asyncio
+import queue
 import sqlite3
 
 import pytest
@@ -10,7 +11,7 @@ from play.server.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK, WHITE
 
-from .conftest import eventually, stop
+from .conftest import WAIT_SECONDS, eventually, stop
 
 HUNDRED = {"seconds": 100, "increment": 0}
 
@@ -124,6 +125,25 @@ def test_an_agent_is_not_charged_for_what_it_did_not_search(special, hand, monke
         hand.now += 500
         drop(api, created)
         assert left(api, created) == 100
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_long"),
+    [("random", False), ("greedy", False), ("six-factor:depth=2", False), ("six-factor:time=2", True)],
+)
+def test_a_clock_makes_no_quick_agent_slow(special, monkeypatch, agent, is_long):
+    """Long searches wait for each other, so that they leave a worker free; those of a quick agent never do."""
+    api, jobs = special(), queue.SimpleQueue()
+
+    async def note(key, job):
+        jobs.put(job)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(api.hall.pool, "search", note)
+    started(api, white={"kind": "agent", "agent": agent})
+    job = jobs.get(timeout=WAIT_SECONDS)
+    assert job.is_long == is_long
+    assert job.share > 2
 
 
 def test_the_grace_is_for_the_game_and_not_for_every_move():

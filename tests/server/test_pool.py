@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import msgspec
 import pytest
 
 from play.server import pool as pools
@@ -13,6 +14,7 @@ from play.server.worker import Answer, Job, Searcher
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
+from search.limits import Limits
 
 
 class FakeWorker:
@@ -168,6 +170,22 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
     assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
     assert searcher.answer(job(2, agent="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
     assert "no weights" in searcher.answer(job(3, position=Position.initial(Rules(4)), agent="network")).error
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share", "time"),
+    [(None, None, None), (None, 3.0, 3.0), (2.0, None, 2.0), (2.0, 3.0, 2.0), (2.0, 0.5, 0.5)],
+)
+def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds, share, time):
+    times, search = [], Engine.search
+
+    def note(engine, position, limits, **options):
+        times.append(limits.time)
+        return search(engine, position, Limits(depth=1), **options)
+
+    monkeypatch.setattr(Engine, "search", note)
+    assert Searcher().answer(msgspec.structs.replace(job(1, seconds=seconds), share=share)).found["move"]
+    assert times[-1] == time  # the first are to load the kernels
 
 
 def test_a_stop_that_comes_before_the_search_is_heard():

@@ -96,6 +96,9 @@ class Training(BaseCallback):
             self._train()
 
     def _train(self) -> None:
+        old = self.folder / OLD_CHECKPOINT
+        if old.exists() and not (self.folder / CHECKPOINT).exists():
+            raise TrainError(f"{str(old)!r} is of version 0.1: expected another folder, or that version to go on")
         torch.set_num_threads(self.threads)
         self._began = time.perf_counter()
         self._tell("compiling", 0)
@@ -196,10 +199,6 @@ class Training(BaseCallback):
             told = parts["told"]
             self.seconds, self.evaluations, self.log = told["seconds"], told["evaluations"], told["log"]
             self._looked = self.steps
-        elif (self.folder / OLD_CHECKPOINT).exists():
-            raise TrainError(
-                f"{str(self.folder / OLD_CHECKPOINT)!r} is of version 0.1: expected another folder, or that version to go on"
-            )
         for path in (self.folder / SELVES).glob("*.safetensors"):  # written after the checkpoint: they are made again
             if path.stem.isdigit() and int(path.stem) >= len(self.pool.selves):
                 path.unlink()

@@ -282,13 +282,13 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: boo
     write_atomically(path, content.getvalue())
 
 
-def load_arrays(path: Path, names: Sequence[str]) -> list[np.ndarray]:
-    """Arrays of an npz file, whose checksums find damage; a `TrainError` if it has any."""
+def load_arrays(path: Path, names: Sequence[str], remedy: str = "delete it to make it again") -> list[np.ndarray]:
+    """Arrays of an npz file, whose checksums find damage; a `TrainError` with the *remedy* if it has any."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
             return [saved[name] for name in names]
     except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise _damaged(path, error) from None
+        raise _damaged(path, error, remedy) from None
 
 
 def save_state(path: Path, tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
@@ -306,7 +306,5 @@ def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | Non
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> TrainError:
-    return TrainError(
-        f"{str(path)!r} cannot be read ({error}): expected it as it was written; delete it to make it again"
-    )
+def _damaged(path: Path, error: Exception, remedy: str = "delete it to make it again") -> TrainError:
+    return TrainError(f"{str(path)!r} cannot be read ({error}): expected it as it was written; {remedy}")

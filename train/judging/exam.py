@@ -168,7 +168,8 @@ def packaged_endgames(rules: Rules) -> ExactSet:
     path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
     if not path.exists():
         raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
-    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values")))
+    remedy = "the installation is damaged: install reversi-lab again"
+    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy))
 
 
 def packaged_papers(

@@ -30,6 +30,14 @@ def test_a_file_is_what_its_name_says(path):
     assert saved.record  # how it was made
 
 
+def test_two_policies_for_one_game_are_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("train.rl.files.FOLDER", tmp_path)
+    for digits in ("0123", "4567"):
+        (tmp_path / f"ppo-6x6-normal-{digits}.safetensors").touch()
+    with pytest.raises(WeightsError, match=r"2 policies 'ppo' for 6x6 normal in .*: expected one"):
+        shipped(Rules(6))
+
+
 def test_both_games_have_a_policy_on_6x6():
     assert {path.name.rsplit("-", 1)[0] for path in FILES} >= {"ppo-6x6-normal", "ppo-6x6-reversed"}
 

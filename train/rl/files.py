@@ -85,6 +85,8 @@ def shipped(rules: Rules, name: str = DEFAULT) -> Path:
             f"rl for {game}: the package has no policy {name!r} for that game; "
             f"expected one that you train with `reversi rl` and give as rl:FILE"
         )
+    if len(found) > 1:
+        raise WeightsError(f"{len(found)} policies {name!r} for {game} in {str(FOLDER)!r}: expected one")
     return found[0]
 
 

@@ -94,7 +94,7 @@ def test_moves_are_drawn_by_temperature():
         assert found == pytest.approx(chances, abs=0.02)
 
 
-@pytest.mark.parametrize("temperature", [-1.0, float("nan")])
+@pytest.mark.parametrize("temperature", [-1.0, float("nan"), "hot", True])
 def test_bad_temperatures(temperature):
     with pytest.raises(ReversiError, match="temperature="):
         ValuePlayer(corners_first, RULES, temperature)

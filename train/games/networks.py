@@ -30,7 +30,8 @@ class NetworkPlayer(ABC):
     """
 
     def __init__(self, network: Callable[[Tensor], Tensor], rules: Rules, temperature: float = 0.0) -> None:
-        if isinstance(temperature, bool) or not 0 <= temperature < float("inf"):
+        is_number = isinstance(temperature, (int, float)) and not isinstance(temperature, bool)
+        if not is_number or not 0 <= temperature < float("inf"):
             raise ReversiError(f"temperature={shown(temperature)}: expected a number of 0 or more")
         self.network, self.rules, self.temperature = network, rules, temperature
         self._squares = np.array(list(rules.squares()), np.int64)

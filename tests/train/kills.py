@@ -99,7 +99,7 @@ def _content(path):
 
 
 def _timeless(value):
-    """JSON in its order, without anything that a clock has said, and hashes of that."""
+    """JSON in its order, without anything that a clock has said."""
     if isinstance(value, dict):
         return [(key, _timeless(part)) for key, part in value.items() if not _is_time(str(key))]
     if isinstance(value, (list, tuple)):
@@ -108,14 +108,16 @@ def _timeless(value):
 
 
 def _is_time(key):
-    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t", "sha256")
+    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t")
 
 
 def _safetensors(data):
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
-    told = {key: _timeless(json.loads(text)) for key, text in header.pop("__metadata__").items()}
-    return header, told, data[8 + length :]
+    told = {key: json.loads(text) for key, text in header.pop("__metadata__").items()}
+    for part in told.values():
+        part.pop("sha256", None)  # of all that the file has, wall times too
+    return header, _timeless(told), data[8 + length :]
 
 
 def _policy(data):

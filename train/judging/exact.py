@@ -288,9 +288,6 @@ def by_action(children: batch.Children, values: NDArray[Any], count: int, rules:
     return table[:, :-1]
 
 
-# --- solving, once --------------------------------------------------------------------------------
-
-
 def move_values(
     own: Boards,
     opp: Boards,

@@ -146,6 +146,11 @@ def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool | None = Non
     return out
 
 
+def image_hash(own: ArrayLike, opp: ArrayLike) -> Boards:
+    """A 64-bit hash of every position, the same for all its eight images."""
+    return position_hash(*canonical(own, opp)[:2])
+
+
 def expand(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Children:
     """All children of all positions; a position that must pass has one child, a finished one none."""
     own, opp = checked_boards(own, opp, rules)

@@ -95,11 +95,7 @@ def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
 def unseen(exam: Trees, trees: Trees) -> Trees:
     """The trees of the exam whose root is no node of the training, nor a mirror image of one."""
     own, opp = exam.own[exam.roots], exam.opp[exam.roots]
-    return exam.select(~np.isin(_keys(own, opp), _keys(trees.own, trees.opp)))
-
-
-def _keys(own: np.ndarray, opp: np.ndarray) -> np.ndarray:
-    return batch.position_hash(*batch.canonical(own, opp)[:2])
+    return exam.select(~np.isin(batch.image_hash(own, opp), batch.image_hash(trees.own, trees.opp)))
 
 
 def judge(net: Trainable, exam: Trees) -> Measured:

@@ -39,6 +39,7 @@ def test_questions_about_positions(boards, rules, parallel):
     own, opp, symmetry = batch.canonical(*boards, parallel=parallel)
     assert [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)] == [p.canonical() for p in single]
     assert [p.transformed(int(k)) for p, k in zip(single, symmetry, strict=True)] == [p.canonical() for p in single]
+    assert batch.image_hash(*boards).tolist() == [p.canonical().hash64() for p in single]
 
 
 def test_children_and_play(boards, rules, parallel):

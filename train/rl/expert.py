@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from reversi_env import ReversiError
+from reversi_env import ReversiError, batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from search import evaluators
@@ -31,7 +31,7 @@ from train.judging.exact import Judgement
 from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
 from train.rl.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
-from train.rl.expert_data import ExpertLabels, expert_labels, image_hashes, new_positions
+from train.rl.expert_data import ExpertLabels, expert_labels, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.figures import rounds_figure
 from train.rl.files import SavedPolicy, read_policy
@@ -148,7 +148,7 @@ class ExpertIteration:
         path = self._path(LABELS, number)
         if path.exists():
             return self._read_labels(number)
-        known = {key for part in self.labels for key in image_hashes(part.own, part.opp)}
+        known = {key for part in self.labels for key in batch.image_hash(part.own, part.opp).tolist()}
         boards = new_positions(self.net, self.options, number, known, self._tell(number, "playing, positions"))
         found = expert_labels(
             *(*boards, self.rules, self.options.plan, self.options.temperature, self.net),

@@ -34,12 +34,6 @@ CALIBRATION = 2000
 # --- positions ------------------------------------------------------------------------------------
 
 
-def image_hashes(own: Boards, opp: Boards) -> list[int]:
-    """Hashes that all symmetric images of a position share."""
-    hashes: list[int] = batch.position_hash(*batch.canonical(own, opp)[:2]).tolist()
-    return hashes
-
-
 def new_positions(
     net: PolicyValueNet,
     options: ExpertOptions,
@@ -55,7 +49,7 @@ def new_positions(
     found: dict[int, tuple[int, int]] = {}
 
     def look(games: NDArray[np.int64], own: Boards, opp: Boards, a_moves: NDArray[np.bool_]) -> None:
-        for key, *boards in zip(image_hashes(own, opp), own.tolist(), opp.tolist(), strict=True):
+        for key, *boards in zip(batch.image_hash(own, opp).tolist(), own.tolist(), opp.tolist(), strict=True):
             if key not in known:
                 found.setdefault(key, (boards[0], boards[1]))
 

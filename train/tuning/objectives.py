@@ -185,8 +185,8 @@ class LabelError(Objective):
         """The positions with their scores; solved once."""
         if "truth" not in self._cache:
             own, opp = sample_positions(self._options(), 0)
-            known = [_images(other.truth().own, other.truth().opp) for other in self.excluded]
-            new = ~np.isin(_images(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
+            known = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
+            new = ~np.isin(batch.image_hash(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
             self._cache["truth"] = ExactSet.scored(own[new], opp[new], self.rules, self.threads)
         return self._cache["truth"]
 
@@ -200,11 +200,6 @@ class LabelError(Objective):
         """Of the formula's values as they come, not cut off at the board's range."""
         truth, tiny = self.truth(), replace(candidate, scale=_TINY)
         return truth.compared(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)
-
-
-def _images(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Hashes that all symmetric images of a position share."""
-    return batch.position_hash(*batch.canonical(own, opp)[:2])
 
 
 # --- judged elsewhere -----------------------------------------------------------------------------

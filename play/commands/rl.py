@@ -99,8 +99,6 @@ def rl(
 
 def _show_training(training: Training, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
-    from rich.box import SIMPLE_HEAD
-
     path, standing = training.policy, training.evaluations[-1]
     if as_json:
         print_json({"policy": str(path), **standing, "seconds": seconds})
@@ -109,7 +107,7 @@ def _show_training(training: Training, seconds: float, as_json: bool) -> None:
         (name, rung["wins"], rung["draws"], rung["losses"], f"{rung['points']:.1%}", f"{rung['discs']:+.1f}")
         for name, rung in standing["rungs"].items()
     )
-    print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, box=SIMPLE_HEAD, pad_edge=False)
+    print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, gap=2)
     interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
     print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {standing['steps']:,} steps")
     print(f"{seconds:.1f} s; the whole training took {standing['seconds']:,.0f} s")
@@ -232,8 +230,6 @@ def exam(
 
 def _show_exam(table: dict[str, Any]) -> None:
     """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
-    from rich.box import SIMPLE_HEAD
-
     names = list(next(iter(table["players"].values()))["rungs"])
     headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
     rows = []
@@ -241,7 +237,6 @@ def _show_exam(table: dict[str, Any]) -> None:
         points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
         rows.append((player, *points, f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
     headings = ["points, %", *headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"]
-    look: dict[str, Any] = {"box": SIMPLE_HEAD, "pad_edge": False, "show_edge": False, "padding": (0, 1, 0, 0)}
-    print_table(headings, rows, width=EXAM_WIDTH, **look)
+    print_table(headings, rows, width=EXAM_WIDTH, gap=1, show_edge=False)
     where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")

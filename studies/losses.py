@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from models.trainable import Trainable
 from studies.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
@@ -48,16 +47,9 @@ def measure(options: LossesOptions, progress: Progress = silent) -> dict[str, An
     return compare(options, trees, ways, progress)
 
 
-def alone(trees: Trees, nodes: NDArray[np.int64]) -> Trees:
-    """Some *nodes* as trees of their own: the same labels without the structure."""
-    count = len(nodes)
-    places = (np.zeros(count, np.uint8), np.full(count, -1, np.int64), np.arange(count + 1, dtype=np.int64))
-    return Trees(trees.rules, trees.own[nodes], trees.opp[nodes], trees.score[nodes], *places)
-
-
 def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Trees, FitOptions]]:
     nodes, plain = (
-        alone(trees, np.flatnonzero(~trees.finished)),
+        single_nodes(trees, np.flatnonzero(~trees.finished)),
         FitOptions(learning_rate=options.learning_rate, batch_size=options.batch_size, seed=seed),
     )
     a_tree = trees.nodes / len(trees)
@@ -68,7 +60,10 @@ def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Tr
     )
     others = single_nodes(options.labels(EXAM_SEED // 2 + seed, nodes.nodes))
     return {
-        "plain: roots alone, seen more often": (alone(trees, trees.roots), replace(plain, epochs=more, patience=more)),
+        "plain: roots alone, seen more often": (
+            single_nodes(trees, trees.roots),
+            replace(plain, epochs=more, patience=more),
+        ),
         "plain: all nodes, each for itself": (nodes, plain),
         "structural: errors of all nodes, no consistency": (trees, replace(structural, consistency=0.0)),
         "structural: consistency 0.5": (trees, replace(structural, consistency=0.5)),

@@ -8,7 +8,7 @@ from models.trainable import Trainable
 from search.solver import solve_batch
 from studies import comparing, losses
 from studies.comparing import Measured, judge, unseen
-from train.fitting.trees import grow
+from train.fitting.trees import grow, single_nodes
 
 TINY = losses.LossesOptions(positions=200, exam=100, epochs=2, batch_size=256, seeds=2, empties=(4, 6))
 
@@ -47,7 +47,7 @@ def test_what_was_seen_is_not_measured():
 
 def test_nodes_without_their_trees():
     trees = grow(TINY.labels(1, 20))
-    few = losses.alone(trees, np.array([3, 8]))
+    few = single_nodes(trees, np.array([3, 8]))
     assert (len(few), few.nodes, few.score.tolist()) == (2, 2, trees.score[[3, 8]].tolist())
 
 

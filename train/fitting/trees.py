@@ -73,11 +73,12 @@ class Trees:
         return Trees(self.rules, self.own[rows], self.opp[rows], self.score[rows], self.ply[rows], parent, first)
 
 
-def single_nodes(labels: Labels) -> Trees:
-    """Labels as trees of one node each."""
-    count = len(labels)
+def single_nodes(labels: Labels | Trees, rows: NDArray[np.int64] | slice = slice(None)) -> Trees:
+    """Labels, or the nodes of trees, as trees of one node each: all of them, or those with the numbers *rows*."""
+    own, opp, score = labels.own[rows], labels.opp[rows], labels.score[rows].astype(np.float32)
+    count = len(own)
     places = (np.zeros(count, np.uint8), np.full(count, -1, np.int64), np.arange(count + 1, dtype=np.int64))
-    return Trees(labels.rules, labels.own, labels.opp, labels.score.astype(np.float32), *places)
+    return Trees(labels.rules, own, opp, score, *places)
 
 
 def grow(

@@ -101,7 +101,7 @@ def _environment(kind: str, vector: str) -> Any:
 def _model(kind: str, env: Any) -> Any:
     from sb3_contrib import MaskablePPO
 
-    from train.rl.options import fastest_precision, preset
+    from train.rl.options import faster_precision, preset
     from train.rl.policies import BoardPolicy
 
     options = preset(SIZE)
@@ -114,7 +114,7 @@ def _model(kind: str, env: Any) -> Any:
     }
     if kind == "small":
         return MaskablePPO("MlpPolicy", env, **how)
-    shape = {"architecture": options.architecture.as_dict(), "half_precision": fastest_precision("cpu") == "bfloat16"}
+    shape = {"architecture": options.architecture.as_dict(), "half_precision": faster_precision() == "bfloat16"}
     return MaskablePPO(BoardPolicy, env, policy_kwargs=shape, **how)
 
 

@@ -81,14 +81,14 @@ def rl(
 
     from play.first_start import prepare_parts
     from reversi_env.errors import ReversiError
-    from train.rl.options import RlOptions, fastest_precision, preset
+    from train.rl.options import RlOptions, faster_precision, preset
     from train.rl.training import Training
 
     if device not in ("cpu", "cuda"):
         raise ReversiError(f"--device {device!r}: expected cpu or cuda")
     if device == "cuda" and not torch.cuda.is_available():
         raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
-    run = _run(out, RlOptions, partial(preset, precision=fastest_precision(device)), given(context))
+    run = _run(out, RlOptions, partial(preset, precision=faster_precision(device)), given(context))
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
     with ends_at_ctrl_c(f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"), progress_bar() as show:

@@ -10,7 +10,7 @@ from train.rl.agent import PolicyAgent
 from train.rl.files import SavedPolicy
 from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards, action_numbers, masked, net_inputs, turned, views
 from train.rl.opponents import discs_to_boards
-from train.rl.options import Architecture
+from train.rl.options import Architecture, ExpertOptions, faster_precision
 from train.rl.players import BatchPolicy, policy_numbers
 
 
@@ -113,3 +113,17 @@ def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions)
     net.trunk.half_precision = True
     assert torch.allclose(net.of_boards(own, opp)[1], exact, atol=0.05)
     assert not any("half" in name for name in net.state_dict())
+
+
+@pytest.mark.parametrize(
+    ("features", "amx", "training", "expert"),
+    [
+        ({}, False, "single", "single"),
+        ({"avx512bf16": True}, False, "bfloat16", "single"),
+        ({"avx512bf16": True}, True, "bfloat16", "bfloat16"),
+    ],
+)
+def test_the_faster_precision_is_that_of_the_instructions(monkeypatch, features, amx, training, expert):
+    monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+    assert (faster_precision(), faster_precision("cuda"), ExpertOptions().precision) == (training, "bfloat16", expert)

@@ -95,11 +95,23 @@ def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "p
     return RlOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
 
 
-def fastest_precision(device: str) -> Precision:
-    """bfloat16 where the processor, or a GPU, has instructions for it."""
-    from llvmlite.binding import get_host_cpu_features
+def faster_precision(device: str = "cpu", *, matrices: bool = False) -> Precision:
+    """bfloat16 on the *device* ``cuda``, and on a CPU that has instructions for it; else single.
 
-    return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"
+    *matrices*: only on a CPU that multiplies whole matrices of it (AMX), as expert iteration asks: what its learning gains was
+    timed there alone (docs/expert.md).
+    """
+    if device == "cuda":
+        return "bfloat16"
+    if matrices:
+        with extra_libraries():
+            import torch
+        has = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
+    else:
+        from llvmlite.binding import get_host_cpu_features
+
+        has = get_host_cpu_features().get("avx512bf16", False)
+    return "bfloat16" if has else "single"
 
 
 # --- expert iteration -----------------------------------------------------------------------------
@@ -156,7 +168,7 @@ class ExpertOptions(GameOptions):
 
     def __post_init__(self) -> None:
         if self.precision == "auto":
-            object.__setattr__(self, "precision", faster_precision())
+            object.__setattr__(self, "precision", faster_precision(matrices=True))
         super().__post_init__()
         check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
         self.plan  # noqa: B018 - refuses a labeller that is none
@@ -174,14 +186,6 @@ class ExpertOptions(GameOptions):
             return labeller_plan(spec)
         numbers = option_numbers(spec, SELF_RANGES, "depth or exact")
         return Plan(numbers.get("exact", SELF_EXACT), SELF, numbers.get("depth", SELF_DEPTH))
-
-
-def faster_precision() -> str:
-    """``bfloat16`` where the CPU multiplies matrices of it (AMX), else ``single``."""
-    with extra_libraries():
-        import torch
-    supported = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    return "bfloat16" if supported() else "single"
 
 
 def expert_preset(size: int = 6, variant: Variant = "normal", **changes: Any) -> ExpertOptions:

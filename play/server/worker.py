@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reversi.server")
 
-#: Agents that are kept with their engines and tables, the ones used last.
+#: Agents that are kept, each with an engine and its tables, the ones used last.
 KEPT_AGENTS = 12
 #: Longer searches than this count as long, in seconds: they never occupy all workers.
 SHORT_SECONDS = 0.25
@@ -45,7 +45,7 @@ class Job(msgspec.Struct, frozen=True):
     """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
     *seconds* is None for what is done in a moment. *share* is what a clock leaves for the move, in seconds; None without a clock.
-    Searches of the same kind by the same agent share an engine.
+    Searches of the same kind by the same agent of the same game share an engine.
     """
 
     kind: Literal["move", "analyse"]
@@ -102,7 +102,8 @@ class Searcher:
         return answer
 
     def _found(self, job: Job) -> dict[str, Any]:
-        agent, rules = self._kept(job.kind, job.agent, job.table), job.position.rules
+        rules = job.position.rules
+        agent = self._kept(job.kind, job.agent, job.table, rules.size, rules.variant)
         if not isinstance(agent, SearchAgent):
             began = perf_counter()
             lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
@@ -114,8 +115,8 @@ class Searcher:
         return stopped_when(lambda: self.stopped == job.number, search, agent.stop)
 
 
-def _agent(kind: str, spec: str, table: float) -> Agent:
-    """Who does a *kind* of job; agents of different depths share no tables, or the weak would know what the strong found."""
+def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent:
+    """Who does a *kind* of job in one game, and has one engine; agents share none, or the weak would know what the strong found."""
     return make(spec, table=table)
 
 

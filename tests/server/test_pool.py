@@ -1,13 +1,16 @@
 """Whose search is next, what happens when a worker dies, and stopping."""
 
 import asyncio
+import gc
 import os
 import signal
+import weakref
 
 import msgspec
 import pytest
 
 from play.server import pool as pools
+from play.server import worker as workers
 from play.server.analysis import analyse
 from play.server.pool import Pool
 from play.server.worker import Answer, Job, Searcher
@@ -170,6 +173,23 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
     assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
     assert searcher.answer(job(2, agent="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
     assert "no weights" in searcher.answer(job(3, position=Position.initial(Rules(4)), agent="network")).error
+
+
+def test_as_many_engines_are_kept_as_agents(monkeypatch):
+    """Whatever games an agent plays: tables are what a worker's memory goes to."""
+    made, make = weakref.WeakSet(), workers.make
+
+    def note(*arguments, **options):
+        made.add(agent := make(*arguments, **options))
+        return agent
+
+    monkeypatch.setattr(workers, "make", note)
+    monkeypatch.setattr(workers, "KEPT_AGENTS", 2)
+    searcher = Searcher()
+    for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:
+        assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).found["move"]
+    gc.collect()
+    assert [len(agent._engines) for agent in made] == [1, 1]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from time import perf_counter, process_time
+from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -88,9 +88,10 @@ class Searcher:
 
     def answer(self, job: Job) -> Answer:
         """The answer to *job*. A fault of ours ends the one search, and not the worker with all the others that it was given."""
-        answer, began = Answer(job.number), process_time()
+        answer = Answer(job.number)
         try:
-            answer.found = self._found(job)
+            with _charged(answer):
+                answer.found = self._found(job, answer)
         except ReversiError as error:
             answer.error = str(error)[:200]
         except MemoryError:
@@ -98,10 +99,9 @@ class Searcher:
         except Exception as error:
             log.exception("a search failed: %s", job)
             answer.error, answer.is_fault = f"the search failed: {type(error).__name__}", True
-        answer.cpu = process_time() - began
         return answer
 
-    def _found(self, job: Job) -> dict[str, Any]:
+    def _found(self, job: Job, answer: Answer) -> dict[str, Any]:
         rules = job.position.rules
         agent = self._kept(job.kind, job.agent, job.table, rules.size, rules.variant)
         if not isinstance(agent, SearchAgent):
@@ -112,7 +112,17 @@ class Searcher:
         search = partial(_searched, job, agent, agent.engine(rules))
         if not job.is_long:  # over before anybody could ask
             return search()
-        return stopped_when(lambda: self.stopped == job.number, search, agent.stop)
+        return stopped_when(lambda: self.stopped == job.number, _charged(answer)(search), agent.stop)
+
+
+@contextlib.contextmanager
+def _charged(answer: Answer) -> Iterator[None]:
+    """Add the processor time of this thread to the answer's: a search has one, and the server may be others of the process."""
+    began = thread_time()
+    try:
+        yield
+    finally:
+        answer.cpu += thread_time() - began
 
 
 def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent:

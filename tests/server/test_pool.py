@@ -4,7 +4,9 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 import weakref
+from time import thread_time
 
 import msgspec
 import pytest
@@ -14,7 +16,7 @@ from play.server import worker as workers
 from play.server.analysis import analyse
 from play.server.pool import Pool
 from play.server.worker import Answer, Job, Searcher
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
 from search.limits import Limits
@@ -190,6 +192,29 @@ def test_as_many_engines_are_kept_as_agents(monkeypatch):
         assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).found["move"]
     gc.collect()
     assert [len(agent._engines) for agent in made] == [1, 1]
+
+
+@pytest.mark.parametrize("seconds", [None, 600.0])
+def test_a_search_is_charged_for_what_its_own_thread_did(monkeypatch, seconds):
+    """However busy the others of the process are, one of which may be the server; and all of it, if it fails too."""
+
+    def busy(until):
+        while thread_time() < until:
+            pass
+
+    def search(engine, position, limits, **options):
+        other = threading.Thread(target=busy, args=(0.5,))
+        other.start()
+        other.join()
+        busy(thread_time() + 0.1)
+        raise ReversiError("nothing was found")
+
+    searcher = Searcher()
+    searcher.answer(job(1))  # loads the kernels
+    monkeypatch.setattr(Engine, "search", search)
+    answer = searcher.answer(job(2, seconds=seconds))
+    assert answer.error == "nothing was found"
+    assert 0.1 <= answer.cpu < 0.5
 
 
 @pytest.mark.parametrize(

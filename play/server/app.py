@@ -12,15 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
 
 from play.server import openapi
-from play.server.endpoints import ENDPOINTS, JsonResponse, respond
+from play.server.endpoints import ENDPOINTS, json_response, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
@@ -31,15 +33,16 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: Headers of every answer.
-HEADERS = [
-    ("content-security-policy", POLICY),
-    ("x-content-type-options", "nosniff"),
-    ("referrer-policy", "no-referrer"),
-    ("cross-origin-opener-policy", "same-origin"),
-    ("cross-origin-resource-policy", "same-origin"),
-    ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
-]
+#: Headers of every answer, unless it has its own.
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
 #: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
 LOOK_EVERY, LOOKS = 0.02, 3_000
 #: The web page's files, read once, and nothing else of the disk.
@@ -73,6 +76,22 @@ class Lag:
         return round(max(0.0, late[min(len(late) - 1, int(share * len(late)))]), 2)
 
 
+class Application(Starlette):
+    """An application whose every answer has the headers, those to other hosts and to our own faults too, whoever runs it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, as ASGI has it."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await super().__call__(scope, receive, with_headers)
+
+
 def make_app(options: ServerOptions) -> Starlette:
     """The application of one server; its hall is ``app.state.hall``."""
     hall = Hall(options)
@@ -87,7 +106,7 @@ def make_app(options: ServerOptions) -> Starlette:
             watching.cancel()
             await hall.close()
 
-    description = JsonResponse(encode(openapi.document()))
+    description = json_response(encode(openapi.document()))
 
     async def describe(request: Request) -> Response:
         return description
@@ -98,7 +117,7 @@ def make_app(options: ServerOptions) -> Starlette:
         Route("/openapi.json", describe),
         *_page(),
     ]
-    app = Starlette(
+    app = Application(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
@@ -111,13 +130,13 @@ def make_app(options: ServerOptions) -> Starlette:
 
 async def _refusal(request: Request, refused: Any) -> Response:
     headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
-    return JsonResponse(encode(refused.problem()), refused.status, headers)
+    return json_response(encode(refused.problem()), refused.status, headers)
 
 
 async def _http_problem(request: Request, error: Any) -> Response:
     """What the framework refuses: an unknown path, another method."""
     detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
-    return JsonResponse(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
+    return json_response(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
 
 
 def _page() -> list[Route]:

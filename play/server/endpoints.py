@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, get_type_hints
 
 from starlette.requests import ClientDisconnect, Request
@@ -35,15 +36,8 @@ from play.server.sockets import client_of, same_origin
 from reversi_env import ReversiError, Rules, __version__
 
 Work = Callable[..., Awaitable[Any]]
-
-
-class JsonResponse(Response):
-    """Bytes of JSON, which no cache keeps."""
-
-    media_type = "application/json"
-
-    def __init__(self, content: bytes, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(content, status, {"cache-control": "no-store", **(headers or {})})
+#: An answer of bytes that are JSON.
+json_response = partial(Response, media_type="application/json")
 
 
 @dataclass(frozen=True)
@@ -178,8 +172,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     given = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*given, *body)
     if isinstance(answer, str):
-        return PlainTextResponse(answer, endpoint.status, {"cache-control": "no-store"})
-    return JsonResponse(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
+        return PlainTextResponse(answer, endpoint.status)
+    return json_response(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
 
 
 async def _body(request: Request, hall: Hall, endpoint: Endpoint) -> bytes:

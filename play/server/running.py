@@ -12,7 +12,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import WebSocketException
 
-from play.server.app import HEADERS, make_app
+from play.server.app import make_app
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
 
@@ -138,7 +138,6 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
         limit_concurrency=2 * options.most_connections,
         backlog=1024,
         server_header=False,
-        headers=HEADERS,
         access_log=False,
         log_level=log_level,
         proxy_headers=False,

@@ -1,14 +1,16 @@
 """What a server does not do for strangers: agents that run programs or read files, pages of other servers, floods."""
 
+import asyncio
 import socket as sockets
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 
+import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from play.server import app as application
-from play.server import openapi
+from play.server import catalogue, openapi
 from play.server.endpoints import ENDPOINTS
 from play.server.options import ServerOptions
 from reversi_env import Position
@@ -306,6 +308,26 @@ def test_headers_keep_the_page_to_itself(api):
     assert "<style" not in page
     assert "style=" not in page
     assert "<script>" not in page
+
+
+def test_every_answer_of_the_application_has_the_headers(monkeypatch):
+    """Whoever runs it: pages, answers, what the framework refuses, and what it says about our own faults."""
+    monkeypatch.setattr(catalogue, "entries", lambda: [][0])
+    app = application.make_app(ServerOptions(database=":memory:", workers=0))
+    asked = [
+        "http://localhost" + path for path in ("/", "/openapi.json", "/api/games/x", "/api/nothing", "/api/agents")
+    ]
+
+    async def answers():
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport) as client:
+            return [await client.get(url) for url in [*asked, "http://evil.example/"]]
+
+    found = asyncio.run(answers())
+    assert [answer.status_code for answer in found] == [200, 200, 401, 404, 500, 400]
+    assert [answer.headers["cache-control"] for answer in found] == ["no-cache", *["no-store"] * 5]
+    for answer in found:
+        assert application.HEADERS.items() - {("cache-control", "no-store")} <= set(answer.headers.items())
 
 
 PATHS = b"/../pyproject.toml /..%2f..%2fpyproject.toml /%2e%2e/server/app.py //etc/passwd /__init__.py /api/ /nothere/"

@@ -26,6 +26,7 @@ class Checkout:
     """A process that searches with the packages of the checkout in *folder*."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         environment = os.environ | {"PYTHONPATH": str(folder)}
         command = [sys.executable, "-P", __file__]
         pipe = subprocess.PIPE
@@ -33,13 +34,15 @@ class Checkout:
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a request: value, nodes and seconds."""
+        from reversi_env import ReversiError
+
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"the search of {request} ended with status {self._process.wait()}")
+            raise ReversiError(f"checkout {str(self.folder)!r} failed: expected one that searches {request}")
         answer: dict[str, Any] = json.loads(line)
         return answer
 

@@ -159,7 +159,7 @@ def test_a_command_without_arguments_shows_its_help_alone(reversi, command):
 @pytest.mark.slow
 def test_bench_rules_measures_something(monkeypatch, capsys):
     """The whole command with small work: plausible rates, a cold start slower than a warm one, all keys."""
-    from benchmarks import command
+    from benchmarks import commands as command
     from benchmarks import rules as speed
 
     perft, plies = speed.perft_leaves_per_second, speed.random_plies_per_second

@@ -12,7 +12,7 @@ from sb3_contrib import MaskablePPO
 from reversi_env import Rules
 from train.rl.files import SavedPolicy
 from train.rl.ladder import Ladder
-from train.rl.players import PolicyPlayer
+from train.rl.players import BatchPolicyPlayer
 from train.rl.policies import BoardPolicy, frozen, net_of
 from train.rl.sb3 import ReversiVecEnv
 
@@ -29,7 +29,7 @@ model = MaskablePPO(
 model.learn(steps)
 
 net = frozen(net_of(model.policy))
-standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(PolicyPlayer(net))
+standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(BatchPolicyPlayer(net))
 for name, score in standing.scores.items():
     print(f"{score.games} games against {name}: score {score.score:.1%}")
 if len(sys.argv) > 2:  # a file for the agent

@@ -24,7 +24,14 @@ from train.rl.expert_fit import Memory, learn, optimiser_of, rate_at
 from train.rl.files import read_policy
 from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards
 from train.rl.options import SELF, ExpertOptions, expert_preset
-from train.rl.players import NEVER, BatchPolicy, PolicyPlayer, ValuePlayer, network_move_values, policy_numbers
+from train.rl.players import (
+    NEVER,
+    BatchPolicy,
+    BatchPolicyPlayer,
+    ValueSearchPlayer,
+    network_move_values,
+    policy_numbers,
+)
 
 #: A run of seconds.
 TINY = expert_preset(4, iterations=3, positions=60, samples=2000, batch_size=64, channels=8, blocks=1, games=4)
@@ -231,7 +238,7 @@ def test_fewer_positions_than_a_batch_are_enough():
 def test_the_policy_as_a_player_is_that_of_the_agents():
     rules, net = Rules(6), small_net(6)
     own, opp = some_positions(rules, 30, 12)
-    squares = PolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
+    squares = BatchPolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
     discs, masks = (part.numpy() for part in net.inputs(own, opp))
     assert action_table(rules)[squares].tolist() == BatchPolicy(net)(discs, masks).tolist()
 
@@ -246,7 +253,7 @@ def test_moves_are_drawn_as_the_temperature_says():
     before = states.copy()
     drawn = {}
     for temperature, noise in ((0.5, 0.0), (2.0, 0.0), (0.0, 0.25)):
-        player = PolicyPlayer(net, np.full(many, temperature), noise)
+        player = BatchPolicyPlayer(net, np.full(many, temperature), noise)
         squares = player.choose(np.repeat(own, many), np.repeat(opp, many), np.arange(many), states)
         shares = np.bincount(action_table(rules)[squares], minlength=16) / many
         if temperature:
@@ -264,7 +271,7 @@ def test_moves_are_drawn_as_the_temperature_says():
 def test_the_value_as_a_player_solves_endgames():
     rules, net = Rules(6, "reversed"), small_net(6)
     own, opp = some_positions(rules, 40, 25)
-    player = ValuePlayer(net, rules, 1, exact=9)
+    player = ValueSearchPlayer(net, rules, 1, exact=9)
     squares = player.choose(own, opp, np.arange(len(own)), np.arange(len(own), dtype=np.uint64))
     solved = rules.square_count - np.bitwise_count(own | opp) <= 9
     assert solved.any()
@@ -340,7 +347,7 @@ def test_what_was_learnt_plays(finished):
     rules = Rules(4)
     net = read_policy(folder / "policy.safetensors").net
     openings = Openings.random(rules, 200, 2)
-    assert play_games(PolicyPlayer(net), RandomPlayer(rules), openings, rules).score > 0.6
+    assert play_games(BatchPolicyPlayer(net), RandomPlayer(rules), openings, rules).score > 0.6
     start = Position.initial(rules)
     for spec in (f"rl:{folder}/policy.safetensors", f"rl-search:{folder}/policy-002.safetensors,depth=1"):
         assert agents.make(spec).choose(start) in start.legal_actions()

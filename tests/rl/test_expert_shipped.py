@@ -9,7 +9,7 @@ from train.games.batch import EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 from train.rl.files import FOLDER, read_policy
 from train.rl.options import ExpertOptions
-from train.rl.players import PolicyPlayer
+from train.rl.players import BatchPolicyPlayer
 
 RULES = Rules(6)
 
@@ -39,7 +39,7 @@ def test_it_is_an_agent_without_a_path():
 
 def test_it_beats_random_play_and_a_searching_formula_without_search(policy):
     openings = Openings.random(RULES, 100, 6, seed=5)
-    player = PolicyPlayer(policy.net)
+    player = BatchPolicyPlayer(policy.net)
     assert play_games(player, RandomPlayer(RULES), openings, RULES).score > 0.95
     searcher = EvaluatorPlayer("cell-utility", RULES, 2, exact=8, threads=1)
     assert play_games(player, searcher, openings, RULES).score > 0.65

@@ -14,7 +14,7 @@ from search import agents
 from train.rl import FOLDER
 from train.rl.files import SHIPPED, read_policy, shipped
 from train.rl.ladder import Ladder
-from train.rl.players import PolicyPlayer
+from train.rl.players import BatchPolicyPlayer
 
 FILES = sorted(FOLDER.glob("*.safetensors"))
 
@@ -56,7 +56,7 @@ def test_they_were_trained_by_the_command_in_their_record(variant):
 def test_the_normal_one_beats_what_was_promised():
     rules = Rules(6)
     ladder = Ladder(rules, 200, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
-    scores = ladder.measure(PolicyPlayer(read_policy(shipped(rules)).net, symmetric=True)).scores
+    scores = ladder.measure(BatchPolicyPlayer(read_policy(shipped(rules)).net, symmetric=True)).scores
     assert scores["random"].score > 0.92
     assert scores["greedy"].score > 0.85
     assert scores["cell-utility:depth=2"].score - 2 * scores["cell-utility:depth=2"].score_error > 0.5

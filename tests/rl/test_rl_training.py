@@ -20,7 +20,7 @@ from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import Baseline, SelfPlayPool, discs_to_boards
 from train.rl.options import preset
-from train.rl.players import PolicyPlayer
+from train.rl.players import BatchPolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
 from train.rl.training import CHECKPOINT, Training
@@ -316,5 +316,5 @@ def test_the_trunk_serves_stock_policies():
 
 
 def test_a_policy_as_a_player(tiny_net):
-    standing = Ladder(Rules(6), 20, rungs=("random",)).measure(PolicyPlayer(tiny_net(6)))
+    standing = Ladder(Rules(6), 20, rungs=("random",)).measure(BatchPolicyPlayer(tiny_net(6)))
     assert standing.scores["random"].games == 20

@@ -38,7 +38,7 @@ from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions
-from train.rl.players import PolicyPlayer, ValuePlayer, policy_numbers
+from train.rl.players import BatchPolicyPlayer, ValueSearchPlayer, policy_numbers
 from train.run import Run, load_arrays, save_arrays, write_csv
 
 with extra_libraries():
@@ -125,7 +125,7 @@ class ExpertIteration:
         losses = learn(self.net, self.optimiser, memory, self.options, number, self._tell(number, "learning, steps"))
         times.append(time.perf_counter())
         self._tell(number, "playing the ladder")(0, 1)
-        standing, judgement = self._ladder.measure(PolicyPlayer(self.net)), self._judged()
+        standing, judgement = self._ladder.measure(BatchPolicyPlayer(self.net)), self._judged()
         self.curve.add(number, judgement)
         times.append(time.perf_counter())
         names = ("label_seconds", "learn_seconds", "judge_seconds")
@@ -244,11 +244,11 @@ def examine(
     net, rules = saved.net, saved.rules
     truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
-        "policy alone": PolicyPlayer(net),
-        "policy, 8 symmetries": PolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
+        "policy alone": BatchPolicyPlayer(net),
+        "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
     }
     searches = {_searching(plies, solved): (plies, solved) for plies, solved in ((1, 0), (depth, 0), (depth, exact))}
-    players |= {f"value, {words}": ValuePlayer(net, rules, *search) for words, search in searches.items()}
+    players |= {f"value, {words}": ValueSearchPlayer(net, rules, *search) for words, search in searches.items()}
     with suppress(ReversiError):  # no weights for the game
         for words, (plies, solved) in searches.items():
             players[f"network, {words}"] = EvaluatorPlayer("network", rules, plies, exact=solved, threads=threads)

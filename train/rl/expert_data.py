@@ -21,7 +21,7 @@ from train.judging.exact import ILLEGAL, Boards, by_action, least_squares_scale,
 from train.labels.labellers import Plan
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions
-from train.rl.players import NEVER, Counter, PolicyPlayer, Values, network_move_values
+from train.rl.players import NEVER, BatchPolicyPlayer, Counter, Values, network_move_values
 
 #: Games that are played at once: enough that a game's positions are a small part of a round's.
 MOST_GAMES, FEWEST_GAMES, POSITIONS_A_GAME = 512, 16, 8
@@ -59,7 +59,8 @@ def new_positions(
     while len(found) < options.positions and dry < DRY_ROUNDS:
         before = len(found)
         first, second = (
-            PolicyPlayer(net, generator.choice(np.array(options.temperatures), games), options.noise) for _ in range(2)
+            BatchPolicyPlayer(net, generator.choice(np.array(options.temperatures), games), options.noise)
+            for _ in range(2)
         )
         openings, seed = _openings(games, options, generator), int(generator.integers(1 << 32))
         play_games(first, second, openings, options.rules, seed=seed, observer=look)

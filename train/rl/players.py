@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.extras import extra_libraries
-from train.games.batch import Numbers, Words, fractions, perfect_squares
+from train.games.batch import Numbers, Words, perfect_squares
+from train.games.networks import PolicyPlayer, ValuePlayer
 from train.judging.exact import Boards, by_action
-from train.rl.network import BATCH, ILLEGAL, PolicyValueNet, action_numbers
+from train.rl.network import BATCH, PolicyValueNet, action_numbers
 
 with extra_libraries():
     import torch
@@ -27,6 +28,8 @@ Counter = Callable[[int, int], None]
 
 class BatchPolicy:
     """An opponent for the vector environment: plays the best moves, or draws from the policy at a *temperature*.
+
+    It is no player of `train.games`: the environment shows discs and masks, not boards, and asks for actions, passes too.
 
     If *symmetric*, it looks at every position under all eight symmetries: stronger, and eight times the work. Its generator is
     torch's own kind, seeded with *seed*, and part of what a checkpoint keeps.
@@ -53,37 +56,26 @@ class BatchPolicy:
 # --- the policy -----------------------------------------------------------------------------------
 
 
-class PolicyPlayer:
-    """Plays the network's policy: each game at a temperature of its own, 0 for the best move, and at random with some probability.
+class BatchPolicyPlayer(PolicyPlayer):
+    """Plays the network's policy in games in step; *temperature*, *noise*: as `NetworkPlayer` has them.
 
-    ``temperatures[game]`` and *noise*; the lots are drawn from the games' generators, so that a game depends on itself alone.
     *symmetric*: as `BatchPolicy` has it.
     """
 
     def __init__(
         self,
         net: PolicyValueNet,
-        temperatures: NDArray[np.float64] | None = None,
+        temperature: float | NDArray[np.float64] = 0.0,
         noise: float = 0.0,
         *,
         symmetric: bool = False,
     ) -> None:
-        self.net, self.temperatures, self.noise, self.symmetric = net, temperatures, noise, symmetric
-        self._squares = np.array(list(Rules(net.size).squares()), np.int64)
+        super().__init__(net, Rules(net.size), temperature, noise)
+        self.net, self.symmetric = net, symmetric
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
-        """A legal square for every position."""
-        numbers = policy_numbers(self.net, own, opp, symmetric=self.symmetric)[:, :-1]
-        legal = numbers != ILLEGAL
-        if self.temperatures is not None:
-            temperature = self.temperatures[games]
-            drawn = numbers / np.where(temperature > 0, temperature, 1)[:, None] + _gumbel(states, numbers.shape[1])
-            numbers = np.where(temperature[:, None] > 0, drawn, numbers)
-        if self.noise > 0:
-            lots = fractions(states, 1)[:, 0] < self.noise
-            anything = np.where(legal, _gumbel(states, numbers.shape[1]), -np.inf)
-            numbers = np.where(lots[:, None], anything, numbers)
-        return self._squares[numbers.argmax(axis=1)]
+    def answers(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
+        """Numbers of all actions."""
+        return policy_numbers(self.net, own, opp, symmetric=self.symmetric)
 
 
 def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: bool = False) -> NDArray[np.float64]:
@@ -97,19 +89,19 @@ def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: 
     return np.concatenate(parts)
 
 
-def _gumbel(states: NDArray[np.uint64], count: int) -> NDArray[np.float64]:
-    """Noise under which the largest of some numbers is a draw from their softmax."""
-    return -np.log(-np.log(fractions(states, count)))
-
-
 # --- the value ------------------------------------------------------------------------------------
 
 
-class ValuePlayer:
+class ValueSearchPlayer(ValuePlayer):
     """Plays the move that a search of *depth* plies over the network's value finds best; perfectly from *exact* empties on."""
 
     def __init__(self, net: PolicyValueNet, rules: Rules, depth: int = 2, exact: int = 10) -> None:
-        self.net, self.rules, self.depth, self.exact = net, rules, depth, exact
+        super().__init__(net, rules)
+        self.net, self.depth, self.exact = net, depth, exact
+
+    def numbers(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
+        """The values of moves, in discs."""
+        return network_move_values(self.net, own, opp, self.rules, self.depth).astype(np.float64)
 
     def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """A best square for every position."""
@@ -118,8 +110,7 @@ class ValuePlayer:
         if solved.any():
             squares[solved] = perfect_squares(own[solved], opp[solved], self.rules, states[solved])
         rest = ~solved
-        values = network_move_values(self.net, own[rest], opp[rest], self.rules, self.depth)
-        squares[rest] = np.array(list(self.rules.squares()))[values.argmax(axis=1)]
+        squares[rest] = super().choose(own[rest], opp[rest], games[rest], states[rest])
         return squares
 
 

@@ -34,7 +34,7 @@ from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
-from train.rl.players import BatchPolicy, PolicyPlayer
+from train.rl.players import BatchPolicy, BatchPolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
 from train.rl.regret_callback import RegretCallback
 from train.run import Run, write_csv
@@ -176,7 +176,7 @@ class Training(BaseCallback):
 
     def _evaluate(self) -> None:
         self._tell("evaluating", self.steps)
-        standing = self.ladder.measure(PolicyPlayer(self._frozen(), symmetric=True))
+        standing = self.ladder.measure(BatchPolicyPlayer(self._frozen(), symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
         self.logger.record("ladder/elo", standing.elo)
         for name, score in standing.scores.items():

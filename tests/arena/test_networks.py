@@ -1,4 +1,7 @@
-"""Networks as players of many games: the moves that they like, lots by temperature, the same games as agents play."""
+"""Networks as players of many games: the moves that they like, lots by temperature, the same games as agents play.
+
+On the CPU, and on a GPU where torch has one.
+"""
 
 import numpy as np
 import pytest
@@ -16,11 +19,28 @@ from train.games.playing import play_match
 RULES = Rules(6)
 
 
+@pytest.fixture(params=["cpu", "cuda"] if torch.cuda.is_available() else ["cpu"])
+def device(request):
+    return request.param
+
+
 def corners_first(planes):
     """A policy network for 6x6 that likes corners."""
     logits = torch.zeros(len(planes), 37)
     logits[:, [0, 5, 30, 35]] = 5.0
     return logits
+
+
+class CornersFirst(torch.nn.Module):
+    """The same as a module, on the device of its weights."""
+
+    def __init__(self):
+        super().__init__()
+        self.logits = torch.nn.Parameter(corners_first([None])[0])
+
+    def forward(self, planes):
+        assert planes.device == self.logits.device
+        return self.logits.expand(len(planes), -1)
 
 
 class Corners(Agent):
@@ -39,12 +59,12 @@ class DiscDifference(torch.nn.Module):
         self.weight = torch.nn.Parameter(torch.ones((), dtype=torch.bfloat16))
 
     def forward(self, planes):
-        assert planes.dtype == torch.bfloat16
+        assert (planes.dtype, planes.device) == (torch.bfloat16, self.weight.device)
         return self.weight * (planes[:, 0].sum((1, 2)) - planes[:, 1].sum((1, 2)))
 
 
-def test_the_games_are_those_of_a_match_of_agents():
-    player = PolicyPlayer(corners_first, RULES)
+def test_the_games_are_those_of_a_match_of_agents(device):
+    player = PolicyPlayer(CornersFirst().to(device), RULES)
     expected = play_match(Corners(), Corners(), 2, RULES, opening_plies=0)
     assert play_games(player, player, Openings.random(RULES, 1, 0), RULES).discs.tolist() == expected.discs.tolist()
 
@@ -56,12 +76,12 @@ def test_a_player_against_itself_is_even_with_colours_exchanged():
     assert np.array_equal(result.discs[::2], -result.discs[1::2])
 
 
-def test_a_value_player_plays_to_the_least_discs_of_the_opponent():
+def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
     """Which is greedy: every choice turns the most discs."""
     own, opp = batch.random_positions(50, 8, RULES, seed=2)
     movable = batch.legal_moves(own, opp, RULES) != 0
     own, opp = own[movable], opp[movable]
-    player = ValuePlayer(DiscDifference(), RULES)
+    player = ValuePlayer(DiscDifference().to(device), RULES)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
     for mine, theirs, square in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         position = Position(RULES, mine, theirs)
@@ -69,8 +89,8 @@ def test_a_value_player_plays_to_the_least_discs_of_the_opponent():
         assert left[RULES.action_of(square)] == min(left.values())
 
 
-def test_positions_of_networks_come_with_results_and_the_seed_decides():
-    player = PolicyPlayer(corners_first, RULES, temperature=1.0)
+def test_positions_of_networks_come_with_results_and_the_seed_decides(device):
+    player = PolicyPlayer(CornersFirst().to(device), RULES, temperature=1.0)
     first, again, other = (self_play(player, 20, RULES, opponent="greedy", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.own, again.own)
     assert not np.array_equal(first.own, other.own)
@@ -80,12 +100,12 @@ def test_positions_of_networks_come_with_results_and_the_seed_decides():
     assert result.score > 0.55  # corners are good
 
 
-def test_moves_are_drawn_by_temperature():
+def test_moves_are_drawn_by_temperature(device):
     count = 20_000
     own, opp = batch.start(count, RULES)
-    logits = torch.zeros(count, 37)
+    logits = torch.zeros(count, 37, device=device)
     actions = Position.initial(RULES).legal_actions()
-    logits[:, actions] = torch.tensor([1.0, 2.0, 3.0, 0.0])
+    logits[:, actions] = torch.tensor([1.0, 2.0, 3.0, 0.0], device=device)
     lots = np.random.default_rng(1).integers(0, 1 << 63, count, np.uint64)
     for temperature, chances in ((0.0, [0, 0, 1, 0]), (2.0, torch.softmax(torch.tensor([0.5, 1, 1.5, 0]), 0).tolist())):
         player = PolicyPlayer(lambda planes: logits, RULES, temperature)

@@ -59,7 +59,7 @@ class NetworkPlayer(ABC):
         boards = torch.stack([board_tensor(own), board_tensor(opp)], dim=1).to(like.device)
         with torch.inference_mode():
             said = self.network(board_planes(boards, self.rules.size).to(like.dtype))
-        return said.to("cpu", torch.float64).numpy()
+        return said.detach().to("cpu", torch.float64).numpy()
 
     def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """Squares, as `train.games.batch.BatchPlayer` has them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class ReversiError(ValueError):
     """Base of all errors of this package."""
@@ -27,3 +29,11 @@ def shown(value: object, limit: int = 60) -> str:
     """*value* as it should appear in an error message: quoted, on one line, and cut when it is long."""
     text = " ".join(repr(value).split("\n"))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def hint(name: object, known: Iterable[str]) -> str:
+    """The nearest known name in words, for an error message; nothing if none is near."""
+    from difflib import get_close_matches  # not loaded before something is wrong
+
+    close = get_close_matches(str(name), known, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -32,10 +32,10 @@ from importlib import import_module
 from typing import Any
 
 from reversi_env import ReversiError, plugins
-from reversi_env.errors import shown
+from reversi_env.errors import hint, shown
 from search import evaluators
 from search.agent import Agent
-from search.evaluation import file_name, hint
+from search.evaluation import Evaluator, file_name
 from search.limits import Limits
 from search.players import INVINCIBLE_EMPTIES, ExactAgent, GreedyAgent, RandomAgent, SearchAgent
 
@@ -259,7 +259,7 @@ class _Kind:
 
 
 def _searching(
-    evaluator: str,
+    evaluator: Evaluator | str,
     *,
     depth: int | None = None,
     time: float | None = None,
@@ -273,8 +273,9 @@ def _searching(
         depth = level
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
-    name = evaluator if weights is None else file_name(evaluator, weights)
-    return SearchAgent(name, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), **options)
+    if weights is not None:
+        evaluator = file_name(str(evaluator), weights)
+    return SearchAgent(evaluator, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), **options)
 
 
 def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, seed: int = 0, **options: Any) -> Agent:
@@ -344,11 +345,18 @@ def option_names(name: str) -> tuple[str, ...]:
     return tuple(sorted(_kind(name).options))
 
 
-def make(spec: AgentSpec | str, **defaults: object) -> Agent:
+def make(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
     """The agent that *spec* describes; *defaults* hold for the options that it leaves open and its agent knows.
+
+    An evaluator, in place of a spec, searches with the options given, such as ``depth=4``.
 
     >>> from reversi_env import Position
     >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
+    if isinstance(spec, Evaluator):
+        options = {
+            key: _value(f"{spec.name}:{key}={text}", key, str(text), _SEARCHING) for key, text in defaults.items()
+        }
+        return _searching(spec, **options)
     return AgentSpec.parse(spec).make(**defaults)

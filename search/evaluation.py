@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -37,12 +36,6 @@ def checked_name(name: object) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise EvaluatorError(f"evaluator name {shown(name)}: expected lower-case words joined by hyphens")
     return name
-
-
-def hint(name: object, known: Mapping[str, object]) -> str:
-    """The nearest known name in words, for an error message; nothing if none is near."""
-    close = get_close_matches(str(name), known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 class Evaluator(ABC):

@@ -31,10 +31,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from reversi_env import ReversiError, Rules, plugins
-from reversi_env.errors import shown
+from reversi_env.errors import hint, shown
 from search.core import heuristics
 from search.core.heuristics import in_discs, record_type
-from search.evaluation import FILE_MARK, Evaluator, EvaluatorError, hint
+from search.evaluation import FILE_MARK, Evaluator, EvaluatorError
 from search.formula_files import read_formula
 from search.formulas import Formula, Weights, square_classes
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules
 from reversi_env.core.geometry import board_of
-from reversi_env.errors import shown
+from reversi_env.errors import hint, shown
 from reversi_env.rules import Variant
 from search.core import heuristics
-from search.evaluation import Evaluator, EvaluatorError, checked_name, hint
+from search.evaluation import Evaluator, EvaluatorError, checked_name
 
 Weight = float | tuple[float, ...]
 Weights = Mapping[str, Weight]

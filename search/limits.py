@@ -18,7 +18,7 @@ class Limits:
 
     ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve
     exactly from so many empty squares on; None leaves that to the engine, which solves when it expects to finish in
-    time.
+    time. With none of them a search goes on until it has solved the position, or `Engine.stop` ends it.
     """
 
     time: float | None = None

@@ -127,7 +127,7 @@ def typed_game(text: str, variant: Variant, size: int | None = None, number: int
     from reversi_env import ReversiError, Rules
 
     rules = Rules(8 if size is None else size, variant)
-    if _GAME.match(text):
+    if _GAME.match(text) and not isfile(text):  # noqa: PTH113 - as above; a file may be called g2.txt
         if number is not None:
             raise ReversiError(f"--game {number} with the moves of a game: expected a file with games")
         return Game.from_transcript(text, rules)

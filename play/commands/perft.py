@@ -21,7 +21,7 @@ def known_leaves(size: int, depth: int) -> int | None:
 
 def perft(
     size: Size = 8,
-    depth: Annotated[int, typer.Option("--depth", "-d", help="Number of plies.", min=0)] = 9,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Number of plies.", min=0, max=60)] = 9,
     as_json: Json = False,
 ) -> None:
     """Count the move sequences of DEPTH plies from the start.

@@ -123,6 +123,17 @@ class Model(Protocol):
         ...
 
 
+def _takes_two(function: Any) -> bool:
+    """Whether a callable can be called with two arguments; where nobody can tell, it is taken to be so."""
+    try:
+        inspect.signature(function).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # not written in Python
+        return True
+    return True
+
+
 class Player:
     """One opponent, made callable in one way whatever it is."""
 
@@ -139,6 +150,10 @@ class Player:
                     "a pool, or None for two-player mode"
                 )
         self._is_chooser, self._is_model = isinstance(self._agent, Chooser), isinstance(self._agent, Model)
+        if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _takes_two(self._agent)):
+            raise SettingsError(
+                f"opponent {shown(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
+            )
         self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
     def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from reversi_env.core import episodes
-from reversi_env.errors import ReversiError, shown
+from reversi_env.errors import ReversiError, hint, shown
 from reversi_env.position import Position
 from reversi_env.rules import BLACK, WHITE, Rules, Start, Variant
 
@@ -72,7 +72,8 @@ class Settings:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                raise SettingsError(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
+                near = hint(name, [*known, "opponent", "render_mode", "num_envs"])
+                raise SettingsError(f"option {shown(name)} is unknown{near}: expected some of {', '.join(known)}")
         return cls(**options)
 
     @property

@@ -140,3 +140,9 @@ def test_results_count_draws_half_and_pairs_as_one():
 def test_players_that_make_no_sense_are_refused(make, message):
     with pytest.raises(ReversiError, match=message):
         make()
+
+
+def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
+    assert len(play_match("random:seed=1", "greedy", 2, Rules(4)).sides) == 2
+    with pytest.raises(ReversiError, match="agent 3: expected an Agent, or a text such as six-factor:depth=4"):
+        play_match(3, "greedy", 2)

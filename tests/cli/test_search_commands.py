@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -283,6 +284,13 @@ def test_analyse_takes_the_moves_of_a_game(reversi, tmp_path, size, variant, mov
             code, out, _ = reversi("analyse", *arguments, *option, "--agent", "six-factor:depth=1")
             assert code == 0
             assert out.startswith(f"{game.positions[-1 if after is None else after]}\n")
+
+
+def test_a_file_may_be_called_as_a_move_is(json_lines, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("g2.txt").write_text("f5\nd6\n")
+    [found], [typed] = (json_lines("analyse", text, "--depth", 2) for text in ("g2.txt", "f5d6"))
+    assert found["pv"] == typed["pv"]
 
 
 def test_analyse_takes_one_of_the_games_in_a_file_and_says_which(reversi, tmp_path):

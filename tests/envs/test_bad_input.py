@@ -274,7 +274,12 @@ def test_a_reset_mask_is_an_array_of_bools(mask):
         ({"render_mode": "svg"}, SettingsError, "render_mode='svg': expected one of"),
         ({"opponent": "nobody"}, SettingsError, "opponent 'nobody'"),
         ({"opponent": None, "reward": "shaped"}, SettingsError, "in two-player mode does not keep the best policies"),
-        ({"sise": 6}, SettingsError, "option 'sise' is unknown: expected some of size, variant, colour"),
+        (
+            {"sise": 6},
+            SettingsError,
+            r"option 'sise' is unknown \(did you mean 'size'\?\): expected some of size, variant, colour",
+        ),
+        ({"oponent": "greedy"}, SettingsError, r"option 'oponent' is unknown \(did you mean 'opponent'\?\)"),
         ({"max_episode_steps": 6}, SettingsError, "option 'max_episode_steps' is unknown"),
         ({"start": "X" * 64}, SettingsError, "start is a finished game"),
         ({"start": "XO"}, PositionError, "2 squares: expected 64"),

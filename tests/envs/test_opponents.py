@@ -105,6 +105,11 @@ def test_what_cannot_play_is_refused(opponent):
         ReversiEnv(opponent=opponent)
 
 
+def test_a_function_of_one_argument_is_refused():
+    with pytest.raises(SettingsError, match="expected a callable of two arguments, the board and the mask of legal"):
+        ReversiEnv(opponent=lambda board: 0)
+
+
 @pytest.mark.parametrize("opponent", [[], (), OpponentPool()])
 def test_no_opponents_at_all_are_not_two_players(opponent):
     with pytest.raises(SettingsError, match="expected at least one, or opponent=None"):

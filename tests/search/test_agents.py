@@ -9,7 +9,7 @@ import pytest
 
 import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
-from search import agents, evaluators
+from search import Limits, agents, evaluator, evaluators
 from search.agents import AgentSpec, AgentSpecError, make
 from search.solver import solve_all_moves
 from tests.search.brute_force import GAMES, endgames, game_name, positions
@@ -108,6 +108,20 @@ def test_options_reach_the_search():
     engine = agent.engine(Rules(4))
     assert len(engine._works) == agent.threads == make("exact:threads=2").threads == 2
     assert 1.4 < engine.table.megabytes <= 3
+
+
+def test_an_evaluator_of_ones_own_is_a_player_at_once():
+    @evaluator
+    def few_discs(position):
+        return -position.own.bit_count()
+
+    agent = make(few_discs, depth=2, exact=3)
+    assert agent.limits == Limits(depth=2, empties_exact=3)
+    assert agent.choose(Position.initial()) in Position.initial().legal_actions()
+    with pytest.raises(
+        ReversiError, match=r"'depht=2' of agent 'few-discs:depht=2' is unknown \(did you mean 'depth'\?\)"
+    ):
+        make(few_discs, depht=2)
 
 
 def test_double_alpha_is_the_search_of_its_report():

@@ -16,8 +16,10 @@ from typing import Any, Self
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
+from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
 from search.agent import Agent
+from search.agents import make
 from search.external.failure import EngineFailure
 from train.games.openings import Opening, random_opening
 from train.games.results import Results
@@ -118,8 +120,8 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
 
 
 def play_match(
-    agent_a: Agent,
-    agent_b: Agent,
+    agent_a: Agent | str,
+    agent_b: Agent | str,
     games: int,
     rules: Rules | None = None,
     *,
@@ -127,19 +129,25 @@ def play_match(
     seed: int = 0,
     on_game: Callable[[PlayerResults], None] = lambda result: None,
 ) -> PlayerResults:
-    """Play *games* games (an even number: both colours of every opening); agent A's results, which *on_game* hears after each."""
+    """Play *games* games (an even number: both colours of every opening); agent A's results, which *on_game* hears after each.
+
+    Agents are given as they are or by their specs.
+    """
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     if opening_plies < 0:
         raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
     rules = rules or Rules()
-    for agent in (agent_a, agent_b):
+    first, second = players = [make(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
+    for agent in players:
+        if not isinstance(agent, Agent):
+            raise ReversiError(f"agent {shown(agent)}: expected an Agent, or a text such as six-factor:depth=4")
         agent.prepare(rules)
     generator = np.random.default_rng(seed)
     played: list[PlayedGame] = []
     for _ in range(games // 2):
         opening = random_opening(rules, opening_plies, generator)
-        for black, white in ((agent_a, agent_b), (agent_b, agent_a)):
+        for black, white in ((first, second), (second, first)):
             played.append(play_game({BLACK: black, WHITE: white}, opening))
             on_game(PlayerResults.of_match(played))
     return PlayerResults.of_match(played)

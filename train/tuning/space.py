@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.errors import shown
+from reversi_env.errors import hint, shown
 from search import evaluators
-from search.evaluation import FILE_MARK, hint
+from search.evaluation import FILE_MARK
 from search.formulas import Formula
 from train.errors import TrainError
 

@@ -11,6 +11,7 @@ import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, agents, evaluator, evaluators
 from search.agents import AgentSpec, AgentSpecError, make
+from search.functions import SlowEvaluatorWarning
 from search.solver import solve_all_moves
 from tests.search.brute_force import GAMES, endgames, game_name, positions
 
@@ -117,7 +118,8 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
 
     agent = make(few_discs, depth=2, exact=3)
     assert agent.limits == Limits(depth=2, empties_exact=3)
-    assert agent.choose(Position.initial()) in Position.initial().legal_actions()
+    with pytest.warns(SlowEvaluatorWarning, match="few-discs"):
+        assert agent.choose(Position.initial()) in Position.initial().legal_actions()
     with pytest.raises(
         ReversiError, match=r"'depht=2' of agent 'few-discs:depht=2' is unknown \(did you mean 'depth'\?\)"
     ):

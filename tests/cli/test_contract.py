@@ -81,7 +81,8 @@ evaluate - --agent six-facto => evaluator 'six-facto' is unknown (did you mean '
 evaluate missing.obf --agent discs => missing.obf
 perft --size 5 => size 5 is not supported: expected one of 4, 6, 8
 perft --deep 3 => reversi perft: No such option: --deep
-perft --depth 99999999999999999999 => --depth 99999999999999999999: expected a number up to 1000000000000000 (see
+perft --depth 61 => --depth 61: expected 60 or less (see
+analyse start --nodes 99999999999999999999 => --nodes 99999999999999999999: expected a number up to 1000000000000000 (see
 perft --depth => reversi perft: Option '--depth' requires an argument. (see reversi perft --help)
 demo --out FILE => --out 'FILE' is a file, or in one: expected a folder
 demo --out x --games 3 => --games 3: expected an even number, since every opening is played
@@ -212,7 +213,7 @@ def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
     [
         (("analyse", "X" * 5000), "5000 squares: expected 16, 36 or 64"),
         (("perft", "--depth", "9" * 5000), "9…: expected a whole number (see"),
-        (("perft", "--depth", "9" * 20), f"expected a number up to {LARGEST_NUMBER} (see"),
+        (("analyse", "start", "--nodes", "9" * 20), f"expected a number up to {LARGEST_NUMBER} (see"),
     ],
 )
 def test_what_is_far_too_long_is_cut(reversi, arguments, message):

@@ -290,29 +290,42 @@ def _constant_rays(builder: Any) -> Any:
     return found
 
 
+def emit_by_counted_zeros(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
+    """`outflanked` where leading zeros are counted in lanes."""
+    rays = _Rays(builder, own, opp)
+    return _united(builder, builder.or_(rays.upwards(sq), rays.downwards(sq)))
+
+
+def emit_by_reversal(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
+    """`outflanked` where a word is reversed at once."""
+    rays = _Rays(builder, own, opp)
+    return builder.or_(_united(builder, rays.upwards(sq)), rays.downwards_reversed(sq))
+
+
+def emit_by_runs(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
+    """`outflanked` where lanes are shifted by counts of their own."""
+    lanes = _Lanes(builder, opp)
+    square_lanes, own_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), sq)), lanes.spread(own)
+    flipped = []
+    for shift in (builder.shl, builder.lshr):
+        run = lanes.run(square_lanes, shift)
+        closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), lanes.zero)
+        flipped.append(builder.select(closed, run, lanes.zero))
+    return lanes.union(*flipped)
+
+
 @intrinsic
 def outflanked(typing_context: Any, sq: Any, own: Any, opp: Any) -> Any:
     """`outflanked_scalar`, four directions at a time where the CPU has vectors for it: AVX-512, AVX2 or ARM's."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        sq, own, opp = args
         if _counts_zeros_in_lanes(context):
-            rays = _Rays(builder, own, opp)
-            return _united(builder, builder.or_(rays.upwards(sq), rays.downwards(sq)))
+            return emit_by_counted_zeros(builder, *args)
         if _is_arm(context):
-            rays = _Rays(builder, own, opp)
-            return builder.or_(_united(builder, rays.upwards(sq)), rays.downwards_reversed(sq))
-        if not _has_wide_vectors(context):
-            body = outflanked_by_shifts if _is_gpu(context) else outflanked_scalar
-            return context.compile_internal(builder, body, signature, args)
-        lanes = _Lanes(builder, opp)
-        square_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), sq))
-        own_lanes = lanes.spread(own)
-        flipped = []
-        for shift in (builder.shl, builder.lshr):
-            run = lanes.run(square_lanes, shift)
-            closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), lanes.zero)
-            flipped.append(builder.select(closed, run, lanes.zero))
-        return lanes.union(*flipped)
+            return emit_by_reversal(builder, *args)
+        if _has_wide_vectors(context):
+            return emit_by_runs(builder, *args)
+        body = outflanked_by_shifts if _is_gpu(context) else outflanked_scalar
+        return context.compile_internal(builder, body, signature, args)
 
     return types.uint64(types.int64, types.uint64, types.uint64), codegen

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 from reversi_env import Rules, batch
-from reversi_env.core import bitboard
+from reversi_env.core import bitboard, intrinsics
 from reversi_env.core.intrinsics import outflanked, outflanked_by_shifts, outflanked_scalar, run_ends, run_ends_scalar
 from reversi_env.core.stability import stable_discs
 from tests import reference as slow
@@ -133,3 +134,30 @@ def test_stable_discs_equal_the_twin(size, plies):
         squares = slow.stable_squares(slow.from_boards(mine, theirs, size))
         expected = sum(int(square_bit(row, column, size)) for row, column in squares)
         assert int(stable_discs(mine, theirs, np.uint64(Rules(size).playable))) == expected
+
+
+@pytest.mark.parametrize("form", ["emit_by_counted_zeros", "emit_by_reversal", "emit_by_runs"])
+def test_the_flips_of_every_cpu_are_compiled_on_this_one(form):
+    """A form that this CPU would not choose is slower here, and must be as right."""
+    emit = getattr(intrinsics, form)
+
+    @intrinsic
+    def flips(typing_context, sq, own, opp):
+        return types.uint64(types.int64, types.uint64, types.uint64), lambda c, builder, s, args: emit(builder, *args)
+
+    @njit
+    def differences(own, opp):
+        wrong = found = 0
+        for i in range(own.size):
+            for sq in range(64):
+                if not ((own[i] | opp[i]) >> np.uint64(sq)) & np.uint64(1):
+                    expected = scalar_flips(sq, own[i], opp[i])
+                    wrong, found = wrong + (flips(sq, own[i], opp[i]) != expected), found + (expected != 0)
+        return wrong, found
+
+    generator = np.random.default_rng(5)
+    own = generator.integers(2**64, size=2000, dtype=np.uint64)
+    opp = generator.integers(2**64, size=2000, dtype=np.uint64) & ~own
+    wrong, found = differences(own, opp)
+    assert wrong == 0
+    assert found > 10_000

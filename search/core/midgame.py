@@ -32,6 +32,8 @@ EVALUATION_RANK_DEPTH = 3
 LOOK_AHEAD_DEPTH = 4
 #: Units that one reply of the opponent counts in a move's rank.
 REPLY_RANK = 48
+#: Ranks of the table's moves, which are searched before the others are ranked: nine times in ten the first is the last as well.
+FIRST_RANK, SECOND_RANK = -2, -1
 #: ProbCut is tried where the evaluation itself is so many standard deviations beyond the window (seldom does it succeed
 #: elsewhere) …
 CUT_SCREEN = 0.7
@@ -76,26 +78,28 @@ def finished(work, own, opp):
 
 
 @kernel
-def list_moves(work, net, own, opp, moves, level, depth, first, second):
-    """Write the moves with their ranks (lowest first to be searched) into the lists of this level; their number."""
+def list_moves(work, own, opp, moves, level, first, second):
+    """Write the moves into the lists of this level, the table's moves with a rank before all others; their number."""
     listed = 0
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
-        bit = moves & (~moves + ONE)
-        moves ^= bit
-        turned = flips(sq, own, opp)
-        if sq == first:
-            rank = -1_000_000
-        elif sq == second:
-            rank = -500_000
-        else:
-            child_own, child_opp, rank = opp ^ turned, own | turned | bit, 0
-            if uses(work, REPLY_ORDER):
-                rank += REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
-            if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
-                rank += units(evaluate(net, child_own, child_opp), work.squares)
-        listed = add_move(work, level, listed, turned, sq, rank)
+        moves &= moves - ONE
+        rank = FIRST_RANK if sq == first else SECOND_RANK if sq == second else 0
+        listed = add_move(work, level, listed, flips(sq, own, opp), sq, rank)
     return listed
+
+
+@kernel
+def rank_moves(work, net, own, opp, level, start, listed, depth):
+    """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
+    for i in range(start, listed):
+        turned, rank = work.turned[level, i], 0
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, i])
+        if uses(work, REPLY_ORDER):
+            rank += REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
+        if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
+            rank += units(evaluate(net, child_own, child_opp), work.squares)
+        work.rank[level, i] = rank
 
 
 @kernel
@@ -205,13 +209,16 @@ def negamax(work, net, own, opp, alpha, beta, depth):
             work.cut_nesting -= 1
             if (value > low) == (side > 0):
                 return beta if side > 0 else alpha
-    listed = list_moves(work, net, own, opp, moves, level, depth, first, second)
+    listed = list_moves(work, own, opp, moves, level, first, second)
     if uses_table and depth >= LOOK_AHEAD_DEPTH and uses(work, LOOK_AHEAD):
         bound = refuting_child(work, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
     best, best_sq, bar = -INFINITY, NO_MOVE, alpha
+    known = (first != NO_MOVE) + (second != NO_MOVE)
     for i in range(listed):
+        if i == known:
+            rank_moves(work, net, own, opp, level, known, listed, depth)
         bring_best(work, level, i, listed)
         turned, sq = work.turned[level, i], work.square[level, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)

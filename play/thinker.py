@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from play.first_start import compile_ahead, parts_of
+from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
 from search.agents import AgentSpec
@@ -65,18 +66,25 @@ class Thinker:
         compile_ahead(parts_of([self.agent]), lambda: self.agent.prepare(rules))
 
     def think(
-        self, position: Position, *, time: float | None = None, depth: int | None = None, moves: int = 1
+        self,
+        position: Position,
+        *,
+        time: float | None = None,
+        depth: int | None = None,
+        moves: int = 1,
+        clock: Clock | None = None,
     ) -> Thought:
-        """The move for *position*, whose game is not over, within *time* seconds and *depth* plies if given.
+        """The move for *position*, whose game is not over, within *time* seconds and *depth* plies, or what *clock* leaves for it.
 
-        Both come on top of the spec's own limits, but *time* takes the place of the default. *moves*: how many to value.
+        They come on top of the spec's own limits, but a time takes the place of the default. *moves*: how many to value.
         """
         if position.is_over():
             raise ReversiError("nothing to think about: the game is over")
         self.prepare(position.rules)
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
-            found = self.agent.search(position, self._limits(time, depth), multi_pv=moves)
+            most, share = (clock.most(position), clock.share(position)) if clock else (time, None)
+            found = self.agent.search(position, self._limits(most, depth, share), multi_pv=moves)
             return Thought(**(vars(found) | {"move": found.move or PASS_NAME}))
         action = self.agent.choose(position)
         return Thought(position.rules.name_of(action), seconds=perf_counter() - began)
@@ -85,12 +93,12 @@ class Thinker:
         """Cut the thinking short: the best move so far is the answer."""
         self.agent.stop()
 
-    def _limits(self, time: float | None, depth: int | None) -> Limits:
+    def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
         assert isinstance(self.agent, SearchAgent)
         own = self.agent.limits
         if not self.limited and (time is not None or depth is not None):
             own = replace(own, time=None)
-        return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth))
+        return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth), soft=soft)
 
 
 def default_agent(rules: Rules) -> str:

@@ -1,20 +1,27 @@
 """How long to think: a clock for the rest of the game, shared out over the moves that need thought.
 
-Reversi ends at a known move at the latest, and this engine solves the last twenty-odd squares exactly. A solved position is
-answered at once from then on. So the time is dealt out in equal shares to the moves before that, with `SOLVING_SHARES` more
-kept for the solution; from there on every move may use a large part of what is left.
+Reversi ends at a known move at the latest, and this engine solves the last twenty-odd squares exactly; a solved position is
+answered at once from then on. Before that a move gets time by its weight: little in the opening, where moves differ by little, most
+from about forty empty squares to the solution, for which `SOLVING_WEIGHT` is kept. From there on every move may use a large part
+of what is left.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from reversi_env import Position, ReversiError
 
-#: Empty squares from which on the engine tries to solve, if the time allows.
-SOLVING_EMPTIES = 22
-#: What is kept for the solution, in shares of an ordinary move; and the part of the rest that it may use.
-SOLVING_SHARES, SOLVING_PART = 6.0, 0.35
+#: Empty squares from which on the engine tries to solve, with ten seconds left; one more or less for each doubling or halving.
+SOLVING_EMPTIES = 21
+#: What is kept for the solution, in weights of moves; and the part of the rest that it may use.
+SOLVING_WEIGHT, SOLVING_PART = 4.0, 0.35
+#: A move's weight rises between these numbers of empty squares, from the first weight to the second.
+OPENING_EMPTIES, MIDGAME_EMPTIES = 52, 40
+OPENING_WEIGHT, MIDGAME_WEIGHT = 0.4, 1.4
+#: A move whose search has not settled may use its share so many times, but no larger part of what is left than this.
+MOST_SHARES, MOST_PART = 3.0, 0.5
 #: Seconds of a move that go to the controller, the pipe and a busy machine, and the part of the clock kept for them.
 OVERHEAD_SECONDS, OVERHEAD_PART = 0.05, 0.02
 #: The least time that makes sense to ask for.
@@ -26,34 +33,51 @@ class Clock:
     """One side's time, in seconds: `left` now, and then, again and again, *period* seconds for every *moves* moves.
 
     ``in_period`` is the number of moves to be made within `left`, 0 while the main time lasts. Without *period* the main time
-    is all there is.
+    is all there is, with an *increment* added after every move.
     """
 
     left: float
     period: float = 0.0
     moves: int = 0
     in_period: int = 0
+    increment: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (0 <= self.left < 1e9 and 0 <= self.period < 1e9 and self.moves >= 0 and self.in_period >= 0):
+        seconds = (self.left, self.period, self.increment)
+        if not (all(0 <= time < 1e9 for time in seconds) and self.moves >= 0 and self.in_period >= 0):
             raise ReversiError(
-                f"clock {self.left}, {self.period}, {self.moves}: expected seconds and moves of 0 or more"
+                f"clock {self.left}, {self.period}, {self.moves}, {self.increment}: expected seconds and moves of 0 or more"
             )
 
     def share(self, position: Position) -> float:
-        """Seconds that the side to move should think about *position*."""
-        usable = max(0.0, self.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
-        per_move = self.period / self.moves if self.moves else 0.0
+        """Seconds that the side to move should usually think about *position*."""
+        usable = self._usable()
         if self.in_period:
             share = usable / min(self.in_period, _moves_to_make(position))
         else:
-            share = usable * _part(position.empties) + max(0.0, 0.9 * per_move - OVERHEAD_SECONDS)
-            share = min(share, max(usable, per_move * 0.9 - OVERHEAD_SECONDS))
+            share = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
         return max(share, LEAST_SECONDS)
+
+    def most(self, position: Position) -> float:
+        """Seconds that it may think at most, where its search has not settled after its share."""
+        share = self.share(position)
+        return max(share, min(MOST_SHARES * share, MOST_PART * self._usable()))
+
+    def _usable(self) -> float:
+        return max(0.0, self.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
+
+    def _gained(self) -> float:
+        """What a move may use of the time that comes back: of a period that begins when the main time is used up, or after it."""
+        per_move = self.increment + (self.period / self.moves if self.moves else 0.0)
+        return max(0.0, 0.9 * per_move - OVERHEAD_SECONDS)
+
+    def _largest(self) -> float:
+        """The most that a move can use: periods begin within it, an increment comes only after it."""
+        return max(self._usable(), self._gained() if self.moves else 0.0)
 
     def after(self, seconds: float) -> Clock:
         """The clock after a move that took so many seconds."""
-        left = max(0.0, self.left - seconds)
+        left = max(0.0, self.left - seconds) + self.increment
         if not self.in_period:
             spent = seconds > self.left and self.moves > 0
             return self._period_begun().after(seconds - self.left) if spent else replace(self, left=left)
@@ -68,9 +92,15 @@ def _moves_to_make(position: Position) -> int:
     return max(1, (position.empties + 1) // 2)
 
 
-def _part(empties: int) -> float:
-    """The part of the time left that a move deserves."""
-    if empties <= SOLVING_EMPTIES:
+def _part(empties: int, usable: float) -> float:
+    """The part of the *usable* seconds that a move deserves."""
+    solving = SOLVING_EMPTIES + round(math.log2(max(usable, LEAST_SECONDS) / 10))
+    if empties <= solving:
         return SOLVING_PART if empties > 2 else 0.5
-    before_solving = (empties - SOLVING_EMPTIES + 1) // 2
-    return 1 / (before_solving + SOLVING_SHARES)
+    return _weight(empties) / (sum(map(_weight, range(empties, solving, -2))) + SOLVING_WEIGHT)
+
+
+def _weight(empties: int) -> float:
+    """How much the time for a move decides, midgame against opening."""
+    risen = (OPENING_EMPTIES - empties) / (OPENING_EMPTIES - MIDGAME_EMPTIES)
+    return OPENING_WEIGHT + (MIDGAME_WEIGHT - OPENING_WEIGHT) * min(max(risen, 0.0), 1.0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -21,6 +22,7 @@ from search.core.midgame import INFINITY, UNIT
 from search.cuts import CUT_FIELDS, MARGIN, WIDEST_MARGIN, coefficients, from_table
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
+from search.settling import Settling
 from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
 from search.stopping import StopSwitch
 from search.table import Table
@@ -44,6 +46,10 @@ SOLVE_WITHOUT_CLOCK = 12
 DEEPEST = 60
 #: Share of an iteration's time that its first move takes, at least.
 FIRST_MOVE_SHARE = 0.4
+#: Under a game clock a move that is so many discs ahead of all others, by searches two plies less deep, is played after this
+#: share of the soft limit.
+FAR_AHEAD = 8 * UNIT
+EARLY_SHARE = 0.2
 #: What it takes to wake up, stop and report, in seconds: the clock rings so much earlier, on a busy machine as much as it
 #: has lately come too late there, but never by more than a share of the limit. What was learnt is forgotten at this rate.
 RETURN_SECONDS = 0.002
@@ -215,9 +221,12 @@ class _Search:
         self.pv: tuple[str, ...] = ()
         self.solver_nodes = self.solver_nodes_a_thread = 0
         self.clock = threading.Lock()
+        self.timer: threading.Timer | None = None
         self.rings_at = math.inf
         self.has_rung = False
         self.ended = False
+        self.settling = Settling()
+        self.solves = False
 
     def run(self) -> SearchResult:
         """Search until a limit is reached or nothing is left to find out."""
@@ -226,14 +235,14 @@ class _Search:
             return self._result(None, self.position.score(), exact=True)
         if not self.squares.size:
             return self._after_pass()
-        timer = self._start_timer()
+        self._start_timer()
         try:
-            solves = self._wants_to_solve()
+            solves = self.solves = self._wants_to_solve()
             self._deepen(DEPTH_BEFORE_SOLVING if solves else self._deepest(), helpers=not solves)
             if (solves or self._one_ply_is_left()) and not self._must_end():
                 self._solve()
         finally:
-            self._stop_timer(timer)
+            self._stop_timer()
         return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT, exact=self.exact)
 
     # --- limits -----------------------------------------------------------------------------------
@@ -250,26 +259,32 @@ class _Search:
         self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 
-    def _start_timer(self) -> threading.Timer | None:
-        if self.limits.time is None:
-            return None
-        self.rings_at = self.limits.time - min(self.engine._lateness, MOST_OF_LIMIT * self.limits.time)
-        timer = threading.Timer(max(0.0, self.rings_at - self._elapsed()), self._time_is_up)
-        timer.daemon = True
-        timer.start()
-        return timer
+    def _start_timer(self) -> None:
+        if self.limits.time is not None:
+            self._ring_at(min(self.limits.soft or math.inf, self.limits.time))
 
-    def _time_is_up(self) -> None:
+    def _ring_at(self, seconds: float) -> None:
+        """Set the clock to ring so many seconds after the beginning, or a little earlier: whoever hears it takes a while."""
+        self.rings_at = seconds - min(self.engine._lateness, MOST_OF_LIMIT * seconds)
+        self.timer = threading.Timer(max(0.0, self.rings_at - self._elapsed()), partial(self._time_is_up, seconds))
+        self.timer.daemon = True
+        self.timer.start()
+
+    def _time_is_up(self, seconds: float) -> None:
         with self.clock:  # a clock that is late must not stop the next search
-            if not self.ended:
-                self.has_rung = True
-                self.engine.stop()
+            if self.ended:
+                return
+            if self.limits.time is not None and seconds < self.limits.time and seconds < self._time_wanted():
+                self._ring_at(self.limits.time)
+                return
+            self.has_rung = True
+            self.engine.stop()
 
-    def _stop_timer(self, timer: threading.Timer | None) -> None:
+    def _stop_timer(self) -> None:
         with self.clock:
             self.ended = True
-        if timer:
-            timer.cancel()
+        if self.timer:
+            self.timer.cancel()
         if self.has_rung:
             late = self._elapsed() - self.rings_at
             self.engine._lateness = max(late, RETURN_SECONDS, FORGETTING * self.engine._lateness)
@@ -306,7 +321,25 @@ class _Search:
 
         It takes longer than the *last* one did (seconds), mostly for that move.
         """
-        return self.limits.time is None or self.limits.time - self._elapsed() > FIRST_MOVE_SHARE * last
+        return self._time_wanted() - self._elapsed() > FIRST_MOVE_SHARE * last
+
+    def _time_wanted(self) -> float:
+        """Seconds after which to end, as it looks now: all that may be used to solve, or while the best move changes."""
+        soft, most = self.limits.soft, self.limits.time
+        return most or math.inf if soft is None or self.solves or not self.settling.is_settled else soft
+
+    def _is_decided(self) -> bool:
+        """Whether a game clock is better spent on later moves: one move is far ahead, and the reply to it known.
+
+        No other one comes near it in a search two plies less deep than the last iteration.
+        """
+        soft, whole = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
+        if soft is None or whole or not self.settling.is_steady or self._elapsed() < EARLY_SHARE * soft:
+            return False
+        low, others = int(self.values[0]) - FAR_AHEAD, np.ascontiguousarray(self.squares[1:])
+        values = np.full(others.size, -INFINITY, np.int64)
+        arguments = (self.engine._nets, *self.boards, others, values, low - 1, low, self.depth - 2, 1)
+        return int(midgame.search_root(self.works[:1], *arguments)) == others.size and int(values.max()) < low
 
     # --- searching --------------------------------------------------------------------------------
 
@@ -323,7 +356,9 @@ class _Search:
                 break
             if self._only_move() and self.limits.time is not None:
                 break
-            if not self._worth_another_iteration(perf_counter() - began):
+            if self.limits.soft is not None:
+                self.settling.note(self._line(self._name(int(self.squares[0]))), int(self.values[0]) / UNIT)
+            if not self._worth_another_iteration(perf_counter() - began) or self._is_decided():
                 break
 
     def _only_move(self) -> bool:
@@ -341,6 +376,7 @@ class _Search:
             if finished == self.squares.size or (finished and best >= high):
                 if best <= low and low > -INFINITY:
                     low = -INFINITY
+                    self.settling.failed_low()
                 elif best >= high and high < INFINITY:
                     high = INFINITY
                     self._bring_to_front(values)

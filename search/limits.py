@@ -19,17 +19,24 @@ class Limits:
     ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve
     exactly from so many empty squares on; None leaves that to the engine, which solves when it expects to finish in
     time. With none of them a search goes on until it has solved the position, or `Engine.stop` ends it.
+
+    ``soft``, in seconds too, is for a game clock, where what is left over is used later: a search that has settled ends then, or
+    before if its move is far ahead, and only one that has not goes on up to ``time``.
     """
 
     time: float | None = None
     depth: int | None = None
     nodes: int | None = None
     empties_exact: int | None = None
+    soft: float | None = None
 
     def __post_init__(self) -> None:
-        is_number = isinstance(self.time, (int, float)) and not isinstance(self.time, bool)
-        if self.time is not None and not (is_number and 0 < self.time < 1e9):
-            raise LimitsError(f"time={shown(self.time)}: expected seconds above 0")
+        for name, seconds in (("time", self.time), ("soft", self.soft)):
+            is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+            if seconds is not None and not (is_number and 0 < seconds < 1e9):
+                raise LimitsError(f"{name}={shown(seconds)}: expected seconds above 0")
+        if self.soft is not None and self.time is None:
+            raise LimitsError(f"soft={shown(self.soft)} without time: expected the most that may be used, too")
         for name, least in (("depth", 1), ("nodes", 1), ("empties_exact", 0)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):

@@ -176,8 +176,7 @@ class GtpEngine:
         """The agent's move, within its time; the pass without any thought."""
         if not position.legal_board():
             return PASS_NAME
-        clock = self._clocks.get(side)
-        return self.thinker.think(position, time=None if clock is None else clock.share(position)).move
+        return self.thinker.think(position, clock=self._clocks.get(side)).move
 
     def _undo(self, *_: str) -> None:
         if len(self._positions) == 1:

@@ -342,8 +342,9 @@ class Room:
 
     async def _searched(self, colour: Colour) -> Answer:
         agent, position = self.agents[colour], self.game.position
-        share, table = self._time_for(colour), self._host.options.table
-        job = Job("move", position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share)
+        share, most = self._time_for(colour)
+        table, seed = self._host.options.table, self._seed(agent)
+        job = Job("move", position, agent.spec.text, table, agent.seconds, seed, share=share, most=most)
         for _ in range(TRIES):
             try:
                 return await self._host.pool.search(self.id, job)
@@ -351,12 +352,13 @@ class Room:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
         return Answer(error="the search was lost again and again")
 
-    def _time_for(self, colour: Colour) -> float | None:
-        """Seconds that its clock leaves for this move; None if there is none."""
+    def _time_for(self, colour: Colour) -> tuple[float | None, float | None]:
+        """Seconds that its clock leaves for this move, usually and at most; None if there is none."""
         if not self.clock:
-            return None
-        left, increment = max(0.0, self.clock.left(colour, self._host.time.now())), self.clock.increment
-        return time_control.Clock(left, increment, 1 if increment else 0).share(self.game.position)
+            return None, None
+        left = max(0.0, self.clock.left(colour, self._host.time.now()))
+        clock = time_control.Clock(left, increment=self.clock.increment)
+        return clock.share(self.game.position), clock.most(self.game.position)
 
     def _seed(self, agent: LimitedAgent) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""

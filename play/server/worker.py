@@ -44,7 +44,8 @@ SHORT_SECONDS = 0.25
 class Job(msgspec.Struct, frozen=True):
     """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
-    *seconds* is None for what is done in a moment. *share* is what a clock leaves for the move, in seconds; None without a clock.
+    *seconds* is None for what is done in a moment. *share* and *most* are what a clock leaves for the move, in seconds; None
+    without a clock.
     Searches of the same kind by the same agent of the same game share an engine.
     """
 
@@ -56,6 +57,7 @@ class Job(msgspec.Struct, frozen=True):
     seed: int = 0
     number: int = -1
     share: float | None = None
+    most: float | None = None
 
     @property
     def is_long(self) -> bool:
@@ -133,7 +135,7 @@ def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent
 def _searched(job: Job, agent: SearchAgent, engine: Engine) -> dict[str, Any]:
     if job.kind == "analyse":
         return analyse(engine, job.position, job.seconds or 0.0)
-    limits = replace(agent.limits, time=min(filter(None, (job.seconds, job.share)), default=None))
+    limits = replace(agent.limits, time=min(filter(None, (job.seconds, job.most)), default=None), soft=job.share)
     found = engine.search(job.position, limits, ties=np.random.default_rng(job.seed))
     return {"move": found.move, "value": found.value, "seconds": found.seconds}
 

@@ -252,9 +252,9 @@ def test_a_game_to_its_end_by_itself(size, variant):
 class Watched(Thinker):
     """Notes the time that it is given."""
 
-    def think(self, position, *, time=None, **options):
-        self.given = time
-        return super().think(position, time=time, **options)
+    def think(self, position, *, clock=None, **options):
+        self.given = clock and clock.share(position)
+        return super().think(position, clock=clock, **options)
 
 
 @pytest.fixture
@@ -266,7 +266,7 @@ def test_the_main_time_lasts_for_the_game(watched):
     ask(watched, "time_settings 60 0 0")
     ask(watched, "genmove b")
     first = watched.thinker.given
-    assert 60 / 30 / 2 < first < 60 / 10
+    assert 60 / 30 / 4 < first < 60 / 10
     ask(watched, "genmove w")
     ask(watched, "time_left b 6 0")
     ask(watched, "genmove b")

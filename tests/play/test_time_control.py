@@ -33,27 +33,43 @@ def test_the_main_time_lasts_to_the_end(size, main):
     assert clock.left > 0
 
 
-def test_early_moves_get_equal_shares_and_the_solution_much_more():
+def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
     clock, shares = Clock(600.0), {}
     for position in longest_game(8):
         if position.turn == BLACK and not position.must_pass():
             shares[position.empties] = clock.share(position)
             clock = clock.after(shares[position.empties])
-    early = [share for empties, share in shares.items() if empties > 24]
-    solving = max(share for empties, share in shares.items() if 18 <= empties <= 22)
-    assert max(early) < 1.5 * min(early)
-    assert solving > 1.5 * max(early)
+    opening = max(share for empties, share in shares.items() if empties > 52)
+    midgame = [share for empties, share in shares.items() if 28 < empties <= 40]
+    solving = max(share for empties, share in shares.items() if 18 <= empties <= 28)
+    assert 2 * opening < min(midgame)
+    assert max(midgame) < 1.1 * min(midgame)
+    assert max(midgame) < solving
 
 
-@given(reachable_positions(), st.floats(0, 1e6), st.floats(0, 1e4), st.integers(0, 50), st.integers(0, 50))
-def test_a_share_is_always_sensible(position, left, period, moves, in_period):
-    clock = Clock(left, period, moves, in_period)
-    share = clock.share(position)
-    per_move = period / moves if moves else 0
-    assert LEAST_SECONDS <= share <= max(left, per_move, LEAST_SECONDS)
+@given(
+    reachable_positions(),
+    st.floats(0, 1e6),
+    *(st.floats(0, 1e4), st.integers(0, 50), st.integers(0, 50)),
+    st.floats(0, 1e4),
+)
+def test_a_share_is_always_sensible(position, left, period, moves, in_period, increment):
+    clock = Clock(left, period, moves, in_period, increment)
+    share, most = clock.share(position), clock.most(position)
+    per_move = period / moves + increment if moves else 0  # a period begins while a move is thought about
+    assert LEAST_SECONDS <= share <= most <= max(left, per_move, LEAST_SECONDS)
     after = clock.after(share)
     assert after.left >= 0
     assert after.in_period <= max(moves, in_period)
+
+
+@pytest.mark.parametrize("clock", [Clock(60.0), Clock(3.0), Clock(20.0, increment=3.0), Clock(0.0, increment=2.0)])
+def test_moves_that_take_the_most_they_may_never_use_up_the_clock(clock):
+    for position in longest_game(8):
+        if position.turn == BLACK and not position.must_pass():
+            assert clock.most(position) <= max(clock.left, LEAST_SECONDS)
+            clock = clock.after(clock.most(position) + OVERHEAD_SECONDS / 50)
+    assert clock.left > 0
 
 
 def test_periods_begin_again():
@@ -82,13 +98,15 @@ def test_clocks_that_cannot_be():
         ("six-factor:time=2", {}, {"time": 5.0}, (2.0, None)),
         ("six-factor:time=2", {}, {"depth": 4}, (2.0, 4)),
         ("six-factor:depth=6", {}, {"depth": 9, "time": 1.0}, (1.0, 6)),
+        ("six-factor:time=2", {}, {"time": 5.0, "soft": 1.0}, (2.0, None)),
         ("six-factor", {"level": 3}, {}, (None, 3)),
         ("six-factor:depth=2", {"level": None}, {}, (None, 2)),
     ],
 )
 def test_limits_of_the_spec_and_of_the_clock(spec, options, asked, expected):
-    limits = Thinker(spec, **options)._limits(asked.get("time"), asked.get("depth"))
+    limits = Thinker(spec, **options)._limits(asked.get("time"), asked.get("depth"), asked.get("soft"))
     assert (limits.time, limits.depth) == expected
+    assert limits.soft == asked.get("soft")
 
 
 def test_the_default_agent_plays_every_game():

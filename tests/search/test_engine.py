@@ -301,6 +301,8 @@ def test_positions_of_another_game_are_refused():
         ({"time": float("nan")}, "time=nan: expected"),
         ({"time": "1"}, "time='1': expected"),
         ({"time": True}, "time=True: expected"),
+        ({"time": 1, "soft": 0}, "soft=0: expected seconds above 0"),
+        ({"soft": 1}, "soft=1 without time: expected the most"),
         ({"depth": 0}, "depth=0: expected a whole number of 1 or more"),
         ({"depth": 2.5}, "depth=2.5: expected"),
         ({"depth": True}, "depth=True: expected"),

@@ -218,19 +218,26 @@ def test_a_search_is_charged_for_what_its_own_thread_did(monkeypatch, seconds):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "share", "time"),
-    [(None, None, None), (None, 3.0, 3.0), (2.0, None, 2.0), (2.0, 3.0, 2.0), (2.0, 0.5, 0.5)],
+    ("seconds", "share", "most", "time"),
+    [
+        (None, None, None, None),
+        (None, 1.0, 3.0, 3.0),
+        (2.0, None, None, 2.0),
+        (2.0, 3.0, 9.0, 2.0),
+        (2.0, 0.2, 0.5, 0.5),
+    ],
 )
-def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds, share, time):
+def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds, share, most, time):
     times, search = [], Engine.search
 
     def note(engine, position, limits, **options):
-        times.append(limits.time)
+        times.append((limits.time, limits.soft))
         return search(engine, position, Limits(depth=1), **options)
 
     monkeypatch.setattr(Engine, "search", note)
-    assert Searcher().answer(msgspec.structs.replace(job(1, seconds=seconds), share=share)).found["move"]
-    assert times[-1] == time  # the first are to load the kernels
+    asked = msgspec.structs.replace(job(1, seconds=seconds), share=share, most=most)
+    assert Searcher().answer(asked).found["move"]
+    assert times[-1] == (time, share)  # the first are to load the kernels
 
 
 def test_a_stop_that_comes_before_the_search_is_heard():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 from play.first_start import compile_ahead, parts_of
+from play.pondering import ponder
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME
@@ -83,15 +85,31 @@ class Thinker:
         self.prepare(position.rules)
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
-            most, share = (clock.most(position), clock.share(position)) if clock else (time, None)
-            found = self.agent.search(position, self._limits(most, depth, share), multi_pv=moves)
+            limits = self._clocked(position, clock, depth) if clock else self._limits(time, depth)
+            found = self.agent.search(position, limits, multi_pv=moves)
             return Thought(**(vars(found) | {"move": found.move or PASS_NAME}))
         action = self.agent.choose(position)
         return Thought(position.rules.name_of(action), seconds=perf_counter() - began)
 
+    def ponder(
+        self,
+        position: Position,
+        is_over: Callable[[], bool],
+        *,
+        depth: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Search *position* in advance, until *is_over* and `stop` is called (`play.pondering`); not by agents without values."""
+        if isinstance(self.agent, SearchAgent):
+            limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
+            ponder(self.agent.engine(position.rules), position, limits, is_over)
+
     def stop(self) -> None:
         """Cut the thinking short: the best move so far is the answer."""
         self.agent.stop()
+
+    def _clocked(self, position: Position, clock: Clock, depth: int | None) -> Limits:
+        return self._limits(clock.most(position), depth, clock.share(position))
 
     def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
         assert isinstance(self.agent, SearchAgent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from play.commands.options import AgentArgument, SearchThreads, SecondsAMove, Size, VariantName
+from play.commands.options import AgentArgument, Ponder, SearchThreads, SecondsAMove, Size, VariantName
 
 
 def gtp(
@@ -11,6 +11,7 @@ def gtp(
     variant: VariantName = "normal",
     time: SecondsAMove = 1.0,
     threads: SearchThreads = 1,
+    ponder: Ponder = False,
 ) -> None:
     """Be a GTP engine on standard input and output, for Quarry, GRhino's tools and other GTP controllers.
 
@@ -28,6 +29,6 @@ def gtp(
 
     rules = Rules(size, variant)
     thinker = prepared_thinker(agent, rules, time, threads)
-    engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}")
+    engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}", ponders=ponder)
     with protocol_streams() as (lines, send):
         serve(engine, lines, send)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from play.commands.options import AgentArgument, SearchThreads, SecondsAMove
+from play.commands.options import AgentArgument, Ponder, SearchThreads, SecondsAMove
 
 
 def nboard(
     agent: AgentArgument = None,
     time: SecondsAMove = 1.0,
     threads: SearchThreads = 1,
+    ponder: Ponder = False,
 ) -> None:
     """Be an engine on standard input and output for NBoard, a board for Othello players.
 
@@ -25,4 +26,4 @@ def nboard(
 
     thinker = prepared_thinker(agent, Rules(), time, threads)
     with protocol_streams() as (lines, send):
-        serve(NBoardEngine(thinker, lambda line: send(f"{line}\n")), lines)
+        serve(NBoardEngine(thinker, lambda line: send(f"{line}\n"), ponders=ponder), lines)

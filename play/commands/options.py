@@ -64,6 +64,7 @@ AgentOption = Annotated[
     typer.Option("--agent", "-a", metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False),
 ]
 SearchThreads = Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1, max=1024)]
+Ponder = Annotated[bool, typer.Option("--ponder", help="Think on the opponent's time, too.")]
 GameNumber = Annotated[
     int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
 ]

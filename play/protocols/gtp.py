@@ -20,7 +20,8 @@ import re
 from collections.abc import Callable, Iterable
 from time import perf_counter, process_time
 
-from play.thinker import Thinker
+from play.pondering import Ponderer
+from play.thinker import Thinker, Thought
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rendering import render_ansi
@@ -43,10 +44,16 @@ class GtpError(ReversiError):
 
 
 class GtpEngine:
-    """The engine's side of one session: `answer` takes a line, and returns the text to be sent back."""
+    """The engine's side of one session: `answer` takes a line, and returns the text to be sent back.
 
-    def __init__(self, thinker: Thinker, rules: Rules | None = None, *, version: str = "") -> None:
+    One that *ponders* thinks from `ponder` on to the next line, or `rest`, if its own move was the last.
+    """
+
+    def __init__(
+        self, thinker: Thinker, rules: Rules | None = None, *, version: str = "", ponders: bool = False
+    ) -> None:
         self.thinker = thinker
+        self._ponderer = Ponderer(thinker, ponders)
         self.rules = rules or Rules()
         self.has_quit = False
         self._version = version
@@ -86,6 +93,7 @@ class GtpEngine:
 
     def answer(self, line: str) -> str | None:
         """The answer to a line, with the empty line that ends it; None where the protocol wants none."""
+        self.rest()
         words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
         if not words:
             return None
@@ -95,6 +103,14 @@ class GtpEngine:
         except ReversiError as error:  # the protocol's own, or an agent that failed
             mark, text = "?", " ".join(str(error).split())
         return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
+
+    def ponder(self) -> None:
+        """Nothing is to be done until the next line: think on the opponent's time."""
+        self._ponderer.begin(self.position, clock=self._clocks.get(self.position.turn.other))
+
+    def rest(self) -> None:
+        """Stop pondering."""
+        self._ponderer.end()
 
     def _run(self, name: str = "", *arguments: str) -> str:
         if name not in self._commands:
@@ -162,21 +178,23 @@ class GtpEngine:
         side = _colour(colour)
         position = self._seen_by(side)
         began = perf_counter()
-        move = self._chosen(position, side)
+        thought = self._chosen(position, side)
         if side in self._clocks:
             self._clocks[side] = self._clocks[side].after(perf_counter() - began)
-        self._positions.append(_other_to_move(position) if move == PASS_NAME else position.play(move))
-        return _vertex(move)
+        passes = thought.move == PASS_NAME
+        self._positions.append(_other_to_move(position) if passes else position.play(thought.move))
+        self._ponderer.expect(position, thought.pv)
+        return _vertex(thought.move)
 
     def _reg_genmove(self, colour: str, *_: str) -> str:
         side = _colour(colour)
-        return _vertex(self._chosen(self._seen_by(side), side))
+        return _vertex(self._chosen(self._seen_by(side), side).move)
 
-    def _chosen(self, position: Position, side: Colour) -> str:
+    def _chosen(self, position: Position, side: Colour) -> Thought:
         """The agent's move, within its time; the pass without any thought."""
         if not position.legal_board():
-            return PASS_NAME
-        return self.thinker.think(position, clock=self._clocks.get(side)).move
+            return Thought(PASS_NAME)
+        return self.thinker.think(position, clock=self._clocks.get(side))
 
     def _undo(self, *_: str) -> None:
         if len(self._positions) == 1:
@@ -223,13 +241,17 @@ class GtpEngine:
 
 
 def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) -> None:
-    """Answer *lines* until they end or say ``quit``."""
-    for line in lines:
-        answer = engine.answer(line)
-        if answer is not None:
-            send(answer)
-        if engine.has_quit:
-            return
+    """Answer *lines* until they end or say ``quit``; an engine that ponders does so in between."""
+    try:
+        for line in lines:
+            answer = engine.answer(line)
+            if answer is not None:
+                send(answer)
+            if engine.has_quit:
+                return
+            engine.ponder()
+    finally:
+        engine.rest()
 
 
 def _other_to_move(position: Position) -> Position:

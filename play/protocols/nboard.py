@@ -34,6 +34,7 @@ from time import perf_counter
 
 from play.background import stopped_when
 from play.game import Game
+from play.pondering import Ponderer
 from play.thinker import Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
@@ -50,10 +51,14 @@ class NBoardEngine:
     """The engine's side of one session; *send* is called with every line to be sent.
 
     `run` takes one command at a time. `hurry` may be set from another thread while one runs: it then ends as soon as it can.
+    One that *ponders* thinks from `ponder` on to the next command, or `rest`, if the last move was the one that it had chosen.
     """
 
-    def __init__(self, thinker: Thinker, send: Callable[[str], None], rules: Rules | None = None) -> None:
+    def __init__(
+        self, thinker: Thinker, send: Callable[[str], None], rules: Rules | None = None, *, ponders: bool = False
+    ) -> None:
         self.thinker, self._send = thinker, send
+        self._ponderer = Ponderer(thinker, ponders)
         self.game = Game(rules)
         self.hurry = threading.Event()
         self.has_quit = False
@@ -72,6 +77,7 @@ class NBoardEngine:
 
     def run(self, line: str) -> None:
         """Carry out one line."""
+        self.rest()
         name, _, rest = line.strip().partition(" ")
         if name not in self._commands:
             if not re.fullmatch(r"(?i)[a-h][1-8]|pa", name) or rest:  # the first versions sent moves bare
@@ -81,6 +87,14 @@ class NBoardEngine:
             self._commands[name](rest.strip())
         except ReversiError as error:
             self._send(f"status {' '.join(str(error).split())}")
+
+    def ponder(self) -> None:
+        """Nothing is to be done until the next command: think on the opponent's time."""
+        self._ponderer.begin(self.game.position, depth=self._depth)
+
+    def rest(self) -> None:
+        """Stop pondering."""
+        self._ponderer.end()
 
     # --- the game ---------------------------------------------------------------------------------
 
@@ -115,6 +129,7 @@ class NBoardEngine:
             return
         self._send("status Thinking")
         thought = self._think(position)
+        self._ponderer.expect(position, thought.pv)
         self._send_values(thought)
         self._send("status")
         value = "" if thought.value is None else f"{thought.value:.2f}"
@@ -187,11 +202,16 @@ def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
             commands.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    while not engine.has_quit and (line := commands.get()) is not None:
-        with lock:
-            if not any(map(_ends_thinking, filter(None, commands.queue))):
-                engine.hurry.clear()
-        engine.run(line)
+    try:
+        while not engine.has_quit and (line := commands.get()) is not None:
+            with lock:
+                if not any(map(_ends_thinking, filter(None, commands.queue))):
+                    engine.hurry.clear()
+            engine.run(line)
+            if commands.empty() and not engine.has_quit:
+                engine.ponder()
+    finally:
+        engine.rest()
 
 
 def _ends_thinking(line: str) -> bool:

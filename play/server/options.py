@@ -33,6 +33,7 @@ class ServerOptions:
     workers: int | None = option(None, "Processes that search; by default one a core, 0 for a thread.", low=0, high=256)
     longest_think: float = option(5.0, "Seconds that an agent may have for a move.", low=0.05, high=600)
     allowed_hosts: tuple[str, ...] = option((), "A name that browsers may call this server by; repeat for more.")
+    ponder: bool = option(False, "Agents think on people's time, too, while a worker has nothing else to do.")
     longest_analysis: float = 2.0
     deepest: int = 16
     #: Tables of an agent and of the analysis, in MiB.

@@ -9,6 +9,9 @@ as a search to depth 2.
 
 **Long searches never occupy all workers**, where there is more than one.
 
+**Pondering** takes a worker that has nothing else to do, and gives it back when any other game's search waits; it is not charged.
+The next search of its own game waits the moment that its worker takes to end it: that worker's tables know the position.
+
 **Bounded.** A game waits for one search at a time, so that the games' limit is theirs; of visitors' analyses the hall takes only so
 many.
 """
@@ -28,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from play.pondering import ROUNDS
 from play.server.worker import Answer, Job, search_jobs, worker_process
 
 if TYPE_CHECKING:
@@ -60,13 +64,14 @@ class _Search:
 
 
 class Worker:
-    """A worker, the searches that it does at present by their numbers, and the thread that waits for its answers.
+    """A worker, the searches that it does at present by their numbers, whose the last was, and the thread that waits for answers.
 
     It is a process, or a thread of the server: for tests, and for machines with little memory.
     """
 
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.searches: dict[int, _Search] = {}
+        self.last_key = ""
         self._on_answer, self._on_end = on_answer, on_end
         self._process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")
@@ -159,6 +164,20 @@ class Pool:
                     worker.send(number)
             raise
 
+    async def ponder(self, key: str, job: Job) -> None:
+        """Let an idle worker ponder, if there is one; that of the key's last search if it can be. Cancelling the call ends it."""
+        idle = [worker for worker in self._workers if not worker.searches]
+        if not idle or self._waiting:
+            return
+        worker = min(idle, key=lambda worker: worker.last_key != key)
+        search = _Search(msgspec.structs.replace(job, number=next(self._numbers)), key, self._loop.create_future(), 0.0)
+        self._send(worker, [search])
+        try:
+            await search.future
+        except asyncio.CancelledError:
+            worker.send(search.job.number)
+            raise
+
     # --- in the event loop ------------------------------------------------------------------------
 
     def _new_worker(self) -> Worker:
@@ -171,15 +190,28 @@ class Pool:
     def _running(self) -> list[_Search]:
         return [search for worker in self._workers for search in worker.searches.values()]
 
-    def _dispatch(self) -> None:
-        for worker in self._workers:
+    def _pondering(self) -> dict[str, tuple[Worker, int]]:
+        """Who ponders, by the game, and the number of the job."""
+        busy = [(worker, search) for worker in self._workers for search in worker.searches.values()]
+        return {search.key: (worker, search.job.number) for worker, search in busy if search.job.kind == "ponder"}
+
+    def _dispatch(self, first: Worker | None = None) -> None:
+        """Give workers that are idle something to do, *first* before the others; pondering ends if that is not enough."""
+        for worker in sorted(self._workers, key=lambda worker: worker is not first):
             if not worker.searches and (searches := self._next()):
                 self._begin(worker, searches)
+        pondering = self._pondering()
+        waiting = {search.key for search in self._waiting.values()}
+        for key in pondering if waiting - pondering.keys() else waiting:
+            worker, number = pondering[key]
+            worker.send(number)
 
     def _next(self) -> list[_Search]:
         """The waiting search that starts first in virtual time, among those that may begin; a short one with more of them."""
-        may_be_long = sum(search.job.is_long for search in self._running()) < max(1, len(self._workers) - 1)
-        waiting = [search for search in self._waiting.values() if may_be_long or not search.job.is_long]
+        long = sum(search.job.is_long and search.job.kind != "ponder" for search in self._running())
+        may_be_long, pondered = long < max(1, len(self._workers) - 1), self._pondering()
+        waiting = [search for search in self._waiting.values() if search.key not in pondered]
+        waiting = [search for search in waiting if may_be_long or not search.job.is_long]
         for search in waiting:  # its key may have been charged for another search since it was asked for
             search.start = max(search.start, self._finish.get(search.key, 0.0))
         waiting.sort(key=lambda search: search.start)
@@ -198,19 +230,27 @@ class Pool:
             self._now = max(self._now, search.start)
             self._finish[search.key] = search.start + LEAST_CHARGE
             self.searches += 1
-            search.deadline = monotonic() + (search.job.seconds or 0) + GIVE_UP_SECONDS
-            worker.searches[search.job.number] = self._waiting.pop(search.job.number)
+            del self._waiting[search.job.number]
+        self._send(worker, searches)
+
+    def _send(self, worker: Worker, searches: list[_Search]) -> None:
+        for search in searches:
+            longest = (search.job.seconds or 0) * (2**ROUNDS if search.job.kind == "ponder" else 1)
+            search.deadline = monotonic() + longest + GIVE_UP_SECONDS
+            worker.searches[search.job.number] = search
+            worker.last_key = search.key
         worker.send([search.job for search in searches])
 
     def _answered(self, worker: Worker, answers: list[Answer]) -> None:
         for answer in answers:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
-                self._finished(search, max(answer.cpu, LEAST_CHARGE))
-                self._learn(search.job.agent, answer.cpu)
+                if search.job.kind != "ponder":
+                    self._finished(search, max(answer.cpu, LEAST_CHARGE))
+                    self._learn(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
-        self._dispatch()
+        self._dispatch(worker)
 
     def _finished(self, search: _Search, seconds: float) -> None:
         """Charge the key of a search for its *seconds*."""

@@ -7,6 +7,7 @@ search belongs to the position it began in: whatever changes the game cancels it
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import logging
@@ -15,10 +16,11 @@ import time
 import zlib
 from functools import partial
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from play import time_control
 from play.game import Game
+from play.pondering import expected_position
 from play.server.catalogue import LimitedAgent, limited_agent
 from play.server.clock import Clock, ServerTime
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
@@ -26,7 +28,7 @@ from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.store import GameRow, Store
 from play.server.worker import Answer, Job
-from reversi_env import ReversiError
+from reversi_env import Position, ReversiError
 from reversi_env.rules import BLACK, WHITE, Colour
 
 log = logging.getLogger("reversi.server")
@@ -92,6 +94,7 @@ class Room:
         self.closed = False
         self._undo_request: Colour | None = None
         self._thinking: asyncio.Task[None] | None = None
+        self._pondering: asyncio.Task[None] | None = None
         self._flag: asyncio.TimerHandle | None = None
         if row.clock_seconds is not None:
             black, white, increment = row.black_left or 0.0, row.white_left or 0.0, row.clock_increment or 0.0
@@ -125,6 +128,8 @@ class Room:
         self.idle_since = monotonic()
         if not self.closed:
             self._broadcast()
+            if not self.members:
+                self._stop_pondering()
             if not self.members and self._are_agents_alone():
                 self._stop_thinking()
 
@@ -324,6 +329,7 @@ class Room:
 
     def _stop_thinking(self) -> None:
         """Cancel the search that is under way, unless it is the one that has just led to a move."""
+        self._stop_pondering()
         task, self._thinking = self._thinking, None
         if task and task is not asyncio.current_task():
             task.cancel()
@@ -337,14 +343,33 @@ class Room:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
             self._thinking = None
             return
-        found = answer.found
+        found, before = answer.found, self.game.position
         self._make(found["move"], round(found["seconds"], 3), found["value"])
+        self._let_agent_ponder(colour, expected_position(before, found.get("line", [])))
+
+    def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
+        """Let an agent that has moved think about what is *expected* on a person's time, unless it is quick or nobody is here."""
+        if not (self._host.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
+            return
+        if expected and (job := self._job("ponder", colour, expected)).is_long:
+            self._pondering = asyncio.get_running_loop().create_task(self._ponder(job))
+
+    async def _ponder(self, job: Job) -> None:
+        with contextlib.suppress(WorkerLost):
+            await self._host.pool.ponder(self.id, job)
+
+    def _stop_pondering(self) -> None:
+        task, self._pondering = self._pondering, None
+        if task:
+            task.cancel()
+
+    def _job(self, kind: Literal["move", "ponder"], colour: Colour, position: Position) -> Job:
+        agent, table = self.agents[colour], self._host.options.table
+        share, most = self._time_for(colour)
+        return Job(kind, position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share, most=most)
 
     async def _searched(self, colour: Colour) -> Answer:
-        agent, position = self.agents[colour], self.game.position
-        share, most = self._time_for(colour)
-        table, seed = self._host.options.table, self._seed(agent)
-        job = Job("move", position, agent.spec.text, table, agent.seconds, seed, share=share, most=most)
+        job = self._job("move", colour, self.game.position)
         for _ in range(TRIES):
             try:
                 return await self._host.pool.search(self.id, job)

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from play.background import stopped_when
+from play.pondering import ponder
 from play.server.analysis import analyse
 from reversi_env import Position, ReversiError
 from search.agent import Agent
@@ -45,11 +46,11 @@ class Job(msgspec.Struct, frozen=True):
     """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
     *seconds* is None for what is done in a moment. *share* and *most* are what a clock leaves for the move, in seconds; None
-    without a clock.
+    without a clock. A job to *ponder* goes on until it is stopped, and finds nothing but what is in the engine's tables then.
     Searches of the same kind by the same agent of the same game share an engine.
     """
 
-    kind: Literal["move", "analyse"]
+    kind: Literal["move", "analyse", "ponder"]
     position: Position
     agent: str
     table: float
@@ -105,16 +106,21 @@ class Searcher:
 
     def _found(self, job: Job, answer: Answer) -> dict[str, Any]:
         rules = job.position.rules
-        agent = self._kept(job.kind, job.agent, job.table, rules.size, rules.variant)
+        kind = "move" if job.kind == "ponder" else job.kind
+        agent = self._kept(kind, job.agent, job.table, rules.size, rules.variant)
         if not isinstance(agent, SearchAgent):
             began = perf_counter()
             lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
             move = rules.name_of(lot.choose(job.position))
             return {"move": move, "value": None, "seconds": perf_counter() - began}
-        search = partial(_searched, job, agent, agent.engine(rules))
+
+        def is_stopped() -> bool:
+            return self.stopped == job.number
+
+        search = partial(_searched, job, agent, agent.engine(rules), is_stopped)
         if not job.is_long:  # over before anybody could ask
             return search()
-        return stopped_when(lambda: self.stopped == job.number, _charged(answer)(search), agent.stop)
+        return stopped_when(is_stopped, _charged(answer)(search), agent.stop)
 
 
 @contextlib.contextmanager
@@ -132,12 +138,15 @@ def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent
     return make(spec, table=table)
 
 
-def _searched(job: Job, agent: SearchAgent, engine: Engine) -> dict[str, Any]:
+def _searched(job: Job, agent: SearchAgent, engine: Engine, is_stopped: Callable[[], bool]) -> dict[str, Any]:
     if job.kind == "analyse":
         return analyse(engine, job.position, job.seconds or 0.0)
     limits = replace(agent.limits, time=min(filter(None, (job.seconds, job.most)), default=None), soft=job.share)
+    if job.kind == "ponder":
+        ponder(engine, job.position, limits, is_stopped)
+        return {}
     found = engine.search(job.position, limits, ties=np.random.default_rng(job.seed))
-    return {"move": found.move, "value": found.value, "seconds": found.seconds}
+    return {"move": found.move, "value": found.value, "seconds": found.seconds, "line": found.pv[:2]}
 
 
 def load_rules() -> None:

@@ -1,11 +1,14 @@
 """Games from the first message to the last: seats, turns, take-backs, clocks, reconnecting, records."""
 
+import asyncio
+import queue
+
 import pytest
 
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 
-from .conftest import eventually
+from .conftest import WAIT_SECONDS, eventually
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -174,6 +177,44 @@ def test_a_clock_makes_agents_hurry(api):
         state = socket.until(lambda s: s["status"] == "finished")
     assert state["result"]["ending"] == "played"
     assert state["clock"]["white"] > 0
+
+
+@pytest.mark.parametrize(("agent", "ponders"), [("six-factor:time=0.3,depth=3", True), ("six-factor:depth=3", False)])
+def test_an_agent_that_takes_its_time_ponders_until_a_person_moves_or_leaves(special, monkeypatch, agent, ponders):
+    """Two games, one that is left and one that goes on; each is seen to begin and to end."""
+    api, events = special(ponder=True), queue.SimpleQueue()
+
+    async def note(key, job):
+        events.put((key, job.kind, job.position))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            events.put((key, "ended", None))
+
+    monkeypatch.setattr(api.hall.pool, "ponder", note)
+    for leaves in (True, False):
+        created = api.create(size=4, white={"kind": "agent", "agent": agent})
+        with api.socket(created["game"], created["tokens"]["black"]) as socket:
+            socket.send(type="move", move="b1", ply=0)
+            state = socket.until(lambda s: len(s["moves"]) == 2)
+            if not ponders:
+                continue
+            game, kind, position = events.get(timeout=WAIT_SECONDS)
+            assert (game, kind, position.empties) == (created["game"], "ponder", 9)
+            assert events.empty()
+            if not leaves:
+                socket.send(type="move", move=state["legal"][0], ply=2)
+                assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
+                assert events.get(timeout=WAIT_SECONDS)[1] == "ponder"  # after the next move
+        assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
+    assert events.empty()
+
+
+def test_a_game_is_played_by_agents_that_ponder(special):
+    api = special(ponder=True)
+    created = api.create(size=4, white={"kind": "agent", "agent": "six-factor:time=0.3,depth=3"})
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        assert play_out(socket, "black")["result"]["ending"] == "played"
 
 
 def test_names_are_kept_and_made_plain(api):

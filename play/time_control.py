@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from reversi_env import Position, ReversiError
 
 #: Empty squares from which on the engine tries to solve, with ten seconds left; one more or less for each doubling or halving.
-SOLVING_EMPTIES = 21
+SOLVING_EMPTIES = 24
 #: What is kept for the solution, in weights of moves; and the part of the rest that it may use.
-SOLVING_WEIGHT, SOLVING_PART = 4.0, 0.35
+SOLVING_WEIGHT, SOLVING_PART = 6.0, 0.35
 #: A move's weight rises between these numbers of empty squares, from the first weight to the second.
 OPENING_EMPTIES, MIDGAME_EMPTIES = 52, 40
 OPENING_WEIGHT, MIDGAME_WEIGHT = 0.4, 1.4
 #: A move whose search has not settled may use its share so many times, but no larger part of what is left than this.
-MOST_SHARES, MOST_PART = 3.0, 0.5
+MOST_SHARES, MOST_PART = 2.5, 0.6
 #: Seconds of a move that go to the controller, the pipe and a busy machine, and the part of the clock kept for them.
 OVERHEAD_SECONDS, OVERHEAD_PART = 0.05, 0.02
 #: The least time that makes sense to ask for.

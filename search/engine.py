@@ -325,8 +325,8 @@ class _Search:
 
     def _time_wanted(self) -> float:
         """Seconds after which to end, as it looks now: all that may be used to solve, or while the best move changes."""
-        soft, most = self.limits.soft, self.limits.time
-        return most or math.inf if soft is None or self.solves or not self.settling.is_settled else soft
+        soft, most = self.limits.soft, self.limits.time or math.inf
+        return most if soft is None or self.solves or not self.settling.is_settled else min(soft, most)
 
     def _is_decided(self) -> bool:
         """Whether a game clock is better spent on later moves: one move is far ahead, and the reply to it known.

@@ -46,14 +46,14 @@ class GtpError(ReversiError):
 class GtpEngine:
     """The engine's side of one session: `answer` takes a line, and returns the text to be sent back.
 
-    One that *ponders* thinks from `ponder` on to the next line, or `rest`, if its own move was the last.
+    One that *ponders* thinks from `ponder` on to the next line if its own move was the last.
     """
 
     def __init__(
         self, thinker: Thinker, rules: Rules | None = None, *, version: str = "", ponders: bool = False
     ) -> None:
         self.thinker = thinker
-        self._ponderer = Ponderer(thinker, ponders)
+        self.ponderer = Ponderer(thinker, ponders)
         self.rules = rules or Rules()
         self.has_quit = False
         self._version = version
@@ -93,7 +93,7 @@ class GtpEngine:
 
     def answer(self, line: str) -> str | None:
         """The answer to a line, with the empty line that ends it; None where the protocol wants none."""
-        self.rest()
+        self.ponderer.end()
         words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
         if not words:
             return None
@@ -106,11 +106,7 @@ class GtpEngine:
 
     def ponder(self) -> None:
         """Nothing is to be done until the next line: think on the opponent's time."""
-        self._ponderer.begin(self.position, clock=self._clocks.get(self.position.turn.other))
-
-    def rest(self) -> None:
-        """Stop pondering."""
-        self._ponderer.end()
+        self.ponderer.begin(self.position, clock=self._clocks.get(self.position.turn.other))
 
     def _run(self, name: str = "", *arguments: str) -> str:
         if name not in self._commands:
@@ -183,7 +179,7 @@ class GtpEngine:
             self._clocks[side] = self._clocks[side].after(perf_counter() - began)
         passes = thought.move == PASS_NAME
         self._positions.append(_other_to_move(position) if passes else position.play(thought.move))
-        self._ponderer.expect(position, thought.pv)
+        self.ponderer.expect(position, thought.pv)
         return _vertex(thought.move)
 
     def _reg_genmove(self, colour: str, *_: str) -> str:
@@ -251,7 +247,7 @@ def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) 
                 return
             engine.ponder()
     finally:
-        engine.rest()
+        engine.ponderer.end()
 
 
 def _other_to_move(position: Position) -> Position:

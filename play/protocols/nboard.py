@@ -51,14 +51,14 @@ class NBoardEngine:
     """The engine's side of one session; *send* is called with every line to be sent.
 
     `run` takes one command at a time. `hurry` may be set from another thread while one runs: it then ends as soon as it can.
-    One that *ponders* thinks from `ponder` on to the next command, or `rest`, if the last move was the one that it had chosen.
+    One that *ponders* thinks from `ponder` on to the next command if the last move was the one that it had chosen.
     """
 
     def __init__(
         self, thinker: Thinker, send: Callable[[str], None], rules: Rules | None = None, *, ponders: bool = False
     ) -> None:
         self.thinker, self._send = thinker, send
-        self._ponderer = Ponderer(thinker, ponders)
+        self.ponderer = Ponderer(thinker, ponders)
         self.game = Game(rules)
         self.hurry = threading.Event()
         self.has_quit = False
@@ -77,7 +77,7 @@ class NBoardEngine:
 
     def run(self, line: str) -> None:
         """Carry out one line."""
-        self.rest()
+        self.ponderer.end()
         name, _, rest = line.strip().partition(" ")
         if name not in self._commands:
             if not re.fullmatch(r"(?i)[a-h][1-8]|pa", name) or rest:  # the first versions sent moves bare
@@ -90,11 +90,7 @@ class NBoardEngine:
 
     def ponder(self) -> None:
         """Nothing is to be done until the next command: think on the opponent's time."""
-        self._ponderer.begin(self.game.position, depth=self._depth)
-
-    def rest(self) -> None:
-        """Stop pondering."""
-        self._ponderer.end()
+        self.ponderer.begin(self.game.position, depth=self._depth)
 
     # --- the game ---------------------------------------------------------------------------------
 
@@ -129,7 +125,7 @@ class NBoardEngine:
             return
         self._send("status Thinking")
         thought = self._think(position)
-        self._ponderer.expect(position, thought.pv)
+        self.ponderer.expect(position, thought.pv)
         self._send_values(thought)
         self._send("status")
         value = "" if thought.value is None else f"{thought.value:.2f}"
@@ -211,7 +207,7 @@ def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
             if commands.empty() and not engine.has_quit:
                 engine.ponder()
     finally:
-        engine.rest()
+        engine.ponderer.end()
 
 
 def _ends_thinking(line: str) -> bool:

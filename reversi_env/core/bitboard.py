@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.compiling import kernel
+from reversi_env.core.compiling import inlined_kernel, kernel
 from reversi_env.core.intrinsics import outflanked, popcount, run_ends, trailing_zeros
 
 NO_SQUARE = np.uint64(0)
@@ -36,7 +36,7 @@ def first_square(board):
     return trailing_zeros(board)
 
 
-@kernel
+@inlined_kernel
 def legal_moves(own, opp, playable):
     """Squares where the side to move may play: empty ones that outflank at least one disc."""
     return run_ends(own, opp) & playable & ~(own | opp)

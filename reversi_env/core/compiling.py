@@ -209,7 +209,16 @@ def _provide_runtime() -> None:
 
 def kernel(function: Callable) -> Any:
     """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes."""
-    options: dict[str, Any] = {"nopython": True, "nogil": True, "error_model": "numpy"}
+    return _kernel(function, {})
+
+
+def inlined_kernel(function: Callable) -> Any:
+    """A `kernel` that becomes a part of every kernel that calls it, long as it is: where a call would cost too much."""
+    return _kernel(function, {"forceinline": True})
+
+
+def _kernel(function: Callable, more: dict[str, Any]) -> Any:
+    options = {"nopython": True, "nogil": True, "error_model": "numpy", **more}
     dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
     dispatcher._cache = KernelCache(function, options)
     return dispatcher

@@ -206,17 +206,50 @@ class _Lanes:
         return self.builder.or_(self.builder.or_(boards[0], boards[1]), self.builder.or_(boards[2], boards[3]))
 
 
+def emit_ends_by_lanes(builder: Any, own: Any, opp: Any) -> Any:
+    """`run_ends`, four axes at a time."""
+    lanes = _Lanes(builder, opp)
+    own_lanes = lanes.spread(own)
+    ends = [shift(lanes.run(own_lanes, shift), lanes.step) for shift in (builder.shl, builder.lshr)]
+    return lanes.union(*ends)
+
+
+def emit_ends_by_words(builder: Any, own: Any, opp: Any) -> Any:
+    """`run_ends`, a direction at a time, where shifting costs nothing and a word is reversed at once.
+
+    Along a row a carry runs through the discs; the other way, through those of the reversed boards.
+    """
+    reverse = builder.module.declare_intrinsic("llvm.bitreverse", [I64])
+    inner = builder.and_(opp, I64(INNER_COLUMNS))
+    mirrored = _carried(builder, *(builder.call(reverse, [board]) for board in (own, inner)))
+    ends = builder.or_(_carried(builder, own, inner), builder.call(reverse, [mirrored]))
+    for step, inside in ((8, opp), (7, inner), (9, inner)):
+        for shift in (builder.shl, builder.lshr):
+            run = builder.and_(inside, shift(own, I64(step)))
+            run = builder.or_(run, builder.and_(inside, shift(run, I64(step))))
+            pairs = builder.and_(inside, shift(inside, I64(step)))
+            for _ in range(2):
+                run = builder.or_(run, builder.and_(pairs, shift(run, I64(2 * step))))
+            ends = builder.or_(ends, shift(run, I64(step)))
+    return ends
+
+
+def _carried(builder: Any, own: Any, inside: Any) -> Any:
+    """The squares behind the runs of *inside* discs that follow an *own* one in their row."""
+    starts = builder.and_(inside, builder.shl(own, I64(1)))
+    return builder.and_(builder.add(inside, starts), builder.not_(inside))
+
+
 @intrinsic
 def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
-    """`run_ends_scalar`, four axes at a time where the CPU has AVX2."""
+    """`run_ends_scalar`, in the way that is fastest on the CPU; which squares with discs are among them is left open."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if not _has_wide_vectors(context):
-            return context.compile_internal(builder, run_ends_scalar, signature, args)
-        lanes = _Lanes(builder, opp=args[1])
-        own_lanes = lanes.spread(args[0])
-        ends = [shift(lanes.run(own_lanes, shift), lanes.step) for shift in (builder.shl, builder.lshr)]
-        return lanes.union(*ends)
+        if _has_wide_vectors(context):
+            return emit_ends_by_lanes(builder, *args)
+        if _is_arm(context):
+            return emit_ends_by_words(builder, *args)
+        return context.compile_internal(builder, run_ends_scalar, signature, args)
 
     return types.uint64(types.uint64, types.uint64), codegen
 

@@ -76,7 +76,7 @@ def compare_position(board, playable):
         border |= square_bit(row, column, size)
     if bitboard.frontier(own, opp, playable) != border:
         return 5
-    if scalar_moves(own, opp) != run_ends(own, opp):
+    if (scalar_moves(own, opp) ^ run_ends(own, opp)) & ~(own | opp):
         return 6
     return 0
 

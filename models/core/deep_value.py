@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
-from models.core.pattern_states import emit_states
+from models.core.carried_states import after_move, begin, pass_turn
+from models.core.pattern_states import emit_numbers, states_after, states_on_stack
 from models.core.pattern_value import COUNTS
 from models.core.vectors import (
     REAL,
@@ -31,6 +32,7 @@ from models.core.vectors import (
 from reversi_env import Rules
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import popcount
+from search.core.carried import Carried, carries
 from search.core.evaluate import evaluator
 
 #: Numbers that a row has, and units of the head.
@@ -74,9 +76,10 @@ def heads_for_sums(heads: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def _emit_sums(builder: ir.IRBuilder, rows: Any, indices: list[Any]) -> Any:
-    """The sums of the rows with these numbers. A hundred rows cannot overflow."""
-    vectors = [builder.sext(emit_vector(builder, rows, index, ROW), SUMS) for index in indices]
+def _emit_sums(builder: ir.IRBuilder, rows: Any, numbers: list[tuple[Any, int]]) -> Any:
+    """The sums of the rows with these numbers, of which the second part is known. A hundred rows cannot overflow."""
+    places = [(builder.add(rows, WORD(WIDTH * first)), number) for number, first in numbers]
+    vectors = [builder.sext(emit_vector(builder, start, number, ROW), SUMS) for start, number in places]
     return emit_sum(vectors, builder.add)
 
 
@@ -115,46 +118,50 @@ def _emit_head(context: Any, builder: ir.IRBuilder, sums: Any, head: Any) -> Any
 
 @intrinsic(prefer_literal=True)
 def deep_sum(
-    typing_context: Any,
-    size: Any,
-    own: Any,
-    opp: Any,
-    digits: Any,
-    rows: Any,
-    head: Any,
-    own_moves: Any,
-    opp_moves: Any,
-    empties: Any,
+    typing_context: Any, size: Any, room: Any, rows: Any, head: Any, own_moves: Any, opp_moves: Any, empties: Any
 ) -> Any:
     """The network's output before it is kept within the limit, float32.
 
-    *size* is a literal; *digits*, *rows* and *head* are the addresses of `digit_table` and of the phase's rows and head; the
+    *size* is a literal; *room*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the
     last three are the numbers of the rows of the two numbers of moves and of the empty squares.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, own, opp, digits, rows, head, *counts = args
-        states = emit_states(builder, size.literal_value, own, opp, digits)
-        return _emit_head(context, builder, _emit_sums(builder, rows, [*states, *counts]), head)
+        _, room, rows, head, *counts = args
+        numbers = [*emit_numbers(builder, size.literal_value, room), *((count, 0) for count in counts)]
+        return _emit_head(context, builder, _emit_sums(builder, rows, numbers), head)
 
-    board, number = types.uint64, types.int64
-    return types.float32(size, board, board, *[number] * 6), codegen
+    return types.float32(size, *[types.int64] * 6), codegen
+
+
+@register_jitable
+def _value_of(net, room, own, opp, moves):
+    """Value of the position with the states in *room* and those legal *moves*, in discs for the side to move."""
+    empties = np.uint64(net.squares - popcount(own | opp))
+    rows, head = net.deep_rows[empties], net.heads[empties]
+    own_moves = net.states + popcount(moves)
+    opp_moves = net.states + COUNTS + popcount(legal_moves(opp, own, net.playable))
+    left = net.states + 2 * COUNTS + np.int64(empties)
+    if net.squares == 64:
+        value = deep_sum(8, room, rows, head, own_moves, opp_moves, left)
+    elif net.squares == 36:
+        value = deep_sum(6, room, rows, head, own_moves, opp_moves, left)
+    else:
+        value = deep_sum(4, room, rows, head, own_moves, opp_moves, left)
+    return min(max(np.float64(value), -net.limit), net.limit)
+
+
+def _value_after(net, room, sq, turned, own, opp, moves):
+    return _value_of(net, states_after(sq, turned, net.digits, room), own, opp, moves)
+
+
+carries(DEEP_NET, Carried(begin, pass_turn, after_move, _value_after, _value_of))
 
 
 @evaluator(DEEP_NET)
 def deep_value(net, own, opp):
     """Value of the position in discs for the side to move."""
-    empties = np.uint64(net.squares - popcount(own | opp))
-    rows, head = net.deep_rows[empties], net.heads[empties]
-    own_moves = net.states + popcount(legal_moves(own, opp, net.playable))
-    opp_moves = net.states + COUNTS + popcount(legal_moves(opp, own, net.playable))
-    left = net.states + 2 * COUNTS + np.int64(empties)
-    if net.squares == 64:
-        value = deep_sum(8, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
-    elif net.squares == 36:
-        value = deep_sum(6, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
-    else:
-        value = deep_sum(4, own, opp, net.digits, rows, head, own_moves, opp_moves, left)
-    return min(max(np.float64(value), -net.limit), net.limit)
+    moves = legal_moves(own, opp, net.playable)
+    return _value_of(net, states_on_stack(own, opp, net.digits), own, opp, moves)

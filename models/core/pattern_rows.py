@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from models.core.pattern_states import emit_states
+from models.core.pattern_states import emit_numbers, states_on_stack
 from models.core.pattern_value import COUNTS
 from models.core.vectors import WORD
 from reversi_env import Rules
@@ -19,23 +19,24 @@ from reversi_env.core.intrinsics import popcount
 
 
 @intrinsic(prefer_literal=True)
-def store_states(typing_context: Any, size: Any, own: Any, opp: Any, digits: Any, address: Any) -> Any:
+def store_numbers(typing_context: Any, size: Any, room: Any, address: Any) -> Any:
     """Write the numbers of all instances' states on the board of *size*, a literal, to the int32 array at *address*.
 
-    *digits* is the address of `digit_table`.
+    *room* is the address of the position's states.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, own, opp, digits, address = args
+        _, room, address = args
         number = ir.IntType(32)
         array = builder.inttoptr(address, ir.PointerType(number))
-        for k, index in enumerate(emit_states(builder, size.literal_value, own, opp, digits)):
-            builder.store(builder.trunc(index, number), builder.gep(array, [WORD(k)]))
+        for k, (state, first) in enumerate(emit_numbers(builder, size.literal_value, room)):
+            index = builder.add(builder.trunc(state, number), number(first))
+            builder.store(index, builder.gep(array, [WORD(k)]))
         return context.get_dummy_value()
 
-    return types.none(size, types.uint64, types.uint64, types.int64, types.int64), codegen
+    return types.none(size, types.int64, types.int64), codegen
 
 
 @kernel
@@ -47,12 +48,13 @@ def write_rows(squares, playable, own, opp, digits, tied, weights, instances, ou
     """
     states = np.zeros(64, np.int32)
     for i in range(own.size):
+        room = states_on_stack(own[i], opp[i], digits.ctypes.data)
         if squares == 64:
-            store_states(8, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
+            store_numbers(8, room, states.ctypes.data)
         elif squares == 36:
-            store_states(6, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
+            store_numbers(6, room, states.ctypes.data)
         else:
-            store_states(4, own[i], opp[i], digits.ctypes.data, states.ctypes.data)
+            store_numbers(4, room, states.ctypes.data)
         for j in range(instances):
             out[i, j] = tied[states[j]]
         out[i, instances] = weights + popcount(legal_moves(own[i], opp[i], playable))

@@ -1,8 +1,11 @@
-"""The states of all instances of a position at once: a sum of vectors from a table, as code generated for a board size.
+"""The states of all instances of a position at once, in vectors: from the whole board, or carried from move to move.
 
 A state is a number in base 3, and a disc adds the same to it whatever stands on the other squares. So a row of the board
 adds the same vector of numbers, one for each instance, whatever stands on the other rows: `digit_table` has it for every
-setting of a row's bits. Sixteen vectors, eight of own rows and eight of the opponent's, make up the states of a position.
+setting of a row's bits. Sixteen vectors, eight of own rows and eight of the opponent's, make up the states of a position. After a
+move, only what the placed disc and the turned ones add is looked up.
+
+The search's room for a level holds the states as the side to move sees them, then as the other side does.
 """
 
 from __future__ import annotations
@@ -12,77 +15,213 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils
+from numba import types
+from numba.extending import intrinsic
 
 from models.core.patterns import patterns_of
 from models.core.vectors import WORD
+from search.core.carried import ROOM
 
-#: States that are added up at once: 256 bits of them. (With 512 a Skylake was slower.)
-LANES = 16
 NUMBER = ir.IntType(16)
-VECTOR = ir.VectorType(NUMBER, LANES)
-#: Settings of the eight bits of a row.
+#: The vectors in which the states of any board are added up: 256 bits at most. (With 512 a Skylake was slower.)
+LANES = 16, 16, 16, 8
+VECTORS = [ir.VectorType(NUMBER, lanes) for lanes in LANES]
+#: Numbers that all states have room for.
+STATES = 64
+#: Bytes of a number of all states, of which a search's room has two.
+SIDE = 2 * STATES
+assert 2 * SIDE == ROOM
+#: Settings of the eight bits of a row, and of all rows.
 SETTINGS = 256
+ALL_SETTINGS = 8 * SETTINGS
 #: Bytes of a line of the cache, which no vector should straddle.
 LINE = 64
 
 
-def _vectors_of(size: int) -> int:
-    """Vectors that hold the states of all instances."""
-    return -(-len(patterns_of(size).instances) // LANES)
-
-
 @lru_cache
 def digit_table(size: int) -> np.ndarray:
-    """``(8, 256, instances and some zeros)``: what the own discs of a row add to the states. Twice that for the opponent's.
+    """``(8, 256, STATES)``: what the own discs of a row add to the states. Twice that for the opponent's.
 
-    The bits of a setting are the columns of the 8x8 frame, the lowest one first.
+    The bits of a setting are the columns of the 8x8 frame, the lowest one first. Behind it in memory lies what one own disc
+    adds, for each square, and zeros for none: so little that it stays in the cache.
     """
     weights = patterns_of(size).digit_weights.reshape(8, 8, -1)
-    shape = (8, SETTINGS, LANES * _vectors_of(size))
-    memory = np.zeros(np.prod(shape) + LINE // 2, np.uint16)
-    table = memory[-memory.ctypes.data % LINE // 2 :][: np.prod(shape)].reshape(shape)
+    memory = np.zeros((ALL_SETTINGS + 65) * STATES + LINE // 2, np.uint16)
+    rows = memory[-memory.ctypes.data % LINE // 2 :][: (ALL_SETTINGS + 65) * STATES].reshape(-1, STATES)
+    table = rows[:ALL_SETTINGS].reshape(8, SETTINGS, STATES)
     bits = np.arange(SETTINGS)[:, None] >> np.arange(8) & 1
     table[:, :, : weights.shape[2]] = bits.astype(np.float32) @ weights
+    rows[ALL_SETTINGS:-1] = table[:, 1 << np.arange(8)].reshape(64, STATES)
     return table
 
 
-def _emit_sum_of_rows(builder: ir.IRBuilder, size: int, board: Any, table: Any) -> list[Any]:
-    """What the discs of *board* add to the states, if they are own ones."""
-    vectors, first = _vectors_of(size), (8 - size) // 2
-    pointer = builder.inttoptr(table, ir.PointerType(VECTOR))
-    sums = [ir.Constant(VECTOR, [0] * LANES)] * vectors
-    for row in range(first, first + size):
-        bits = builder.and_(builder.lshr(board, WORD(8 * row)), WORD(SETTINGS - 1))
-        start = builder.mul(builder.add(bits, WORD(row * SETTINGS)), WORD(vectors))
-        for k in range(vectors):
-            place = builder.gep(pointer, [builder.add(start, WORD(k))])
-            sums[k] = builder.add(sums[k], builder.load(place, align=2 * LANES))
+def emit_numbers(builder: ir.IRBuilder, size: int, room: Any) -> list[tuple[Any, int]]:
+    """For every instance its state, as *room* has it, and the number of its pattern's first state among those of all."""
+    patterns = patterns_of(size)
+    numbers = builder.inttoptr(room, ir.PointerType(NUMBER))
+    return [
+        (builder.zext(builder.load(builder.gep(numbers, [WORD(k)])), WORD), int(patterns.offsets[pattern]))
+        for k, (pattern, _) in enumerate(patterns.instances)
+    ]
+
+
+# --- for use in kernels ---------------------------------------------------------------------------
+
+
+@intrinsic
+def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any:
+    """Address of the states of a position, for as long as the function runs that asks; *digits* is that of `digit_table`."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        with builder.goto_entry_block():
+            room = builder.alloca(ir.ArrayType(NUMBER, STATES))
+        address = builder.ptrtoint(room, WORD)
+        for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *args), strict=True)):
+            _emit_store(builder, address, k, builder.add(mine, builder.add(theirs, theirs)))
+        return _emit_unknown(builder, address)
+
+    return types.int64(types.uint64, types.uint64, types.int64), codegen
+
+
+@intrinsic
+def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, room: Any) -> Any:
+    """Write the states of a position to *room*."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        *boards_and_digits, room = args
+        for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *boards_and_digits), strict=True)):
+            _emit_store(builder, room, k, builder.add(mine, builder.add(theirs, theirs)))
+            _emit_store(builder, builder.add(room, WORD(SIDE)), k, builder.add(theirs, builder.add(mine, mine)))
+        return context.get_dummy_value()
+
+    return types.none(types.uint64, types.uint64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def exchange_states(typing_context: Any, room: Any) -> Any:
+    """Exchange the two sides' states."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        [room] = args
+        other = builder.add(room, WORD(SIDE))
+        for k in range(len(VECTORS)):
+            mine, theirs = _emit_load(builder, room, k), _emit_load(builder, other, k)
+            _emit_store(builder, room, k, theirs)
+            _emit_store(builder, other, k, mine)
+        return context.get_dummy_value()
+
+    return types.none(types.int64), codegen
+
+
+@intrinsic
+def move_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
+    """Write the states after a move to the next level's room."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        room, after, placed, turns = _emit_move(builder, *args)
+        other = builder.add(after, WORD(SIDE))
+        for k in range(len(VECTORS)):
+            mine = _emit_load(builder, room, k)
+            _emit_store(builder, other, k, builder.sub(builder.add(mine, placed[k]), turns[k]))
+        return context.get_dummy_value()
+
+    return types.none(types.int64, types.uint64, types.int64, types.int64), codegen
+
+
+@intrinsic
+def states_after(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
+    """Address of the states after a move, as the side sees them that is to move then: in the next level's room."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        _, after, _, _ = _emit_move(builder, *args)
+        return _emit_unknown(builder, after)
+
+    return types.int64(types.int64, types.uint64, types.int64, types.int64), codegen
+
+
+def _emit_move(
+    builder: ir.IRBuilder, sq: Any, turned: Any, digits: Any, room: Any
+) -> tuple[Any, Any, list[Any], list[Any]]:
+    """Write the states after a move, as the next side to move sees them; both rooms, and what was added.
+
+    The placed disc is the other side's then, and so is each turned one, which it has lost.
+    """
+    after = builder.sub(room, WORD(ROOM))
+    turns, placed = _emit_sum_of_discs(builder, turned, digits), _emit_digits(builder, sq, digits)
+    other = builder.add(room, WORD(SIDE))
+    for k in range(len(VECTORS)):
+        theirs = _emit_load(builder, other, k)
+        _emit_store(builder, after, k, builder.add(builder.add(theirs, turns[k]), builder.add(placed[k], placed[k])))
+    return room, after, placed, turns
+
+
+def _emit_both_sums(builder: ir.IRBuilder, own: Any, opp: Any, digits: Any) -> tuple[list[Any], list[Any]]:
+    """What the own discs add to the states, and what the opponent's would if they were own ones."""
+    mine, theirs = (_emit_sum_of_rows(builder, board, digits) for board in (own, opp))
+    return mine, theirs
+
+
+def _emit_sum_of_rows(builder: ir.IRBuilder, board: Any, digits: Any) -> list[Any]:
+    """What the discs of *board* add to the states if they are own ones."""
+    sums = _zeros()
+    for row in range(8):
+        setting = builder.and_(builder.lshr(board, WORD(8 * row)), WORD(SETTINGS - 1))
+        added = _emit_row(builder, builder.add(setting, WORD(SETTINGS * row)), digits)
+        sums = [builder.add(a, b) for a, b in zip(sums, added, strict=True)]
     return sums
 
 
-def emit_states(builder: ir.IRBuilder, size: int, own: Any, opp: Any, table: Any) -> list[Any]:
-    """For every instance the number of its state among the states of all patterns; *table* is the address of `digit_table`."""
-    patterns = patterns_of(size)
-    mine, theirs = (_emit_sum_of_rows(builder, size, board, table) for board in (own, opp))
-    states = [builder.add(a, builder.add(b, b)) for a, b in zip(mine, theirs, strict=True)]
-    numbers = _emit_in_memory(builder, states)
-    found = []
-    for k, (pattern, _) in enumerate(patterns.instances):
-        state = builder.zext(builder.load(builder.gep(numbers, [WORD(k)])), WORD)
-        found.append(builder.add(state, WORD(int(patterns.offsets[pattern]))))
-    return found
+def _emit_sum_of_discs(builder: ir.IRBuilder, board: Any, digits: Any) -> list[Any]:
+    """The same disc by disc, for a few, two at a time: most often there is one, or there are two."""
+    before, loop, done = builder.block, builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    left, sums = builder.phi(WORD), [builder.phi(vector) for vector in VECTORS]
+    rest, totals = left, sums
+    for _ in range(2):
+        added = _emit_digits(builder, builder.cttz(rest, ir.IntType(1)(0)), digits)
+        totals = [builder.add(a, b) for a, b in zip(totals, added, strict=True)]
+        rest = builder.and_(rest, builder.sub(rest, WORD(1)))
+    for phi, first, next_one in [(left, board, rest), *zip(sums, _zeros(), totals, strict=True)]:
+        phi.add_incoming(first, before)
+        phi.add_incoming(next_one, loop)
+    builder.cbranch(builder.icmp_unsigned("!=", rest, WORD(0)), loop, done)
+    builder.position_at_end(done)
+    return totals
 
 
-def _emit_in_memory(builder: ir.IRBuilder, vectors: list[Any]) -> Any:
-    """Write the vectors to the stack; a pointer to their first number.
+def _zeros() -> list[Any]:
+    return [ir.Constant(vector, [0] * vector.count) for vector in VECTORS]
 
-    Reading numbers there is faster than taking them out of registers one by one, which the compiler would do instead if it
-    knew what the pointer points to: an empty piece of assembly keeps it from knowing.
+
+def _emit_digits(builder: ir.IRBuilder, sq: Any, digits: Any) -> list[Any]:
+    """What an own disc on *sq* adds to the states, 64: none."""
+    return _emit_row(builder, builder.add(sq, WORD(ALL_SETTINGS)), digits)
+
+
+def _emit_row(builder: ir.IRBuilder, number: Any, digits: Any) -> list[Any]:
+    """Vectors *number* of `digit_table`."""
+    start = builder.add(digits, builder.mul(number, WORD(SIDE)))
+    return [builder.load(_emit_place(builder, start, k), align=2 * lanes) for k, lanes in enumerate(LANES)]
+
+
+def _emit_place(builder: ir.IRBuilder, states: Any, number: int) -> Any:
+    return builder.inttoptr(builder.add(states, WORD(2 * sum(LANES[:number]))), ir.PointerType(VECTORS[number]))
+
+
+def _emit_load(builder: ir.IRBuilder, states: Any, number: int) -> Any:
+    return builder.load(_emit_place(builder, states, number), align=2)
+
+
+def _emit_store(builder: ir.IRBuilder, states: Any, number: int, vector: Any) -> None:
+    builder.store(vector, _emit_place(builder, states, number), align=2)
+
+
+def _emit_unknown(builder: ir.IRBuilder, address: Any) -> Any:
+    """The same address, of which the compiler does not know what it points to.
+
+    Reading numbers in memory is faster than taking them out of vectors one by one, which the compiler would do instead if it
+    knew: an empty piece of assembly keeps it from knowing.
     """
-    with builder.goto_entry_block():
-        room = builder.alloca(ir.ArrayType(VECTOR, len(vectors)))
-    for k, vector in enumerate(vectors):
-        builder.store(vector, cgutils.gep_inbounds(builder, room, 0, k))
-    kind = ir.FunctionType(ir.PointerType(NUMBER), [room.type])
-    return builder.call(ir.InlineAsm(kind, "", "=r,0,~{memory}", side_effect=True), [room])
+    kind = ir.FunctionType(WORD, [WORD])
+    return builder.call(ir.InlineAsm(kind, "", "=r,0,~{memory}", side_effect=True), [address])

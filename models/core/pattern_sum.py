@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from models.core.pattern_states import emit_states
+from models.core.pattern_states import emit_numbers
 from models.core.vectors import WORD
 from reversi_env import Rules
 
@@ -20,22 +20,22 @@ def emit_load(builder: ir.IRBuilder, address: Any, index: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def pattern_sum(typing_context: Any, size: Any, own: Any, opp: Any, weights: Any, digits: Any) -> Any:
+def pattern_sum(typing_context: Any, size: Any, room: Any, weights: Any) -> Any:
     """Sum of the weights of all instances on the board of *size*, a literal.
 
-    *weights* is the address of the phase's row, *digits* that of `digit_table`.
+    *room* is the address of the position's states, *weights* that of the phase's row.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, own, opp, weights, digits = args
+        _, room, weights = args
         total = WORD(0)
-        for index in emit_states(builder, size.literal_value, own, opp, digits):
-            total = builder.add(total, emit_load(builder, weights, index))
+        for state, first in emit_numbers(builder, size.literal_value, room):
+            total = builder.add(total, emit_load(builder, builder.add(weights, WORD(2 * first)), state))
         return total
 
-    return types.int64(size, types.uint64, types.uint64, types.int64, types.int64), codegen
+    return types.int64(size, types.int64, types.int64), codegen
 
 
 @intrinsic

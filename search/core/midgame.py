@@ -4,7 +4,7 @@ Values are whole UNITs, 128 to a disc, for the side to move; a finished game cou
 kept strictly inside that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up
 depth.
 
-`negamax` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
+`descend` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
 ``beta = alpha + 1``. It calls itself and nothing that calls it back, which is what the on-disk cache of recursive kernels
 needs.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core.evaluate import evaluate
+from search.core.carried import STATES, after_move, begin, pass_turn, room_of, value_after, value_of
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
@@ -58,6 +58,7 @@ ENGINE = np.dtype(
         ("cut_slope", np.float64, (64,)),  # deep value = slope * shallow value + shift, with this deviation, in units
         ("cut_shift", np.float64, (64,)),
         ("cut_deviation", np.float32, (64, 64)),  # … which depends on the empties as well
+        STATES,
         *MOVE_LISTS,
     ],
     align=True,
@@ -69,6 +70,12 @@ def units(value, squares):
     """An evaluation in discs as whole units, kept inside the range of exact scores."""
     most = squares * UNIT - 1
     return min(max(np.int64(np.floor(value * UNIT + 0.5)), -most), most)
+
+
+@kernel
+def empties_of(work, own, opp):
+    """Number of empty squares: the level of the position."""
+    return work.squares - popcount(own | opp)
 
 
 @kernel
@@ -92,13 +99,15 @@ def list_moves(work, own, opp, moves, level, first, second):
 @kernel
 def rank_moves(work, net, own, opp, level, start, listed, depth):
     """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
+    room = room_of(work, level)
     for i in range(start, listed):
-        turned, rank = work.turned[level, i], 0
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, i])
+        turned, sq, rank = work.turned[level, i], work.square[level, i], 0
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        replies = legal_moves(child_own, child_opp, work.playable)
         if uses(work, REPLY_ORDER):
-            rank += REPLY_RANK * popcount(legal_moves(child_own, child_opp, work.playable))
+            rank += REPLY_RANK * popcount(replies)
         if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
-            rank += units(evaluate(net, child_own, child_opp), work.squares)
+            rank += units(value_after(net, room, sq, turned, child_own, child_opp, replies), work.squares)
         work.rank[level, i] = rank
 
 
@@ -115,12 +124,12 @@ def refuting_child(work, own, opp, level, listed, depth, beta):
 
 
 @kernel
-def cut_side(work, net, own, opp, alpha, beta, depth, level):
+def cut_side(work, net, own, opp, moves, alpha, beta, depth, level):
     """To which side of the null window ProbCut may leave a node out: 1 above, -1 below, 0 if it has to be searched."""
     if work.cut_margin <= 0.0 or work.cut_nesting >= CUT_NESTING or work.cut_depth[depth] == 0:
         return 0
     screen = CUT_SCREEN * work.cut_deviation[depth, level]
-    static = units(evaluate(net, own, opp), work.squares)
+    static = units(value_of(net, room_of(work, level), own, opp, moves), work.squares)
     if static >= beta + screen:
         return 1
     return -1 if static <= alpha - screen else 0
@@ -149,6 +158,7 @@ def entered(work):
 def last_ply(work, net, own, opp, moves, alpha, beta):
     """Value to a depth of one ply: no order of moves and no list of them, since what follows is as cheap as a rank."""
     best, nodes = -INFINITY, work.nodes
+    room = room_of(work, empties_of(work, own, opp))
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         bit = moves & (~moves + ONE)
@@ -157,7 +167,12 @@ def last_ply(work, net, own, opp, moves, alpha, beta):
         child_own, child_opp = opp ^ turned, own | turned | bit
         if not entered(work):
             return alpha
-        best = max(best, -leaf(work, net, child_own, child_opp))
+        replies = legal_moves(child_own, child_opp, work.playable)
+        if replies == NO_SQUARE and legal_moves(child_opp, child_own, work.playable) == NO_SQUARE:
+            value = finished(work, child_own, child_opp)
+        else:
+            value = units(value_after(net, room, sq, turned, child_own, child_opp, replies), work.squares)
+        best = max(best, -value)
         if best >= beta:
             break
     count_moves(work, work.nodes - nodes)
@@ -167,14 +182,22 @@ def last_ply(work, net, own, opp, moves, alpha, beta):
 @kernel
 def leaf(work, net, own, opp):
     """Value of a position that is not searched."""
-    if legal_moves(own, opp, work.playable) == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
+    moves = legal_moves(own, opp, work.playable)
+    if moves == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
         return finished(work, own, opp)
-    return units(evaluate(net, own, opp), work.squares)
+    return units(value_of(net, room_of(work, empties_of(work, own, opp)), own, opp, moves), work.squares)
 
 
 @kernel
 def negamax(work, net, own, opp, alpha, beta, depth):
     """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+    begin(net, room_of(work, empties_of(work, own, opp)), own, opp)
+    return descend(work, net, own, opp, alpha, beta, depth)
+
+
+@kernel
+def descend(work, net, own, opp, alpha, beta, depth):
+    """`negamax` of a position where the evaluator's state stands."""
     if not entered(work):
         return alpha
     if depth <= 0:
@@ -183,7 +206,11 @@ def negamax(work, net, own, opp, alpha, beta, depth):
     if moves == NO_SQUARE:
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return finished(work, own, opp)
-        return -negamax(work, net, opp, own, -beta, -alpha, depth)
+        room = room_of(work, empties_of(work, own, opp))
+        pass_turn(net, room)
+        value = -descend(work, net, opp, own, -beta, -alpha, depth)
+        pass_turn(net, room)
+        return value
     if depth == 1:
         return last_ply(work, net, own, opp, moves, alpha, beta)
     first, second, bucket = NO_MOVE, NO_MOVE, 0
@@ -199,13 +226,13 @@ def negamax(work, net, own, opp, alpha, beta, depth):
                 if upper <= alpha:
                     return upper
             first, second = move_of(data), second_move_of(data)
-    level = work.squares - popcount(own | opp)
+    level = empties_of(work, own, opp)
     if beta - alpha == 1 and level > depth:  # to the end of the game nothing is cut: what is found there is true
-        side = cut_side(work, net, own, opp, alpha, beta, depth, level)
+        side = cut_side(work, net, own, opp, moves, alpha, beta, depth, level)
         if side != 0:
             low = cut_window(work, alpha, beta, side, depth, level)
             work.cut_nesting += 1
-            value = negamax(work, net, own, opp, low, low + 1, work.cut_depth[depth])
+            value = descend(work, net, own, opp, low, low + 1, work.cut_depth[depth])
             work.cut_nesting -= 1
             if (value > low) == (side > 0):
                 return beta if side > 0 else alpha
@@ -222,12 +249,13 @@ def negamax(work, net, own, opp, alpha, beta, depth):
         bring_best(work, level, i, listed)
         turned, sq = work.turned[level, i], work.square[level, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        after_move(net, room_of(work, level), sq, turned)
         if i == 0 or not uses(work, NULL_WINDOWS):
-            value = -negamax(work, net, child_own, child_opp, -beta, -bar, depth - 1)
+            value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
         else:
-            value = -negamax(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
+            value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
             if bar < value < beta:
-                value = -negamax(work, net, child_own, child_opp, -beta, -value, depth - 1)
+                value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
         if work.stop:
             return alpha
         if value > best:
@@ -252,18 +280,21 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
     an upper bound. With a value outside the window the caller searches again.
     """
     work, net = works[0], nets[0]
+    room = room_of(work, empties_of(work, own, opp))
+    begin(net, room, own, opp)
     for i in range(squares.size):
         turned = flips(squares[i], own, opp)
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(squares[i])
+        after_move(net, room, squares[i], turned)
         bar = _bar(values, i, lines, alpha)
         if bar >= beta:
             return i
         if i < lines:
-            value = -negamax(work, net, child_own, child_opp, -beta, -alpha, depth - 1)
+            value = -descend(work, net, child_own, child_opp, -beta, -alpha, depth - 1)
         else:
-            value = -negamax(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
+            value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
             if bar < value < beta:
-                value = -negamax(work, net, child_own, child_opp, -beta, -bar, depth - 1)
+                value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
         if work.stop:
             return i
         values[i] = value

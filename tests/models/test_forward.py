@@ -10,7 +10,7 @@ from numba import njit
 from models.boards import board_tensor, legal_moves
 from models.core import vectors
 from models.core.deep_value import deep_value
-from models.core.pattern_states import LANES, LINE, digit_table
+from models.core.pattern_states import LANES, LINE, STATES, digit_table
 from models.core.pattern_value import UNITS
 from models.core.patterns import patterns_of
 from models.networks import NETWORKS
@@ -18,7 +18,10 @@ from models.networks.base import Array
 from models.trainable import Trainable
 from reversi_env import Position, Rules, batch
 from reversi_env.core import bitboard
-from search.core.evaluate import static_values
+from reversi_env.core.intrinsics import popcount, trailing_zeros
+from search.core import carried
+from search.core.carried import after_move, begin, pass_turn, room_of, value_after, value_of
+from search.core.evaluate import evaluate, static_values
 from tests.models import twins
 from tests.models.twins import SIZES, random_network, some_boards
 
@@ -95,6 +98,52 @@ def test_the_compiled_rows_are_those_of_torch(size, kind):
 
 # --- the states of patterns -----------------------------------------------------------------------
 
+WORK = np.dtype([carried.STATES], align=True)
+
+
+@njit
+def carried_and_whole(works, nets, own, opp, playable, squares, seed):
+    """A game of random moves with carried states: values compared, those that differ from the board's, and passes."""
+    work, net = works[0], nets[0]
+    compared, wrong, passes, level = 0, 0, 0, squares - popcount(own | opp)
+    begin(net, room_of(work, level), own, opp)
+    while True:
+        room, moves = room_of(work, level), bitboard.legal_moves(own, opp, playable)
+        compared, wrong = compared + 1, wrong + (value_of(net, room, own, opp, moves) != evaluate(net, own, opp))
+        if moves == 0:
+            own, opp, passes = opp, own, passes + 1
+            pass_turn(net, room)
+            if bitboard.legal_moves(own, opp, playable) == 0:
+                return compared, wrong, passes
+            continue
+        seed = seed * 6364136223846793005 + 1442695040888963407
+        choice, chosen, number = (seed >> 33) % popcount(moves), 0, 0
+        while moves != 0:
+            sq = trailing_zeros(moves)
+            moves &= moves - np.uint64(1)
+            chosen, number = sq if number == choice else chosen, number + 1
+            child_own, child_opp = bitboard.play(sq, own, opp)
+            replies = bitboard.legal_moves(child_own, child_opp, playable)
+            value = value_after(net, room, sq, bitboard.flips(sq, own, opp), child_own, child_opp, replies)
+            compared, wrong = compared + 1, wrong + (value != evaluate(net, child_own, child_opp))
+        after_move(net, room, chosen, bitboard.flips(chosen, own, opp))
+        own, opp = bitboard.play(chosen, own, opp)
+        level -= 1
+
+
+@every_kind
+@every_size
+def test_values_by_carried_states_are_those_of_the_board_bit_for_bit(size, kind):
+    rules, network = Rules(size), random_network(kind, size).compiled()
+    start, found = Position.initial(rules), []
+    for seed in range(40):
+        boards = np.uint64(start.own), np.uint64(start.opp), np.uint64(rules.playable)
+        found.append(carried_and_whole(np.zeros(1, WORK), network.record, *boards, rules.square_count, np.int64(seed)))
+    compared, wrong, passes = np.sum(found, axis=0)
+    assert compared > 40 * rules.square_count
+    assert passes > 50  # 40 of them end the games
+    assert wrong == 0
+
 
 @every_size
 def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
@@ -111,8 +160,9 @@ def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
 def test_no_vector_of_the_table_straddles_two_lines_of_the_cache_and_no_state_overflows(size):
     table = digit_table(size)
     assert table.ctypes.data % LINE == 0
-    assert 2 * LANES <= LINE
-    assert table.shape[2] % LANES == 0
+    ends = 2 * np.cumsum(LANES)
+    assert all(end <= LINE * (start // LINE + 1) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+    assert len(patterns_of(size).instances) <= sum(LANES) <= table.shape[2] == STATES
     most = 2 * table[:, -1].sum(axis=0, dtype=np.int64)  # opponent's discs everywhere
     assert most.max() <= np.iinfo(table.dtype).max
 

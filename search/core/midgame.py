@@ -19,7 +19,18 @@ from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core.carried import STATES, after_move, begin, pass_turn, room_of, value_after, value_of
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
-from search.core.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
+from search.core.table import (
+    NO_MOVE,
+    bucket_of,
+    depth_of,
+    expect,
+    lower_of,
+    move_of,
+    probe,
+    second_move_of,
+    store,
+    upper_of,
+)
 
 UNIT = 128
 #: Beyond every value.
@@ -85,14 +96,18 @@ def finished(work, own, opp):
 
 
 @kernel
-def list_moves(work, own, opp, moves, level, first, second):
+def list_moves(work, own, opp, moves, level, depth, first, second):
     """Write the moves into the lists of this level, the table's moves with a rank before all others; their number."""
-    listed = 0
+    listed, looks_up = 0, work.table != 0 and depth > TABLE_DEPTH
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
-        moves &= moves - ONE
+        bit = moves & (~moves + ONE)
+        moves ^= bit
+        turned = flips(sq, own, opp)
+        if looks_up:
+            expect(work.table, opp ^ turned, own | turned | bit, work.bucket_mask)
         rank = FIRST_RANK if sq == first else SECOND_RANK if sq == second else 0
-        listed = add_move(work, level, listed, flips(sq, own, opp), sq, rank)
+        listed = add_move(work, level, listed, turned, sq, rank)
     return listed
 
 
@@ -236,7 +251,7 @@ def descend(work, net, own, opp, alpha, beta, depth):
             work.cut_nesting -= 1
             if (value > low) == (side > 0):
                 return beta if side > 0 else alpha
-    listed = list_moves(work, own, opp, moves, level, first, second)
+    listed = list_moves(work, own, opp, moves, level, depth, first, second)
     if uses_table and depth >= LOOK_AHEAD_DEPTH and uses(work, LOOK_AHEAD):
         bound = refuting_child(work, own, opp, level, listed, depth, beta)
         if bound >= beta:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from reversi_env import Position, ReversiError
 
 #: Empty squares from which on the engine tries to solve, with ten seconds left; one more or less for each doubling or halving.
-SOLVING_EMPTIES = 24
+SOLVING_EMPTIES = 26
 #: What is kept for the solution, in weights of moves; and the part of the rest that it may use.
-SOLVING_WEIGHT, SOLVING_PART = 6.0, 0.35
+SOLVING_WEIGHT, SOLVING_PART = 5.0, 0.5
 #: A move's weight rises between these numbers of empty squares, from the first weight to the second.
 OPENING_EMPTIES, MIDGAME_EMPTIES = 52, 40
 OPENING_WEIGHT, MIDGAME_WEIGHT = 0.4, 1.4

@@ -45,7 +45,7 @@ def digit_table(size: int) -> np.ndarray:
     The bits of a setting are the columns of the 8x8 frame, the lowest one first. Behind it in memory lies what one own disc
     adds, for each square, and zeros for none: so little that it stays in the cache.
     """
-    weights = patterns_of(size).digit_weights.reshape(8, 8, -1)
+    weights = patterns_of(size).search_digit_weights.reshape(8, 8, -1)
     memory = np.zeros((ALL_SETTINGS + 65) * STATES + LINE // 2, np.uint16)
     rows = memory[-memory.ctypes.data % LINE // 2 :][: (ALL_SETTINGS + 65) * STATES].reshape(-1, STATES)
     table = rows[:ALL_SETTINGS].reshape(8, SETTINGS, STATES)

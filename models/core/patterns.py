@@ -8,7 +8,7 @@ that mean the same; `tied` gives them one weight.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -30,6 +30,15 @@ class Pattern:
     def states(self) -> int:
         """Number of states."""
         return int(3 ** len(self.squares))
+
+    @property
+    def search_places(self) -> tuple[int, ...]:
+        """For every square the place of its digit in the search's states: the nearer to the centre, the lower.
+
+        Those squares change most from one position of a search to the next, and states that differ in low digits lie together.
+        """
+        order = sorted(self.squares, key=lambda sq: (abs(2 * (sq // 8) - 7) + abs(2 * (sq % 8) - 7), sq))
+        return tuple(order.index(sq) for sq in self.squares)
 
     def image(self, symmetry: int) -> tuple[int, ...]:
         """The squares of the real board that stand on this pattern's squares after the board has undergone *symmetry*."""
@@ -95,10 +104,19 @@ class PatternSet:
     @cached_property
     def digit_weights(self) -> np.ndarray:
         """``(64, instances)``: what a digit on a square adds to each instance's state."""
+        return self._digit_weights([range(len(pattern.squares)) for pattern in self.patterns])
+
+    @cached_property
+    def search_digit_weights(self) -> np.ndarray:
+        """`digit_weights` for the search's states."""
+        return self._digit_weights([pattern.search_places for pattern in self.patterns])
+
+    def _digit_weights(self, places: list[Sequence[int]]) -> np.ndarray:
+        """The same for digits at those places of each pattern's states."""
         weights = np.zeros((64, len(self.instances)), np.float32)
         for column, (number, symmetry) in enumerate(self.instances):
-            for digit, sq in enumerate(self.patterns[number].image(symmetry)):
-                weights[sq, column] = 3**digit
+            for place, sq in zip(places[number], self.patterns[number].image(symmetry), strict=True):
+                weights[sq, column] = 3**place
         return weights
 
     @cached_property
@@ -112,6 +130,16 @@ class PatternSet:
             numbers[offset : offset + pattern.states] = first + (np.cumsum(kept, dtype=np.int32) - 1)[lowest]
             first += int(np.count_nonzero(kept))
         return numbers
+
+    @cached_property
+    def search_tied(self) -> np.ndarray:
+        """`tied` for the search's states."""
+        found = []
+        for pattern, part in zip(self.patterns, np.split(self.tied, self.offsets[1:-1]), strict=True):
+            last = len(pattern.squares) - 1
+            axes = [last - pattern.search_places.index(last - axis) for axis in range(last + 1)]
+            found.append(part.reshape((3,) * (last + 1)).transpose(axes).reshape(-1))  # the digits as axes
+        return np.concatenate(found)
 
     @cached_property
     def weights(self) -> int:

@@ -48,7 +48,7 @@ class PatternNetwork(Network):
     def untied(self, tied: np.ndarray) -> np.ndarray:
         """Rows of every phase, those of patterns first, with one for every state of a pattern where states shared one."""
         patterns = patterns_of(self.rules.size)
-        return np.take(tied, np.r_[patterns.tied, patterns.weights : tied.shape[1]], axis=1)
+        return np.take(tied, np.r_[patterns.search_tied, patterns.weights : tied.shape[1]], axis=1)
 
     def summary(self) -> str:
         """The architecture in a line, for people."""
@@ -91,7 +91,7 @@ class PatternNetwork(Network):
             piece = slice(start, start + CHUNK)
             write_rows(
                 *(rules.square_count, np.uint64(rules.playable), own[piece], opp[piece]),
-                *(digit_table(size), patterns.tied, patterns.weights, instances, found[piece]),
+                *(digit_table(size), patterns.search_tied, patterns.weights, instances, found[piece]),
             )
 
         with ThreadPoolExecutor(threads) as pool:

@@ -153,7 +153,8 @@ def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
         found = mine + 2 * theirs
         for column, (number, symmetry) in enumerate(patterns.instances):
             digits = twins.digits_of(int(own), int(opp), patterns.patterns[number].image(symmetry))
-            assert found[column] == sum(digit * 3**k for k, digit in enumerate(digits))
+            places = patterns.patterns[number].search_places
+            assert found[column] == sum(digit * 3**place for place, digit in zip(places, digits, strict=True))
 
 
 @every_size

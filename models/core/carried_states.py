@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.core.pattern_states import exchange_states, move_states, write_states
+from models.core.pattern_states import move_states, try_states, write_states
 
 
 def begin(net, room, own, opp):
@@ -10,11 +10,11 @@ def begin(net, room, own, opp):
     write_states(own, opp, net.digits, room)
 
 
-def pass_turn(net, room):
-    """Exchange the sides."""
-    exchange_states(room)
-
-
 def after_move(net, room, sq, turned):
     """Write the states after a move into the next level's room."""
     move_states(sq, turned, net.digits, room)
+
+
+def try_move(net, room, sq, turned):
+    """Write them as the side sees them that is to move then."""
+    try_states(sq, turned, net.digits, room)

@@ -15,8 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from models.core.carried_states import after_move, begin, pass_turn
-from models.core.pattern_states import emit_numbers, states_after, states_on_stack
+from models.core.carried_states import after_move, begin, try_move
+from models.core.pattern_states import emit_numbers, states_on_stack
 from models.core.pattern_value import COUNTS
 from models.core.vectors import (
     REAL,
@@ -29,9 +29,9 @@ from models.core.vectors import (
     emit_total,
     emit_vector,
 )
-from reversi_env import Rules
 from reversi_env.core.bitboard import legal_moves
-from reversi_env.core.intrinsics import popcount
+from reversi_env.core.intrinsics import emit_run_ends, popcount
+from reversi_env.rules import SIZES
 from search.core.carried import Carried, carries
 from search.core.evaluate import evaluator
 
@@ -116,52 +116,69 @@ def _emit_head(context: Any, builder: ir.IRBuilder, sums: Any, head: Any) -> Any
     return builder.fadd(emit_total(builder, total), constant)
 
 
-@intrinsic(prefer_literal=True)
+@intrinsic
 def deep_sum(
-    typing_context: Any, size: Any, room: Any, rows: Any, head: Any, own_moves: Any, opp_moves: Any, empties: Any
+    typing_context: Any,
+    squares: Any,
+    room: Any,
+    rows: Any,
+    head: Any,
+    own_moves: Any,
+    opp_moves: Any,
+    empties: Any,
+    own: Any,
+    opp: Any,
+    playable: Any,
 ) -> Any:
     """The network's output before it is kept within the limit, float32.
 
-    *size* is a literal; *room*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the
-    last three are the numbers of the rows of the two numbers of moves and of the empty squares.
+    *room*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the last three are
+    the numbers of the rows of the two numbers of moves and of the empty squares.
     """
-    assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
-    Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, room, rows, head, *counts = args
-        numbers = [*emit_numbers(builder, size.literal_value, room), *((count, 0) for count in counts)]
-        return _emit_head(context, builder, _emit_sums(builder, rows, numbers), head)
+        squares, room, rows, head, own_moves, opp_moves, empties, own, opp, playable = args
+        done = builder.append_basic_block()
+        found = []
+        for size in reversed(SIZES):
+            block, other = builder.append_basic_block(), builder.append_basic_block()
+            builder.cbranch(builder.icmp_signed("==", squares, WORD(size * size)), block, other)
+            builder.position_at_end(block)
+            sums = _emit_sums(builder, rows, emit_numbers(builder, size, room))
+            found.append((sums, builder.block))
+            builder.branch(done)
+            builder.position_at_end(other)
+        builder.unreachable()
+        builder.position_at_end(done)
+        sums = builder.phi(SUMS)
+        for value, block in found:
+            sums.add_incoming(value, block)
+        ends = emit_run_ends(context, builder, opp, own)
+        moves = builder.and_(ends, builder.and_(playable, builder.not_(builder.or_(own, opp))))
+        counts = own_moves, builder.add(opp_moves, builder.ctpop(moves)), empties
+        sums = builder.add(sums, _emit_sums(builder, rows, [(count, 0) for count in counts]))
+        return _emit_head(context, builder, sums, head)
 
-    return types.float32(size, *[types.int64] * 6), codegen
+    return types.float32(*[types.int64] * 7, *[types.uint64] * 3), codegen
 
 
 @register_jitable
-def _value_of(net, room, own, opp, moves):
+def _value_of(net, room, empties, own, opp, moves):
     """Value of the position with the states in *room* and those legal *moves*, in discs for the side to move."""
-    empties = np.uint64(net.squares - popcount(own | opp))
-    rows, head = net.deep_rows[empties], net.heads[empties]
+    rows, head = net.deep_rows[np.uint64(empties)], net.heads[np.uint64(empties)]
     own_moves = net.states + popcount(moves)
-    opp_moves = net.states + COUNTS + popcount(legal_moves(opp, own, net.playable))
-    left = net.states + 2 * COUNTS + np.int64(empties)
-    if net.squares == 64:
-        value = deep_sum(8, room, rows, head, own_moves, opp_moves, left)
-    elif net.squares == 36:
-        value = deep_sum(6, room, rows, head, own_moves, opp_moves, left)
-    else:
-        value = deep_sum(4, room, rows, head, own_moves, opp_moves, left)
+    opp_moves = net.states + COUNTS
+    left = net.states + 2 * COUNTS + empties
+    value = deep_sum(net.squares, room, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
     return min(max(np.float64(value), -net.limit), net.limit)
 
 
-def _value_after(net, room, sq, turned, own, opp, moves):
-    return _value_of(net, states_after(sq, turned, net.digits, room), own, opp, moves)
-
-
-carries(DEEP_NET, Carried(begin, pass_turn, after_move, _value_after, _value_of))
+carries(DEEP_NET, Carried(begin, after_move, try_move, _value_of))
 
 
 @evaluator(DEEP_NET)
 def deep_value(net, own, opp):
     """Value of the position in discs for the side to move."""
     moves = legal_moves(own, opp, net.playable)
-    return _value_of(net, states_on_stack(own, opp, net.digits), own, opp, moves)
+    empties = net.squares - popcount(own | opp)
+    return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)

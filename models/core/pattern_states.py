@@ -58,7 +58,7 @@ def digit_table(size: int) -> np.ndarray:
 def emit_numbers(builder: ir.IRBuilder, size: int, room: Any) -> list[tuple[Any, int]]:
     """For every instance its state, as *room* has it, and the number of its pattern's first state among those of all."""
     patterns = patterns_of(size)
-    numbers = builder.inttoptr(room, ir.PointerType(NUMBER))
+    numbers = builder.inttoptr(_emit_unknown(builder, room), ir.PointerType(NUMBER))
     return [
         (builder.zext(builder.load(builder.gep(numbers, [WORD(k)])), WORD), int(patterns.offsets[pattern]))
         for k, (pattern, _) in enumerate(patterns.instances)
@@ -78,7 +78,7 @@ def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any
         address = builder.ptrtoint(room, WORD)
         for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *args), strict=True)):
             _emit_store(builder, address, k, builder.add(mine, builder.add(theirs, theirs)))
-        return _emit_unknown(builder, address)
+        return address
 
     return types.int64(types.uint64, types.uint64, types.int64), codegen
 
@@ -98,22 +98,6 @@ def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, room: Any
 
 
 @intrinsic
-def exchange_states(typing_context: Any, room: Any) -> Any:
-    """Exchange the two sides' states."""
-
-    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        [room] = args
-        other = builder.add(room, WORD(SIDE))
-        for k in range(len(VECTORS)):
-            mine, theirs = _emit_load(builder, room, k), _emit_load(builder, other, k)
-            _emit_store(builder, room, k, theirs)
-            _emit_store(builder, other, k, mine)
-        return context.get_dummy_value()
-
-    return types.none(types.int64), codegen
-
-
-@intrinsic
 def move_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
     """Write the states after a move to the next level's room."""
 
@@ -129,14 +113,14 @@ def move_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: An
 
 
 @intrinsic
-def states_after(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
-    """Address of the states after a move, as the side sees them that is to move then: in the next level's room."""
+def try_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
+    """Write the states after a move, as the side sees them that is to move then, to the next level's room."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, after, _, _ = _emit_move(builder, *args)
-        return _emit_unknown(builder, after)
+        _emit_move(builder, *args)
+        return context.get_dummy_value()
 
-    return types.int64(types.int64, types.uint64, types.int64, types.int64), codegen
+    return types.none(types.int64, types.uint64, types.int64, types.int64), codegen
 
 
 def _emit_move(

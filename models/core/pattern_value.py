@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from models.core.carried_states import after_move, begin, pass_turn
-from models.core.pattern_states import states_after, states_on_stack
+from models.core.carried_states import after_move, begin, try_move
+from models.core.pattern_states import states_on_stack
 from models.core.pattern_sum import load_weight, pattern_sum
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import popcount
@@ -40,9 +40,8 @@ PATTERN_NET = np.dtype(
 
 
 @register_jitable
-def _value_of(net, room, own, opp, moves):
+def _value_of(net, room, empties, own, opp, moves):
     """Value of the position with the states in *room* and those legal *moves*, in discs for the side to move."""
-    empties = net.squares - popcount(own | opp)
     phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
     if net.squares == 64:
@@ -57,15 +56,12 @@ def _value_of(net, room, own, opp, moves):
     return min(max(total / UNITS, -net.limit), net.limit)
 
 
-def _value_after(net, room, sq, turned, own, opp, moves):
-    return _value_of(net, states_after(sq, turned, net.digits, room), own, opp, moves)
-
-
-carries(PATTERN_NET, Carried(begin, pass_turn, after_move, _value_after, _value_of))
+carries(PATTERN_NET, Carried(begin, after_move, try_move, _value_of))
 
 
 @evaluator(PATTERN_NET)
 def pattern_value(net, own, opp):
     """Value of the position in discs for the side to move."""
     moves = legal_moves(own, opp, net.playable)
-    return _value_of(net, states_on_stack(own, opp, net.digits), own, opp, moves)
+    empties = net.squares - popcount(own | opp)
+    return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)

@@ -245,13 +245,19 @@ def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
     """`run_ends_scalar`, in the way that is fastest on the CPU; which squares with discs are among them is left open."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if _has_wide_vectors(context):
-            return emit_ends_by_lanes(builder, *args)
-        if _is_arm(context):
-            return emit_ends_by_words(builder, *args)
-        return context.compile_internal(builder, run_ends_scalar, signature, args)
+        return emit_run_ends(context, builder, *args)
 
     return types.uint64(types.uint64, types.uint64), codegen
+
+
+def emit_run_ends(context: Any, builder: Any, own: Any, opp: Any) -> Any:
+    """`run_ends` for other intrinsics."""
+    if _has_wide_vectors(context):
+        return emit_ends_by_lanes(builder, own, opp)
+    if _is_arm(context):
+        return emit_ends_by_words(builder, own, opp)
+    signature = types.uint64(types.uint64, types.uint64)
+    return context.compile_internal(builder, run_ends_scalar, signature, (own, opp))
 
 
 class _Rays:

@@ -1,9 +1,8 @@
 """Evaluators that carry a state from move to move, so that a value need not begin with the whole board.
 
 The search keeps room for a state at each level, a number of empty squares, in its record. It says where the search stands:
-`begin` at a position, `after_move`, `pass_turn`; and asks for values: `value_of` the position where it stands, and `value_after` a
-move, which it may then make or not. What they do, an evaluator registers by the type of its record, as it does with `evaluate`:
-the others carry nothing, and are asked as ever.
+`begin` at a position, `after_move`; and asks for the value of that position, or of one that it only tries: `try_move`. What they
+do, an evaluator registers by the type of its record, as it does with `evaluate`: the others carry nothing, and are asked as ever.
 """
 
 from __future__ import annotations
@@ -28,26 +27,24 @@ STATES: tuple[Any, ...] = ("states", np.uint8, (LEVELS, ROOM))
 class Carried(NamedTuple):
     """What an evaluator does with its state, for use in kernels; *room* is the address of a level's room.
 
-    ``begin(net, room, own, opp)`` writes a position's state. ``pass_turn(net, room)`` exchanges the sides. ``after_move(net,
-    room, sq, turned)`` writes the state after a move into the next level's room, which lies before it. ``value_of(net, room,
-    own, opp, moves)`` is the value of the boards whose state it is; ``value_after(net, room, sq, turned, own, opp, moves)`` that
-    of the boards that a move leads to, and may use the next level's room. *moves* are the legal moves of the boards given.
+    ``begin(net, room, own, opp)`` writes a position's state. ``after_move(net, room, sq, turned)`` writes the state after a move
+    into the next level's room, which lies before it; ``try_move(net, room, sq, turned)`` writes what a value needs of it, and no
+    more. ``value_of(net, room, empties, own, opp, moves)`` is the value of the boards whose state it is, with so many empty
+    squares and those legal *moves*.
     """
 
     begin: Callable
-    pass_turn: Callable
     after_move: Callable
-    value_after: Callable
+    try_move: Callable
     value_of: Callable
 
 
 _CARRIED: dict[types.Type, Carried] = {}
 _NOTHING = Carried(
     lambda net, room, own, opp: None,
-    lambda net, room: None,
     lambda net, room, sq, turned: None,
-    lambda net, room, sq, turned, own, opp, moves: evaluate(net, own, opp),
-    lambda net, room, own, opp, moves: evaluate(net, own, opp),
+    lambda net, room, sq, turned: None,
+    lambda net, room, empties, own, opp, moves: evaluate(net, own, opp),
 )
 
 
@@ -60,21 +57,16 @@ def begin(net: Any, room: Any, own: Any, opp: Any) -> None:
     """Write the state of a position. For use in kernels, as all of these."""
 
 
-def pass_turn(net: Any, room: Any) -> None:
-    """Exchange the sides."""
-
-
 def after_move(net: Any, room: Any, sq: Any, turned: Any) -> None:
     """Write the state after the move *sq*, which turns *turned*, into the next level's room."""
 
 
-def value_after(net: Any, room: Any, sq: Any, turned: Any, own: Any, opp: Any, moves: Any) -> float:
-    """`evaluate` of the boards that a move leads to, and where *moves* are legal; *room* has the state before it."""
-    raise TypeError("value_after is compiled into kernels")
+def try_move(net: Any, room: Any, sq: Any, turned: Any) -> None:
+    """`after_move` as far as `value_of` needs it, for a position that is not searched."""
 
 
-def value_of(net: Any, room: Any, own: Any, opp: Any, moves: Any) -> float:
-    """`evaluate` of the boards whose state *room* has, and where *moves* are legal."""
+def value_of(net: Any, room: Any, empties: Any, own: Any, opp: Any, moves: Any) -> float:
+    """`evaluate` of the boards whose state *room* has, with so many *empties* and those legal *moves*."""
     raise TypeError("value_of is compiled into kernels")
 
 
@@ -83,23 +75,18 @@ def _begin(net, room, own, opp):
     return _CARRIED.get(net, _NOTHING).begin
 
 
-@overload(pass_turn)
-def _pass_turn(net, room):
-    return _CARRIED.get(net, _NOTHING).pass_turn
-
-
 @overload(after_move)
 def _after_move(net, room, sq, turned):
     return _CARRIED.get(net, _NOTHING).after_move
 
 
-@overload(value_after)
-def _value_after(net, room, sq, turned, own, opp, moves):
-    return _CARRIED.get(net, _NOTHING).value_after
+@overload(try_move)
+def _try_move(net, room, sq, turned):
+    return _CARRIED.get(net, _NOTHING).try_move
 
 
 @overload(value_of)
-def _value_of(net, room, own, opp, moves):
+def _value_of(net, room, empties, own, opp, moves):
     return _CARRIED.get(net, _NOTHING).value_of
 
 

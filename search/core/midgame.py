@@ -16,7 +16,7 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core.carried import STATES, after_move, begin, pass_turn, room_of, value_after, value_of
+from search.core.carried import STATES, after_move, begin, room_of, try_move, value_of
 from search.core.move_lists import MOVE_LISTS, add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 from search.core.table import (
@@ -114,7 +114,7 @@ def list_moves(work, own, opp, moves, level, depth, first, second):
 @kernel
 def rank_moves(work, net, own, opp, level, start, listed, depth):
     """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
-    room = room_of(work, level)
+    room, child_room = room_of(work, level), room_of(work, level - 1)
     for i in range(start, listed):
         turned, sq, rank = work.turned[level, i], work.square[level, i], 0
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
@@ -122,7 +122,8 @@ def rank_moves(work, net, own, opp, level, start, listed, depth):
         if uses(work, REPLY_ORDER):
             rank += REPLY_RANK * popcount(replies)
         if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
-            rank += units(value_after(net, room, sq, turned, child_own, child_opp, replies), work.squares)
+            try_move(net, room, sq, turned)
+            rank += units(value_of(net, child_room, level - 1, child_own, child_opp, replies), work.squares)
         work.rank[level, i] = rank
 
 
@@ -144,7 +145,7 @@ def cut_side(work, net, own, opp, moves, alpha, beta, depth, level):
     if work.cut_margin <= 0.0 or work.cut_nesting >= CUT_NESTING or work.cut_depth[depth] == 0:
         return 0
     screen = CUT_SCREEN * work.cut_deviation[depth, level]
-    static = units(value_of(net, room_of(work, level), own, opp, moves), work.squares)
+    static = units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
     if static >= beta + screen:
         return 1
     return -1 if static <= alpha - screen else 0
@@ -173,7 +174,8 @@ def entered(work):
 def last_ply(work, net, own, opp, moves, alpha, beta):
     """Value to a depth of one ply: no order of moves and no list of them, since what follows is as cheap as a rank."""
     best, nodes = -INFINITY, work.nodes
-    room = room_of(work, empties_of(work, own, opp))
+    level = empties_of(work, own, opp)
+    room, child_room = room_of(work, level), room_of(work, level - 1)
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         bit = moves & (~moves + ONE)
@@ -182,11 +184,12 @@ def last_ply(work, net, own, opp, moves, alpha, beta):
         child_own, child_opp = opp ^ turned, own | turned | bit
         if not entered(work):
             return alpha
+        try_move(net, room, sq, turned)
         replies = legal_moves(child_own, child_opp, work.playable)
         if replies == NO_SQUARE and legal_moves(child_opp, child_own, work.playable) == NO_SQUARE:
             value = finished(work, child_own, child_opp)
         else:
-            value = units(value_after(net, room, sq, turned, child_own, child_opp, replies), work.squares)
+            value = units(value_of(net, child_room, level - 1, child_own, child_opp, replies), work.squares)
         best = max(best, -value)
         if best >= beta:
             break
@@ -200,7 +203,8 @@ def leaf(work, net, own, opp):
     moves = legal_moves(own, opp, work.playable)
     if moves == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
         return finished(work, own, opp)
-    return units(value_of(net, room_of(work, empties_of(work, own, opp)), own, opp, moves), work.squares)
+    level = empties_of(work, own, opp)
+    return units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
 
 
 @kernel
@@ -222,9 +226,9 @@ def descend(work, net, own, opp, alpha, beta, depth):
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return finished(work, own, opp)
         room = room_of(work, empties_of(work, own, opp))
-        pass_turn(net, room)
+        begin(net, room, opp, own)
         value = -descend(work, net, opp, own, -beta, -alpha, depth)
-        pass_turn(net, room)
+        begin(net, room, own, opp)
         return value
     if depth == 1:
         return last_ply(work, net, own, opp, moves, alpha, beta)

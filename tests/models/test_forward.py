@@ -20,7 +20,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.core import bitboard
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core import carried
-from search.core.carried import after_move, begin, pass_turn, room_of, value_after, value_of
+from search.core.carried import after_move, begin, room_of, try_move, value_of
 from search.core.evaluate import evaluate, static_values
 from tests.models import twins
 from tests.models.twins import SIZES, random_network, some_boards
@@ -109,10 +109,10 @@ def carried_and_whole(works, nets, own, opp, playable, squares, seed):
     begin(net, room_of(work, level), own, opp)
     while True:
         room, moves = room_of(work, level), bitboard.legal_moves(own, opp, playable)
-        compared, wrong = compared + 1, wrong + (value_of(net, room, own, opp, moves) != evaluate(net, own, opp))
+        compared, wrong = compared + 1, wrong + (value_of(net, room, level, own, opp, moves) != evaluate(net, own, opp))
         if moves == 0:
             own, opp, passes = opp, own, passes + 1
-            pass_turn(net, room)
+            begin(net, room, own, opp)
             if bitboard.legal_moves(own, opp, playable) == 0:
                 return compared, wrong, passes
             continue
@@ -124,7 +124,8 @@ def carried_and_whole(works, nets, own, opp, playable, squares, seed):
             chosen, number = sq if number == choice else chosen, number + 1
             child_own, child_opp = bitboard.play(sq, own, opp)
             replies = bitboard.legal_moves(child_own, child_opp, playable)
-            value = value_after(net, room, sq, bitboard.flips(sq, own, opp), child_own, child_opp, replies)
+            try_move(net, room, sq, bitboard.flips(sq, own, opp))
+            value = value_of(net, room_of(work, level - 1), level - 1, child_own, child_opp, replies)
             compared, wrong = compared + 1, wrong + (value != evaluate(net, child_own, child_opp))
         after_move(net, room, chosen, bitboard.flips(chosen, own, opp))
         own, opp = bitboard.play(chosen, own, opp)

@@ -127,12 +127,12 @@ class TorchAgent(Agent):
         if (rules.size, rules.variant) != (self.evaluator.rules.size, self.evaluator.rules.variant):
             raise ReversiError(f"position of {rules}: expected one of {self.evaluator.rules}")
         if position.is_over():
-            return SearchResult(None, float(position.score()), 0, True, (), 0, 0.0, ())
+            return SearchResult(None, float(position.score()), 0, 100, (), 0, 0.0, ())
         if position.empties <= self.exact and not position.must_pass():
             solution = self._solve(position)
             line = solution.pv
             return SearchResult(
-                solution.move, solution.score, position.empties, True, line, solution.nodes, solution.seconds, ()
+                solution.move, solution.score, position.empties, 100, line, solution.nodes, solution.seconds, ()
             )
         self._nodes = 1
         squares, own, opp, values = self._ordered(np.uint64(position.own), np.uint64(position.opp), self._ties)
@@ -145,7 +145,7 @@ class TorchAgent(Agent):
         moves = tuple(MoveValue(name, float(value)) for name, value in zip(names, values, strict=True))
         elapsed = perf_counter() - began
         return SearchResult(
-            names[best], float(values[best]), self.depth, False, (names[best],), self._nodes, elapsed, moves
+            names[best], float(values[best]), self.depth, 0, (names[best],), self._nodes, elapsed, moves
         )
 
     def _solve(self, position: Position) -> Any:

@@ -30,12 +30,17 @@ class Thought:
 
     move: str
     value: float | None = None
-    exact: bool = False
     depth: int = 0
+    confidence: int = 0
     pv: tuple[str, ...] = ()
     nodes: int = 0
     seconds: float = 0.0
     moves: tuple[MoveValue, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value is proven."""
+        return self.confidence == 100
 
 
 class Thinker:

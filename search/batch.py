@@ -14,10 +14,10 @@ from reversi_env.batch import checked_boards
 from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search.core.batch_search import search_many
-from search.core.midgame import ENGINE, UNIT
+from search.core.midgame import UNIT
 from search.evaluators import Evaluator, get
-from search.solver import NO_NODE_LIMIT, checked_threads
 from search.table import Table
+from search.works import checked_threads, make_works
 
 #: Positions that a thread takes at a time.
 CHUNK = 64
@@ -111,14 +111,3 @@ class _Job:
             local.table.words()[:] = 0
             local.empties = empties
         return local.works
-
-
-def make_works(rules: Rules, threads: int = 1, dtype: np.dtype = ENGINE) -> np.ndarray:
-    """An ENGINE record for each thread, or one of *dtype*, which has the same fields and more."""
-    works = np.zeros(threads, dtype)
-    works["playable"] = rules.playable
-    works["squares"] = rules.square_count
-    works["sign"] = rules.sign
-    works["node_limit"] = NO_NODE_LIMIT
-    works["cut_slope"] = 1.0
-    return works

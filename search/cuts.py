@@ -1,4 +1,8 @@
-"""Multi-ProbCut as data: which shallow search foretells which deep one, and how well, for one evaluator and game."""
+"""Multi-ProbCut as data: which shallow search foretells which deep one, and how well, for one evaluator and game.
+
+A search to a depth is foretold by one half as deep, a search to the end of the game by one of a few plies. The `LADDER` has the
+steps of sureness in which the end is searched.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,18 @@ import math
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reversi_env import ReversiError
+from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
-from search.core.midgame import ENGINE, UNIT
+from search.core.endgame import EXACT, SCOUT_EMPTIES
+from search.core.midgame import UNIT
+from search.core.work import WORK
+
+if TYPE_CHECKING:
+    from search.evaluators import Evaluator
 
 #: Shallowest and deepest search that is foretold.
 SHALLOWEST, DEEPEST = 3, 24
@@ -22,8 +31,24 @@ LEAST_SLOPE = 0.1
 MARGIN, WIDEST_MARGIN = 1.0, 10
 #: Deviations in discs that make sense; beyond the positions that were measured the formula may run away.
 DEVIATIONS = (0.25, 64.0)
-#: What the engine's record has of all this.
+#: Depth of a search to the end of the game, whatever the empties.
+END = 64
+#: What a searching thread's record has of all this.
 CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
+END_FIELDS = ("end_depth", "end_slope", "end_shift", "end_deviation")
+
+
+class Step(NamedTuple):
+    """A step of the ladder: its standard deviations of safety, and how sure a value is then, in percent."""
+
+    confidence: int
+    margin: float
+
+
+#: How the end of the game is searched where there may be too little time for proofs: each step is surer than the one before,
+#: and finds its moves in the table. The last one is exact: nothing is cut.
+LADDER = (Step(73, 1.1), Step(87, 1.5), Step(95, 2.0), Step(98, 2.4), Step(99, 2.6), Step(100, 0.0))
+assert len(LADDER) == EXACT + 1
 
 
 def shallow_of(deep: int) -> int:
@@ -35,9 +60,16 @@ def shallow_of(deep: int) -> int:
     return half - (deep - half) % 2
 
 
+def scout_of(empties: int) -> int:
+    """The search that foretells one to the end with so many *empties*; 0: none, the end itself is as near."""
+    if empties < SCOUT_EMPTIES:
+        return 0
+    return 2 if empties < 16 else 4 if empties < 21 else 6
+
+
 @dataclass(frozen=True)
 class Pair:
-    """deep value = slope * shallow value + shift, on average over so many positions; values in discs."""
+    """deep value = slope * shallow value + shift, on average over so many positions; values in discs. ``deep`` may be END."""
 
     deep: int
     shallow: int
@@ -73,11 +105,15 @@ def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Cuts:
-    """All that ProbCut knows about an evaluator in a game; ``empties``: fewest and most of the positions measured."""
+    """All that ProbCut knows about an evaluator in a game; ``empties``: fewest and most of the positions measured.
+
+    ``ends``: the same for searches to the end of the game, in weights that were measured for them.
+    """
 
     pairs: tuple[Pair, ...]
     spread: Spread
     empties: tuple[int, int]
+    ends: Cuts | None = None
 
     def deviation(self, pair: Pair, empties: Any) -> Any:
         """How far the deep search of *pair* lies from the foretold value, one standard deviation in discs; also for arrays."""
@@ -85,27 +121,55 @@ class Cuts:
 
 
 def coefficients(cuts: Cuts) -> np.ndarray:
-    """The engine's record fields, for `Engine.set_probcut`."""
-    record = np.zeros((), ENGINE)
-    record["cut_slope"] = 1.0
+    """A thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
+    record = np.zeros((), WORK)
+    record["cut_slope"] = record["end_slope"] = 1.0
     for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
         record["cut_depth"][pair.deep] = pair.shallow
         record["cut_slope"][pair.deep] = pair.slope
         record["cut_shift"][pair.deep] = pair.shift * UNIT
         record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
+    if cuts.ends is not None:
+        _note_ends(record, cuts.ends)
     return record
+
+
+def _note_ends(record: np.ndarray, ends: Cuts) -> None:
+    pairs = {pair.shallow: pair for pair in ends.pairs}
+    for empties in range(64):
+        pair = pairs.get(scout_of(empties))
+        if pair is not None:
+            record["end_depth"][empties] = pair.shallow
+            record["end_slope"][empties] = pair.slope
+            record["end_shift"][empties] = pair.shift * UNIT
+            record["end_deviation"][empties] = ends.deviation(pair, empties) * UNIT
+
+
+def set_cuts(works: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
+    """Take the coefficients that came with the evaluator, if any did, into the threads' records."""
+    table = evaluator.probcut(rules)
+    if table:
+        try:
+            found = coefficients(from_table(table))
+        except ReversiError as error:
+            raise ReversiError(f"evaluator {evaluator.name!r}: {error}") from None
+        for field in (*CUT_FIELDS, *END_FIELDS):
+            works[field] = found[field]
 
 
 def as_table(cuts: Cuts) -> dict[str, Any]:
     """The cuts as plain data, for a file."""
-    return asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
+    table = asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
+    del table["ends"]
+    return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
 
 
 def from_table(table: Any) -> Cuts:
     """The inverse of `as_table`; whatever else a file may hold is refused."""
     with suppress(TypeError, ValueError, LookupError, OverflowError):
-        low, high = table["empties"]
-        cuts = Cuts(tuple(Pair(**entry) for entry in table["pairs"]), Spread(**table["spread"]), (low, high))
+        cuts = _read(table)
+        if table.get("ends") is not None:
+            cuts = replace(cuts, ends=_read(table["ends"]))
         if _are_sensible(cuts):
             return cuts
     raise ReversiError(
@@ -114,7 +178,19 @@ def from_table(table: Any) -> Cuts:
     )
 
 
+def _read(table: Any) -> Cuts:
+    low, high = table["empties"]
+    return Cuts(tuple(Pair(**entry) for entry in table["pairs"]), Spread(**table["spread"]), (low, high))
+
+
 def _are_sensible(cuts: Cuts) -> bool:
+    if cuts.ends is not None:
+        return _fit(cuts.ends, deepest=END, least=END) and _are_sensible(replace(cuts, ends=None))
+    return _fit(cuts, deepest=DEEPEST, least=0)
+
+
+def _fit(cuts: Cuts, *, deepest: int, least: int) -> bool:
+    """Whether all numbers make sense, for searches of at *least* and at *deepest* so many plies."""
     low, high = cuts.empties
     whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
     numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))
@@ -123,7 +199,7 @@ def _are_sensible(cuts: Cuts) -> bool:
         and all(type(number) is int for number in whole)
         and all(math.isfinite(number) for number in numbers)
         and 0 <= low <= high <= 64
-        and all(0 < pair.shallow < pair.deep <= DEEPEST for pair in cuts.pairs)
+        and all(0 < pair.shallow < pair.deep <= deepest and pair.deep >= least for pair in cuts.pairs)
         and all(pair.slope >= LEAST_SLOPE and abs(pair.shift) <= 64 for pair in cuts.pairs)
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 
@@ -16,29 +17,31 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
-from search.batch import make_works
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
-from search.cuts import CUT_FIELDS, MARGIN, WIDEST_MARGIN, coefficients, from_table
+from search.cuts import CUT_FIELDS, END_FIELDS, EXACT, LADDER, MARGIN, WIDEST_MARGIN, set_cuts
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
 from search.settling import Settling
-from search.solver import NO_NODE_LIMIT, Solution, Solver, checked_threads
+from search.solver import Solution, Solver
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
+from search.works import NO_NODE_LIMIT, checked_threads, make_works
 
 #: First window around the last iteration's value, in units; a value outside widens it.
 ASPIRATION = 3 * UNIT
 #: The solver's expected nodes with *e* empties are about ``SOLVE_NODES * SOLVE_GROWTH ** e`` (fitted to tournament
 #: endgames) …
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
+#: … and those of the first step of the ladder about this …
+FIRST_STEP_NODES, FIRST_STEP_GROWTH = 30.0, 1.58
 #: … at this many nodes a second.
 SOLVE_SPEED = 12e6
-#: Share of the time that an expected solution may take.
-SOLVE_SHARE = 0.4
-#: Depth of the search before a solution: it gives a move to fall back on, and hints for the order.
-DEPTH_BEFORE_SOLVING = 8
+#: Share of the time that an expected solution may take, and a first step (which is often much quicker than expected).
+SOLVE_SHARE, FIRST_STEP_SHARE = 0.4, 4.0
+#: Depth of the search before a solution, or before the ladder: it gives a move to fall back on, and hints for the order.
+DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_CLIMBING = 8, 10
 #: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
 SOLVE_BEYOND_DEPTH = 6
 #: Empties from which on a search with no limit at all solves.
@@ -94,7 +97,7 @@ class Engine:
         #: The margin of the pruned searches whose results are in the table; 0: there were none.
         self._pruned_at = 0.0
         if selective:
-            self._fitted_cuts()
+            set_cuts(self._works, self.evaluator, self.rules)
         if loads:
             self.load_search_kernels()
             self.solver.load_kernels()
@@ -120,6 +123,10 @@ class Engine:
             self._switch.withdraw()
             self.solver._switch.withdraw()
             return _Search(self, position, limits or Limits(time=1.0), multi_pv, ties, goes_on).run()
+
+    def steps(self, position: Position, limits: Limits, *, multi_pv: int = 1) -> Sequence[int]:
+        """The steps of the ladder (`search.cuts.LADDER`) by which `search` would reach the end of the game; none: it would not."""
+        return _Search(self, position, limits, multi_pv).steps()
 
     def stop(self) -> None:
         """Make a running search return as soon as it can; callable from any thread."""
@@ -150,23 +157,14 @@ class Engine:
                     self._forget_estimates()
                 for field in CUT_FIELDS:
                     self._works[field] = coefficients[field]
+                for field in END_FIELDS:
+                    self.solver._works[field] = coefficients[field]
             if margin and not self._works["cut_depth"].any():
                 raise ReversiError(
                     "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
                     "search.probcut.fit"
                 )
             self._margin = margin
-
-    def _fitted_cuts(self) -> None:
-        """Take the coefficients that came with the evaluator, if any did."""
-        table = self.evaluator.probcut(self.rules)
-        if table:
-            try:
-                found = coefficients(from_table(table))
-            except ReversiError as error:
-                raise ReversiError(f"evaluator {self.evaluator.name!r}: {error}") from None
-            for field in CUT_FIELDS:
-                self._works[field] = found[field]
 
     def _margin_for(self, limits: Limits) -> float:
         if self._margin is not None:
@@ -218,7 +216,7 @@ class _Search:
         self.multi_pv = multi_pv
         self.goes_on = goes_on
         self.depth = 0
-        self.exact = False
+        self.confidence = 0
         self.pv: tuple[str, ...] = ()
         self.solver_nodes = self.solver_nodes_a_thread = 0
         self.clock = threading.Lock()
@@ -233,18 +231,22 @@ class _Search:
         """Search until a limit is reached or nothing is left to find out."""
         self._prepare()
         if self.position.is_over():
-            return self._result(None, self.position.score(), exact=True)
+            self.confidence = 100
+            return self._result(None, self.position.score())
         if not self.squares.size:
             return self._after_pass()
         self._start_timer()
         try:
-            solves = self.solves = self._wants_to_solve()
-            self._deepen(DEPTH_BEFORE_SOLVING if solves else self._deepest(), helpers=not solves)
-            if (solves or self._one_ply_is_left()) and not self._must_end():
-                self._solve()
+            steps = self.steps()
+            self.solves = len(steps) > 0
+            self._deepen(self._depth_before(steps), helpers=not steps)
+            if self._one_ply_is_left():
+                steps = self.engine.solver.steps(self.position)
+            if not self.confidence and not self._must_end():
+                self._to_the_end(steps)
         finally:
             self._stop_timer()
-        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT, exact=self.exact)
+        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT)
 
     # --- limits -----------------------------------------------------------------------------------
 
@@ -306,8 +308,29 @@ class _Search:
             return empties <= (limits.depth or 0) + SOLVE_BEYOND_DEPTH
         if limits.time is None:
             return empties <= SOLVE_WITHOUT_CLOCK
-        seconds = SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
+        seconds = self._positions() * SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
         return seconds <= SOLVE_SHARE * limits.time
+
+    def _positions(self) -> int:
+        """How many positions the solver would have to solve: this one, or one for each of its moves."""
+        return 1 if self.multi_pv == 1 else max(1, self.squares.size)
+
+    def steps(self) -> Sequence[int]:
+        """The steps of the ladder by which the end of the game is searched; none: it is too far away."""
+        solver, limits = self.engine.solver, self.limits
+        if self._wants_to_solve():
+            return solver.steps(self.position)
+        only_time = limits.time is not None and limits == Limits(time=limits.time, soft=limits.soft)
+        if limits.time is None or not only_time or not solver.selective or self.engine._margin == 0:
+            return ()
+        seconds = self._positions() * FIRST_STEP_NODES * FIRST_STEP_GROWTH**self.position.empties / SOLVE_SPEED
+        return range(EXACT + 1) if seconds <= FIRST_STEP_SHARE * limits.time else ()
+
+    def _depth_before(self, steps: Sequence[int]) -> int:
+        """How deep to search before those steps to the end of the game."""
+        if not steps:
+            return self._deepest()
+        return DEPTH_BEFORE_CLIMBING if len(steps) > EXACT else DEPTH_BEFORE_SOLVING
 
     def _deepest(self) -> int:
         """The deepest iteration: one that would reach the end of the game is the solver's, which is faster, unless forbidden."""
@@ -352,8 +375,9 @@ class _Search:
             if not self._iterate(depth, helpers=helpers and depth > 5):
                 break
             self.depth = depth
-            self.exact = depth >= self.position.empties  # to the end of the game nothing is cut
-            if self.exact or self._must_end():
+            if depth >= self.position.empties:  # to the end of the game nothing is cut
+                self.confidence = LADDER[EXACT].confidence
+            if self.confidence or self._must_end():
                 break
             if self._only_move() and self.limits.time is not None:
                 break
@@ -423,32 +447,51 @@ class _Search:
         self.squares, self.values = self.squares[order], self.values[order]
         self.values[0] = values[best]
 
-    def _solve(self) -> None:
-        """Let the exact solver finish the job; if it is stopped, the search's own result stands."""
-        guess = round(int(self.values[0]) / UNIT)
-        if self.multi_pv > 1:
-            return self._solve_all(guess)
-        solution = self._ask_solver(self.position, guess)
-        if solution.pv:
-            self._take_exact({solution.pv[0]: solution.score})
-            self.pv = solution.pv
-        return None
+    def _to_the_end(self, steps: Sequence[int]) -> None:
+        """Search to the end of the game by these steps of the ladder; what the last one found that was finished stands."""
+        if not steps:
+            return
+        self.engine.solver.begin(hints=self.engine.table, node_limit=self._nodes_left())
+        for step in steps:
+            guess = round(int(self.values[0]) / UNIT)
+            if step == EXACT and step - 1 in steps:
+                self._prove_result(guess)
+            found = self._best_at(step, guess) if self.multi_pv == 1 else self._all_at(step, guess)
+            if not found:
+                return
+            self._take(found, step)
 
-    def _solve_all(self, guess: int) -> None:
+    def _best_at(self, step: int, guess: int) -> dict[str, int]:
+        """The best move with its value, as sure as *step* makes it; nothing if the time was too short."""
+        solution = self._ask_solver(self.position, step, guess)
+        if solution.lower == solution.upper and solution.pv:
+            self.pv = solution.pv
+            return {solution.pv[0]: solution.score}
+        if solution.lower >= guess and solution.move:  # a move that keeps the value is known, and surer than before
+            self._bring_to_front_by_name(solution.move)
+        return {}
+
+    def _all_at(self, step: int, guess: int) -> dict[str, int]:
+        """The values of all moves, as sure as *step* makes them; nothing if the time was too short."""
         values = {}
         for sq in self.squares:
             move = self._name(int(sq))
-            solution = self._ask_solver(self.position.play(move), -guess)
-            if not solution.proven:
-                return
+            solution = self._ask_solver(self.position.play(move), step, -guess)
+            if solution.lower != solution.upper:
+                return {}
             values[move] = -solution.score
-        self._take_exact(values)
+        return values
 
-    def _ask_solver(self, position: Position, guess: int) -> Solution:
+    def _prove_result(self, guess: int) -> None:
+        """Before the score, which may take too long: a move that is proven to win, or to draw, goes to the front."""
+        move = self.engine.solver.winning_move(self.position, guess) if guess >= 0 and self.multi_pv == 1 else None
+        if move is not None:
+            self._bring_to_front_by_name(move)
+
+    def _ask_solver(self, position: Position, step: int, guess: int) -> Solution:
         solver = self.engine.solver
-        solution = solver._solve(position, guess=guess, hints=self.engine.table, node_limit=self._nodes_left())
-        self.solver_nodes += solution.nodes
-        self.solver_nodes_a_thread += int(solver._works["nodes"].max())
+        solution = solver.climb(position, step, guess)
+        self.solver_nodes, self.solver_nodes_a_thread = solution.nodes, int(solver._works["nodes"].max())
         return solution
 
     def _nodes_left(self) -> int | None:
@@ -460,14 +503,20 @@ class _Search:
     def _nodes(self) -> int:
         return int(self.works["nodes"].sum()) + self.solver_nodes
 
-    def _take_exact(self, values: dict[str, int]) -> None:
-        """Put proven values in: the moves that have none are worth no more than the best."""
+    def _take(self, values: dict[str, int], step: int) -> None:
+        """Put in what a search to the end found: the moves that have no value are worth no more than the best."""
         names = [self._name(int(sq)) for sq in self.squares]
         best = max(values.values())
         scores = np.array([values.get(name, best) for name in names], np.int64) * UNIT
         order = np.argsort([(-values[name] if name in values else 1000) for name in names], kind="stable")
         self.squares, self.values = self.squares[order], scores[order]
-        self.depth, self.exact = self.position.empties, True
+        self.depth, self.confidence = self.position.empties, LADDER[step].confidence
+
+    def _bring_to_front_by_name(self, move: str) -> None:
+        """Play *move*; the value stays."""
+        if move != self._name(int(self.squares[0])):
+            self.pv = ()
+        self.squares = np.array(sorted(self.squares, key=lambda sq: self._name(int(sq)) != move), np.int64)
 
     def _after_pass(self) -> SearchResult:
         """The side to move must pass: the value is the other side's, seen from here."""
@@ -476,7 +525,7 @@ class _Search:
         line = ("pass", *passed.pv)
         moves = (MoveValue("pass", -passed.value),) if self.multi_pv > 1 else ()
         return SearchResult(
-            "pass", -passed.value, passed.depth, passed.exact, line, passed.nodes, self._elapsed(), moves
+            "pass", -passed.value, passed.depth, passed.confidence, line, passed.nodes, self._elapsed(), moves
         )
 
     # --- the result -------------------------------------------------------------------------------
@@ -484,7 +533,7 @@ class _Search:
     def _name(self, sq: int) -> str:
         return self.position.rules.name_of(self.position.rules.action_of(sq))
 
-    def _result(self, move: str | None, value: float, *, exact: bool) -> SearchResult:
+    def _result(self, move: str | None, value: float) -> SearchResult:
         moves: tuple[MoveValue, ...] = ()
         if self.multi_pv > 1:
             moves = tuple(
@@ -492,7 +541,9 @@ class _Search:
             )
             moves = moves[: self.multi_pv]
         line = self.pv or self._line(move)
-        return SearchResult(move, float(value), self.depth, exact, line, self._nodes(), self._elapsed(), moves)
+        return SearchResult(
+            move, float(value), self.depth, self.confidence, line, self._nodes(), self._elapsed(), moves
+        )
 
     def _line(self, move: str | None) -> tuple[str, ...]:
         """The expected line: the best move, and the table's best moves after it as far as it knows them."""

@@ -55,16 +55,31 @@ class MoveValue:
 class SearchResult:
     """The outcome of a search, seen from the side to move.
 
-    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it
-    was solved), ``exact``: the value is proven, ``pv``: the expected line by names, ``nodes`` of all threads,
-    ``seconds``, and ``moves``: every root move's value, if asked for.
+    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it was
+    searched to the end), ``confidence`` in percent: 100 is proven, less a selective search to the end, whose value is so
+    likely no more than two discs off, 0 an estimate of a search that did not reach it. ``pv``: the expected line by names,
+    ``nodes`` of all threads, ``seconds``, and ``moves``: every root move's value, if asked for.
     """
 
     move: str | None
     value: float
     depth: int
-    exact: bool
+    confidence: int
     pv: tuple[str, ...]
     nodes: int
     seconds: float
     moves: tuple[MoveValue, ...] = field(default=())
+
+    @property
+    def exact(self) -> bool:
+        """Whether the value is proven."""
+        return self.confidence == 100
+
+
+def certainty(confidence: int, depth: int) -> str:
+    """How much a value is worth, in words.
+
+    >>> certainty(100, 20), certainty(98, 24), certainty(0, 12)
+    ('exact', '98 %', 'depth 12')
+    """
+    return "exact" if confidence == 100 else f"{confidence} %" if confidence else f"depth {depth}"

@@ -3,7 +3,8 @@
 A null-window search may be skipped when a much shallower one is so far outside the window that the deep one would
 hardly come back (Buro, 1997). How far is far enough follows from data: over many positions, the deep value is a line in
 the shallow value plus noise; `fit` measures slope and shift for every pair of depths, and the noise for all of them together
-as a function of both depths and of the empty squares. The engine prunes with them only when asked to (`Engine.set_probcut`).
+as a function of both depths and of the empty squares. `fit_ends` does the same for searches to the end of the game. The engine
+prunes with them only when asked to (`Engine.set_probcut`) or short of time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search.cuts import (
+    END,
     LEAST_SLOPE,
     SHALLOWEST,
     Cuts,
@@ -32,12 +34,14 @@ from search.cuts import (
 from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
-from search.solver import checked_threads
+from search.works import checked_threads
 
-__all__ = ["Cuts", "Pair", "Spread", "as_table", "coefficients", "fit", "from_table"]
+__all__ = ["Cuts", "Pair", "Spread", "as_table", "coefficients", "fit", "fit_ends", "from_table"]
 
 #: Fewest positions that a line is fitted to.
 FEWEST_POSITIONS = 30
+#: Deepest search that may foretell the end of a game.
+DEEPEST_SCOUT = 8
 #: MiB of a table that is cleared before every position: enough for those depths, and soon cleared.
 TABLE = 16
 #: Steps of the fit of the noise, which is done after a few.
@@ -68,10 +72,31 @@ def fit(
             f"{count} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {SHALLOWEST}"
         )
     sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
-    values = _values(evaluator, rules, sampled, deepest, threads, progress)
+    values = _values(evaluator, rules, sampled, deepest, threads, progress)[:, : deepest + 1]
     lines = [_line(values, deep, shallow) for deep, shallow in _depths(deepest)]
     empties = np.array([position.empties for position in sampled])
     used = tuple(line.pair for line in lines if line.pair.shallow == shallow_of(line.pair.deep))
+    return Cuts(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
+
+
+def fit_ends(
+    evaluator: Evaluator | str,
+    rules: Rules,
+    positions: list[Position],
+    *,
+    threads: int = 1,
+    progress: Callable[[int], None] = lambda done: None,
+) -> Cuts:
+    """Measure how well shallow searches foretell the end of the game, on *positions* that can be solved; *progress* counts them."""
+    empties = np.array([position.empties for position in positions])
+    if len(positions) < FEWEST_POSITIONS or empties.min() <= DEEPEST_SCOUT:
+        raise ReversiError(
+            f"{len(positions)} positions with {empties.min(initial=64)} empties and more: expected at least {FEWEST_POSITIONS}, "
+            f"with more than {DEEPEST_SCOUT}"
+        )
+    values = _values(evaluator, rules, positions, DEEPEST_SCOUT, threads, progress, solves=True)
+    lines = [_line(values, END, shallow) for shallow in range(1, DEEPEST_SCOUT + 1)]
+    used = tuple(line.pair for line in lines if line.pair.shallow % 2 == 0)
     return Cuts(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
 
 
@@ -89,9 +114,11 @@ def _values(
     deepest: int,
     threads: int,
     progress: Callable[[int], None],
+    *,
+    solves: bool = False,
 ) -> np.ndarray:
-    """Values in discs of every position (rows) searched to every depth (columns, the first is not used)."""
-    values = np.zeros((len(positions), deepest + 1))
+    """Values in discs of every position (rows) searched to every depth (columns, the first is not used), and to the END."""
+    values = np.zeros((len(positions), END + 1))
     rows = iter(range(len(positions)))  # whose next() is one step of the interpreter: threads share it safely
     done = iter(range(1, len(positions) + 1))
     ended = threading.Event()
@@ -103,6 +130,8 @@ def _values(
                 if ended.is_set():
                     return
                 values[row, depth] = engine.search(positions[row], Limits(depth=depth, empties_exact=0)).value
+            if solves:
+                values[row, END] = engine.search(positions[row], Limits(empties_exact=END)).value
             progress(next(done))
 
     engines = [Engine(evaluator, rules, megabytes=TABLE, selective=False) for _ in range(checked_threads(threads))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -17,16 +17,19 @@ from reversi_env.errors import shown
 from search import evaluators
 from search.core import endgame
 from search.core.busy import BUSY_WORDS
+from search.cuts import EXACT, LADDER, set_cuts
 from search.evaluators import Evaluator
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
+from search.works import NO_NODE_LIMIT, checked_threads, make_works
 
-NO_NODE_LIMIT = 1 << 62
-#: More empties than any board has.
-NEVER = 99
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
+#: From so many empties on, the first step of the ladder comes before the last.
+LADDER_EMPTIES = 16
+#: Table of a solver's own estimates, in MiB.
+ESTIMATES = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
 BATCH_TABLE = 1.0
 
@@ -38,7 +41,8 @@ class Solution:
     ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
     ``lower`` and ``upper`` differ only if the solver was stopped, or came to its node limit; the line may then be cut
-    short or missing, and without a line the move is the best known, not a proven one.
+    short or missing, and without a line the move is the best known, not a proven one. ``confidence`` in percent: below
+    100 the solver was asked for a step of the `LADDER` only.
     """
 
     score: int
@@ -48,18 +52,20 @@ class Solution:
     seconds: float
     lower: int
     upper: int
+    confidence: int = 100
 
     @property
     def proven(self) -> bool:
-        """Whether the bounds have met."""
-        return self.lower >= self.upper
+        """Whether the bounds have met, beyond doubt."""
+        return self.lower >= self.upper and self.confidence == 100
 
 
 class Solver:
     """Solves positions of one game to the end, with a table that it keeps between them.
 
     *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
-    to order the moves: a network makes the search about a third as large, and no value depends on it. `stop` may be called
+    to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
+    coefficients for searches to the end (`search.cuts`) also makes a guess of the value and of the best moves. `stop` may be called
     from any thread. `bounds` tells how far the present position's value is known. One position is solved at a time: a
     second call waits for the first.
     """
@@ -81,6 +87,9 @@ class Solver:
         else:
             self._nets = self._evaluator.record(self.rules)
             self._works["rank_empties"] = endgame.RANK_EMPTIES
+            set_cuts(self._works, self._evaluator, self.rules)
+        #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
+        self._estimates: Table | None = None
         self._switch = StopSwitch(self._works)
         self._team = Team(self._works, self._switch)
         self._one_at_a_time = threading.Lock()
@@ -90,7 +99,7 @@ class Solver:
         position: Position,
         *,
         wld: bool = False,
-        guess: int = 0,
+        guess: int | None = None,
         window: tuple[int, int] | None = None,
         hints: Table | None = None,
         node_limit: int | None = None,
@@ -98,30 +107,36 @@ class Solver:
         """The value of *position* and a best line.
 
         ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known
-        to lie in. *hints* is a table whose best moves are tried first. With *node_limit* (of each thread) the bounds
-        may stay apart.
+        to lie in. *hints* is a table of estimates whose best moves are tried first. With *node_limit* (of each thread)
+        the bounds may stay apart.
         """
         with self._one_at_a_time:
             self._switch.withdraw()
             return self._solve(position, wld=wld, guess=guess, window=window, hints=hints, node_limit=node_limit)
+
+    @property
+    def selective(self) -> bool:
+        """Whether the evaluator came with what the steps of the `LADDER` below the last need."""
+        return bool(self._works["end_depth"].any())
 
     def _solve(
         self,
         position: Position,
         *,
         wld: bool = False,
-        guess: int = 0,
+        guess: int | None = None,
         window: tuple[int, int] | None = None,
         hints: Table | None = None,
         node_limit: int | None = None,
     ) -> Solution:
         """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
         began = perf_counter()
-        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
-            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
-        lower, upper = self._checked_window(window, wld)
-        self._prepare(hints, node_limit)
-        lower, upper = self._close_in(position, lower, upper, guess)
+        self._check(position)
+        asked = self._checked_window(window, wld)
+        self.begin(hints, node_limit)
+        for step in self.steps(position):
+            lower, upper = self._close_in(position, *asked, guess, step=step)
+            guess = lower
         if wld:
             lower, upper = _sign(lower), _sign(upper)
         elif lower > upper:
@@ -131,9 +146,41 @@ class Solver:
             pv = self._line(position, lower)
         elif lower == upper >= 0:  # any move that wins, or draws, will do
             pv = self._line(position, 2 * lower, longest=1)
-        move = pv[0] if pv else self._table_move(position)
-        nodes = int(self._works["nodes"].sum())
-        return Solution(lower, move, () if wld else pv, nodes, perf_counter() - began, lower, upper)
+        solution = self._solution(position, (lower, upper), pv, EXACT, began)
+        return replace(solution, pv=()) if wld else solution
+
+    def steps(self, position: Position) -> tuple[int, ...]:
+        """The steps of the `LADDER` that solve *position* in the least time.
+
+        The first takes hardly a twentieth of the work, and then the best moves are known, and the window.
+        """
+        return (0, EXACT) if self.selective and position.empties >= LADDER_EMPTIES else (EXACT,)
+
+    def climb(self, position: Position, step: int, guess: int | None) -> Solution:
+        """One step of the `LADDER` after `begin`; what was found before stays in the table and helps."""
+        began = perf_counter()
+        most = self.rules.square_count
+        lower, upper = self._close_in(position, -most, most, guess, step=step)
+        if lower > upper:  # answers that are not sure may contradict each other
+            upper = lower
+        pv: tuple[str, ...] = ()
+        if lower == upper:
+            pv = self._line(position, lower) if step == EXACT else self._table_line(position)
+        return self._solution(position, (lower, upper), pv, step, began)
+
+    def winning_move(self, position: Position, guess: int) -> str | None:
+        """A move that is proven to win after `begin`, or to draw if none is; None where the time is too short, or it loses."""
+        lower, upper = self._close_in(position, -2, 2, guess, step=EXACT)
+        line = self._line(position, lower, longest=1) if lower >= max(0, upper) else ()
+        return line[0] if line else None
+
+    def _solution(
+        self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], step: int, began: float
+    ) -> Solution:
+        moves = position.legal_moves()
+        move = pv[0] if pv else self._table_move(position, moves[0] if moves else None)
+        nodes, confidence = int(self._works["nodes"].sum()), LADDER[step].confidence
+        return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
     def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
         """The exact value of every legal move by name, best first; empty when the game is over.
@@ -141,11 +188,12 @@ class Solver:
         Moves whose value is not proven, because of `stop` or of the *node_limit* for each of them, are left out.
         """
         values: dict[str, int] = {}
-        guess = 0
+        guess: int | None = None
         with self._one_at_a_time:
             self._switch.withdraw()
             for move in position.legal_moves():
-                solution = self._solve(position.play(move), guess=-guess, node_limit=node_limit)
+                expected = None if guess is None else -guess
+                solution = self._solve(position.play(move), guess=expected, node_limit=node_limit)
                 if solution.proven:
                     values[move] = -solution.score
                     guess = max(values.values())
@@ -166,23 +214,37 @@ class Solver:
         """(lower, upper, nodes) of the position that is being solved."""
         return int(self._works["lower"].max()), int(self._works["upper"].min()), int(self._works["nodes"].sum())
 
-    def _prepare(self, hints: Table | None, node_limit: int | None) -> None:
+    def _check(self, position: Position) -> None:
+        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
+            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
+
+    def begin(self, hints: Table | None, node_limit: int | None) -> None:
+        """Make ready for searches of one position, or of its moves."""
         self.table.new_search()
-        self.table.attach(self._works, f"exact values of {self.rules.size}x{self.rules.size} {self.rules.variant}")
+        self.table.attach_endings(
+            self._works, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
+        )
         self._switch.release()
         self._works["nodes"] = 0
         self._works["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
-        self._works["hints"] = hints.address if hints else 0
-        self._works["hints_mask"] = hints.bucket_mask if hints else 0
+        if hints is None and self.selective:
+            hints = self._estimates = self._estimates or Table(ESTIMATES)
+            hints.new_search()
+        if hints is None:
+            self._works["table"] = 0
+        else:
+            hints.attach(self._works, "estimates")
 
-    def _close_in(self, position: Position, lower: int, upper: int, guess: int) -> tuple[int, int]:
-        """Solve with all threads; the first that is done stops the others."""
+    def _close_in(self, position: Position, lower: int, upper: int, guess: int | None, *, step: int) -> tuple[int, int]:
+        """Bounds of the value within those given, as sure as the *step* of the ladder is; with all threads."""
         works, boards = self._works, (np.uint64(position.own), np.uint64(position.opp))
         works["lower"], works["upper"] = lower, upper
+        works["step"], works["end_margin"] = step, LADDER[step].margin
+        start = endgame.NO_GUESS if guess is None else guess
         if len(works) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
-            endgame.solve_one(works[:1], self._nets, *boards, guess)
+            endgame.solve_one(works[:1], self._nets, *boards, start)
         else:
-            self._close_in_together(boards, guess)
+            self._close_in_together(boards, start)
         return int(works["lower"].max()), int(works["upper"].min())
 
     def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
@@ -215,6 +277,17 @@ class Solver:
             position, score = position.play(move), -score
         return tuple(names)
 
+    def _table_line(self, position: Position) -> tuple[str, ...]:
+        """The table's best moves one after another, as far as it knows them."""
+        names: list[str] = []
+        while not position.is_over():
+            move = "pass" if position.must_pass() else self._table_move(position, None)
+            if move is None:
+                break
+            names.append(move)
+            position = position.play(move)
+        return tuple(names)
+
     def _checked_window(self, window: tuple[int, int] | None, wld: bool) -> tuple[int, int]:
         most = self.rules.square_count
         if window is None:
@@ -224,12 +297,13 @@ class Solver:
             raise ReversiError(f"window {shown(window)}: expected two numbers in order from {-most} to {most}")
         return lower, upper
 
-    def _table_move(self, position: Position) -> str | None:
+    def _table_move(self, position: Position, otherwise: str | None) -> str | None:
+        """The only move, or the table's best one, or *otherwise* if it knows none."""
         moves = position.legal_moves()
         if len(moves) < 2:
             return moves[0] if moves else None
         sq = int(endgame.table_move(self._works[:1], np.uint64(position.own), np.uint64(position.opp)))
-        return moves[0] if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
+        return otherwise if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
 
 
 def solve(
@@ -275,7 +349,7 @@ def solve_batch(
     def run(start: int) -> int:
         if not hasattr(local, "works"):
             local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
-            local.table.attach(local.works, "exact values")
+            local.table.attach_endings(local.works, "exact values")
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.works, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
@@ -289,27 +363,6 @@ def solve_batch(
         finally:
             pool.shutdown(cancel_futures=True)
     return scores
-
-
-def checked_threads(threads: int) -> int:
-    """The number of threads, if it is one."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
-    return threads
-
-
-def make_works(rules: Rules, threads: int) -> np.ndarray:
-    """One SOLVER record a thread for this game."""
-    works = np.zeros(threads, endgame.SOLVER)
-    works["playable"] = rules.playable
-    works["squares"] = rules.square_count
-    works["sign"] = rules.sign
-    works["node_limit"] = NO_NODE_LIMIT
-    works["rank_empties"] = NEVER
-    corners = [0, rules.size - 1, rules.square_count - rules.size, rules.square_count - 1]
-    works["corners"] = sum(1 << rules.square_of(action) for action in corners)
-    works["corner_reply"] = 1 if rules.sign > 0 else 0
-    return works
 
 
 def _sign(value: int) -> int:

@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
-from search.batch import make_works
-from search.core.midgame import ENGINE, INFINITY, negamax
+from search.core.midgame import INFINITY, negamax
 from search.core.refinements import ALPHA_BETA as PRUNES
 from search.core.refinements import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER
+from search.core.work import WORK
 from search.cuts import CUT_FIELDS
 from search.engine import ASPIRATION
 from search.evaluators import Evaluator, get
 from search.table import Table
+from search.works import make_works
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
 from train.progress import Progress, silent
@@ -29,7 +30,7 @@ TABLE_SIZE = 4.0
 #: The engine's record, with the refinements that are on and counts of inner nodes and of moves searched at them: see
 #: `search.core.refinements`. They come first: numba takes a record that begins as another does for one of the other's kind.
 COUNTED = np.dtype(
-    [("switches", np.int64), ("counts", np.int64, (2,)), *((name, ENGINE[name]) for name in ENGINE.names or ())],
+    [("switches", np.int64), ("counts", np.int64, (2,)), *((name, WORK[name]) for name in WORK.names or ())],
     align=True,
 )
 

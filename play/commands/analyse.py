@@ -61,8 +61,9 @@ def analyse(
 
               reversi analyse saved-game.ggf --after 30
 
-    Near the end of a game the value is exact, and says so. Ctrl-C ends the
-    search early and shows the best so far.
+    Near the end of a game the value is exact, and says so; before that it may
+    be likely, and says how likely. Ctrl-C ends the search early and shows the
+    best so far.
     """
     from play.commands.inputs import typed_position
     from play.thinker import default_agent
@@ -73,7 +74,7 @@ def analyse(
     with shown_after_ctrl_c(interrupted, "interrupted, this is the best so far"):
         if as_json:
             moves = {"moves": [picked(entry, "move", "value") for entry in found.moves]} if multi_pv > 1 else {}
-            print_json(picked(found, "move", "value", "depth", "exact", "pv", "nodes", "seconds") | moves)
+            print_json(picked(found, "move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds") | moves)
         else:
             _print(position, found)
 
@@ -114,8 +115,10 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
 
 def _print(position: Position, found: SearchResult) -> None:
     """The board, the verdict, the expected line and the moves asked for."""
+    from search.limits import certainty
+
     print(position)
-    kind = "exact" if found.exact else f"depth {found.depth}"
+    kind = certainty(found.confidence, found.depth)
     print(
         f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {found.nodes:,} nodes  {found.seconds:.2f} s"
     )

@@ -176,7 +176,7 @@ class NBoardEngine:
         if thought.value is None:
             self._send(f"search {_written(thought.move)} 0 0 0 {self.thinker.spec} has no values")
             return
-        depth = "100%" if thought.exact else str(thought.depth)
+        depth = f"{thought.confidence}%" if thought.confidence else str(thought.depth)
         values = [(entry.move, entry.value) for entry in thought.moves[:count]] or [(thought.move, thought.value)]
         for move, value in values:
             line = thought.pv if thought.pv[:1] == (move,) else (move,)

@@ -1,4 +1,4 @@
-"""A position analysed: every move valued and judged, exactly where that is possible in the time.
+"""A position analysed: every move valued and judged, exactly or likely so where that is possible in the time.
 
 Before that, each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so
 that odd and even depths differ; which would show as a zigzag in the course of a game, and as blunders that were none. For the
@@ -31,7 +31,7 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
     began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
     engine.clear()
-    found = _solved(engine, position, seconds) or _deepened(engine, position, seconds)
+    found = _to_the_end(engine, position, seconds) or _deepened(engine, position, seconds)
     best, exact, size = found["value"], found["exact"], position.rules.size
     judged = [
         {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}
@@ -40,14 +40,16 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     return found | {"moves": judged, "seconds": perf_counter() - began}
 
 
-def _solved(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
-    """The exact values, if they can be had."""
+def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
+    """Values of searches to the end of the game, exact or likely, if they can be had."""
     moves = max(1, len(position.legal_moves()))
-    if moves * SOLVE_GROWTH**position.empties / SOLVE_SPEED > seconds:
+    limits = Limits(time=seconds)
+    if moves * SOLVE_GROWTH**position.empties / SOLVE_SPEED <= seconds:
+        limits = Limits(time=PATIENCE * seconds, empties_exact=position.empties)
+    elif not engine.steps(position, limits, multi_pv=ALL_MOVES):
         return None
-    limits = Limits(time=PATIENCE * seconds, empties_exact=position.empties)
     result = engine.search(position, limits, multi_pv=ALL_MOVES)
-    return _as_dict(result, _values(result)) if result.exact else None
+    return _as_dict(result, _values(result)) if result.confidence else None
 
 
 def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
@@ -89,6 +91,7 @@ def _as_dict(
         "value": values.get(move or "", result.value),
         "depth": result.depth,
         "exact": result.exact,
+        "confidence": result.confidence,
         "pv": list(lines[0]) if lines else [move] if move else [],
         "nodes": result.nodes if nodes is None else nodes,
         "moves": values,

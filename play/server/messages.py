@@ -178,12 +178,16 @@ class MoveValue(Struct):
 
 
 class Analysis(Struct):
-    """What a search found; values in discs for the side to move, *exact* if proven."""
+    """What a search found; values in discs for the side to move, *exact* if proven.
+
+    *confidence* in percent, if the search reached the end of the game: values are so likely no more than two discs off. Else 0.
+    """
 
     move: str | None
     value: float
     depth: int
     exact: bool
+    confidence: int
     pv: list[str]
     nodes: int
     seconds: float

@@ -6,6 +6,7 @@ from math import tanh
 
 from play.thinker import Thought
 from reversi_env.rules import BLACK, Colour
+from search.limits import certainty
 
 BAR_WIDTH = 40
 #: A lead of so many discs fills most of the bar.
@@ -19,12 +20,7 @@ def hint_text(thought: Thought) -> str:
     if thought.value is None:
         return f"{thought.move} (no value: this agent has no opinion)"
     line = f", expecting {' '.join(thought.pv[:8])}" if len(thought.pv) > 1 else ""
-    return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought)}{line})"
-
-
-def certainty(thought: Thought) -> str:
-    """How much a value is worth."""
-    return "exact" if thought.exact else f"depth {thought.depth}"
+    return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}{line})"
 
 
 def value_lines(thought: Thought, *, drawn: bool) -> list[str]:
@@ -32,7 +28,7 @@ def value_lines(thought: Thought, *, drawn: bool) -> list[str]:
     if not thought.moves:
         return ["no values: this agent has no opinion"]
     best = max(entry.value for entry in thought.moves)
-    lines = [f"values in discs for the side to move, {certainty(thought)}:"]
+    lines = [f"values in discs for the side to move, {certainty(thought.confidence, thought.depth)}:"]
     for entry in thought.moves:
         loss = best - entry.value
         width = max(1, round(VALUE_WIDTH * (1 - min(loss, LARGE_LEAD) / LARGE_LEAD)))

@@ -11,13 +11,14 @@ from time import perf_counter, sleep
 from play.commands.interruptible import INTERRUPTED, abandonable, interruptible
 from play.game import Game
 from play.terminal import storage
-from play.terminal.opinions import bar_text, certainty, hint_text, value_lines
+from play.terminal.opinions import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
 from reversi_env.errors import shown
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+from search.limits import certainty
 
 HELP = """\
 Type a square such as d3 to play there. Other commands, which may be cut short:
@@ -110,7 +111,9 @@ class Session:
         thought, interrupted = self._thought(self._thinker(agent), position)
         opinion = ""
         if thought.value is not None and self._shows_bar:
-            opinion = f": {thought.value:+.1f} discs, {certainty(thought)}, {thought.seconds:.1f} s"
+            opinion = (
+                f": {thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}, {thought.seconds:.1f} s"
+            )
         self.screen.show(f"{position.turn} ({agent}) plays {thought.move}{opinion}", "bold")
         self._make(thought.move, thought.seconds, thought.value)
         if self._watched:
@@ -181,7 +184,7 @@ class Session:
         thought = self._advice()
         if thought.value is not None:
             bar = bar_text(thought.value, self.game.turn, drawn=self.screen.colour)
-            self.screen.show(f"{bar} ({certainty(thought)})")
+            self.screen.show(f"{bar} ({certainty(thought.confidence, thought.depth)})")
 
     def _prompt(self) -> str:
         if self.game.is_over():

@@ -130,7 +130,7 @@ export function renderLine() {
     rest.textContent = ` ${[hover, ...(child?.pv ?? [])].slice(0, 12).join(" ")}`;
   } else {
     const { value } = valueOf(position);
-    first.textContent = found.exact ? `${capital(leadText(value, true))}, exact.` : `${capital(leadText(value, false))}, depth ${found.depth}.`;
+    first.textContent = found.exact ? `${capital(leadText(value, true))}, exact.` : `${capital(leadText(value, false))}, ${found.confidence ? `${found.confidence} %` : `depth ${found.depth}`}.`;
     rest.textContent = `${pastVerdict(cursor)} ${found.pv.slice(0, 12).join(" ")}`;
   }
 }

@@ -18,6 +18,7 @@ A node is a position whose value is asked for, the one with a single empty squar
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import overload
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, flips, legal_moves, neighbours
 from reversi_env.core.compiling import kernel
@@ -26,8 +27,21 @@ from reversi_env.core.stability import stable_discs
 from search.core.busy import is_busy, set_busy, set_free
 from search.core.evaluate import evaluate, evaluator
 from search.core.last_squares import WORST, few_empties, four_empties, odd_squares, value_at_end
-from search.core.move_lists import MOVE_LISTS, add_move, bring_best
-from search.core.table import NO_MOVE, bucket_of, expect, lower_of, move_of, probe, second_move_of, store, upper_of
+from search.core.midgame import INFINITY, UNIT, cut_window, negamax, units
+from search.core.move_lists import add_move, bring_best
+from search.core.near_table import EXACT, FEWEST, MOST, near_expect, near_probe, near_store
+from search.core.table import (
+    NO_MOVE,
+    bucket_of,
+    depth_of,
+    expect,
+    lower_of,
+    move_of,
+    probe,
+    second_move_of,
+    store,
+    upper_of,
+)
 
 #: Up to so many empties there is hand-written code; up to so many, squares are tried in order of parity alone.
 LAST_EMPTIES, PARITY_EMPTIES = 4, 6
@@ -48,36 +62,12 @@ VALUE_RANK = 10.0
 #: From so many empties on, an evaluator's value counts in the ranks, if there is one.
 RANK_EMPTIES = 13
 
-
-#: All that a thread needs to solve: what is asked, what it may use, what it has counted, and room for its move lists.
-SOLVER = np.dtype(
-    [
-        ("playable", np.uint64),
-        ("squares", np.int64),
-        ("sign", np.int64),
-        ("table", np.int64),  # address of the table's words
-        ("bucket_mask", np.int64),
-        ("generation", np.int64),
-        ("nodes", np.int64),
-        ("node_limit", np.int64),
-        ("stop", np.int64),  # set from outside, or by the solver at the node limit: values are void from then on
-        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
-        ("root", np.int64),  # empties of the position that is being solved
-        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
-        ("path_own", np.uint64, (65,)),  # the positions on the way there, by empties, and what is asked of them
-        ("path_opp", np.uint64, (65,)),
-        ("path_alpha", np.int64, (65,)),
-        ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
-        ("upper", np.int64),
-        ("hints", np.int64),  # address of another table whose moves are worth trying first; 0: none
-        ("hints_mask", np.int64),
-        ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
-        ("corner_reply", np.int64),  # extra weight of a reply in a corner
-        ("corners", np.uint64),
-        *MOVE_LISTS,
-    ],
-    align=True,
-)
+#: In place of a guess: the solver makes its own, by a search of so many plies.
+NO_GUESS, GUESS_DEPTH = -99, 8
+#: From so many empties on, a step of the ladder below the last, the exact one, may cut what a shallow search foretells …
+SCOUT_EMPTIES = 13
+#: … which is tried where the evaluation itself is so many standard deviations beyond the window.
+END_SCREEN = 0.7
 
 #: A record without weights: moves are ranked without an evaluator.
 NO_EVALUATOR = np.dtype([("no_evaluator", np.int64)])
@@ -147,8 +137,10 @@ def list_moves(work, net, own, opp, moves, count, first, second):
         moves ^= bit
         turned = flips(sq, own, opp)
         child_own, child_opp = opp ^ turned, own | turned | bit
-        if count >= LOOK_AHEAD_EMPTIES:
-            expect(work.table, child_own, child_opp, work.bucket_mask)
+        if count > MOST + 1:
+            expect(work.endings, child_own, child_opp, work.endings_mask)
+        elif count > FEWEST:
+            near_expect(work.near, child_own, child_opp, count - 1)
         if sq == first:
             rank = -1_000_000
         elif turned == opp:
@@ -170,13 +162,40 @@ def list_moves(work, net, own, opp, moves, count, first, second):
 
 
 @kernel
+def sureness(work, count):
+    """In place of a depth in the table: the more empties, and the further up the ladder, the more it took to find a value.
+
+    Near the end nothing is ever cut: what is found there is exact on every step.
+    """
+    return count + (work.step if count >= SCOUT_EMPTIES else EXACT)
+
+
+@kernel
+def known(work, own, opp, count):
+    """Data word of what the tables know about a position, or 0."""
+    if count <= MOST:
+        return near_probe(work.near, own, opp, count) if count >= FEWEST else NO_SQUARE
+    return probe(work.endings, bucket_of(own, opp, work.endings_mask), own, opp)
+
+
+@kernel
+def keep(work, own, opp, lower, upper, move, count):
+    """Write bounds of a position's value, and its best move, into the table that is for it."""
+    if count <= MOST:
+        near_store(work.near, own, opp, lower, upper, move, count)
+        return
+    bucket = bucket_of(own, opp, work.endings_mask)
+    store(work.endings, bucket, own, opp, lower, upper, move, sureness(work, count), work.endings_generation)
+
+
+@kernel
 def refuting_child(work, own, opp, count, listed, alpha):
     """A bound above *alpha* that some child's table entry proves, or WORST."""
     for i in range(listed):
         turned = work.turned[count, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[count, i])
-        data = probe(work.table, bucket_of(child_own, child_opp, work.bucket_mask), child_own, child_opp)
-        if data and -upper_of(data) > alpha:
+        data = known(work, child_own, child_opp, count - 1)
+        if data and depth_of(data) >= sureness(work, count - 1) and -upper_of(data) > alpha:
             return -upper_of(data)
     return WORST
 
@@ -184,8 +203,9 @@ def refuting_child(work, own, opp, count, listed, alpha):
 @kernel
 def answer(work, own, opp, alpha):
     """What the table has to say to the question whether the value is above *alpha*: a bound that decides it, or WORST."""
-    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
-    if data:
+    count = work.squares - popcount(own | opp)
+    data = known(work, own, opp, count)
+    if data and depth_of(data) >= sureness(work, count):
         if lower_of(data) > alpha:
             return lower_of(data)
         if upper_of(data) <= alpha:
@@ -200,6 +220,35 @@ def answered_above(work, count):
         if answer(work, work.path_own[level], work.path_opp[level], work.path_alpha[level]) > WORST:
             return level
     return 0
+
+
+def foretold(work, net, own, opp, alpha, count):
+    """A bound that a search of few plies by the evaluator foretells with the sureness asked for, or WORST. For use in kernels."""
+    raise TypeError("foretold is compiled into kernels")
+
+
+@overload(foretold)
+def _foretold(work, net, own, opp, alpha, count):
+    if "no_evaluator" in net.fields:
+        return lambda work, net, own, opp, alpha, count: WORST
+
+    def by_shallow_search(work, net, own, opp, alpha, count):
+        if count < SCOUT_EMPTIES or work.end_margin <= 0.0 or work.end_depth[count] == 0 or count == work.root:
+            return WORST  # the root needs a move, not only a bound
+        low, high = UNIT * alpha, UNIT * (alpha + 1)
+        deviation = work.end_deviation[count]
+        static = units(evaluate(net, own, opp), work.squares)
+        side = 1 if static >= high + END_SCREEN * deviation else (-1 if static <= low - END_SCREEN * deviation else 0)
+        if side == 0:
+            return WORST
+        bound = high if side > 0 else low
+        bar = cut_window(bound, side, work.end_margin * deviation, work.end_slope[count], work.end_shift[count])
+        value = negamax(work, net, own, opp, bar, bar + 1, work.end_depth[count])
+        if (value > bar) != (side > 0):
+            return WORST
+        return alpha + 1 if side > 0 else alpha
+
+    return by_shallow_search
 
 
 @kernel
@@ -223,18 +272,21 @@ def null_window(work, net, own, opp, alpha, count):
         if legal_moves(opp, own, work.playable) == NO_SQUARE:
             return value_at_end(work, own, opp)
         return -null_window(work, net, opp, own, -alpha - 1, count)
-    bucket = bucket_of(own, opp, work.bucket_mask)
-    data = probe(work.table, bucket, own, opp)
+    data = known(work, own, opp, count)
     first, second = NO_MOVE, NO_MOVE
     if data:
-        if lower_of(data) > alpha:
-            return lower_of(data)
-        if upper_of(data) <= alpha:
-            return upper_of(data)
+        if depth_of(data) >= sureness(work, count):
+            if lower_of(data) > alpha:
+                return lower_of(data)
+            if upper_of(data) <= alpha:
+                return upper_of(data)
         first, second = move_of(data), second_move_of(data)
-    if first == NO_MOVE and work.hints and count >= HINT_EMPTIES:
-        hint = probe(work.hints, bucket_of(own, opp, work.hints_mask), own, opp)
+    if first == NO_MOVE and work.table and count >= HINT_EMPTIES:
+        hint = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
         first, second = (move_of(hint), second_move_of(hint)) if hint else (NO_MOVE, NO_MOVE)
+    bound = foretold(work, net, own, opp, alpha, count)
+    if bound > WORST:
+        return bound
     listed = list_moves(work, net, own, opp, moves, count, first, second)
     if count >= LOOK_AHEAD_EMPTIES:
         bound = refuting_child(work, own, opp, count, listed, alpha)
@@ -283,8 +335,25 @@ def null_window(work, net, own, opp, alpha, count):
             if best > alpha:
                 break
     lower, upper = (best, work.squares) if best > alpha else (-work.squares, best)
-    store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, count, work.generation)
+    keep(work, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, count)
     return best
+
+
+def guessed(work, net, own, opp):
+    """About where the value lies, by a search of few plies. For use in kernels."""
+    raise TypeError("guessed is compiled into kernels")
+
+
+@overload(guessed)
+def _guessed(work, net, own, opp):
+    if "no_evaluator" in net.fields:
+        return lambda work, net, own, opp: 0
+
+    def by_shallow_search(work, net, own, opp):
+        low, high, depth = np.int64(-INFINITY), np.int64(INFINITY), np.int64(GUESS_DEPTH)
+        return np.int64(np.floor(negamax(work, net, own, opp, low, high, depth) / UNIT))
+
+    return by_shallow_search
 
 
 @kernel
@@ -296,6 +365,8 @@ def close_in(work, net, own, opp, guess):
     """
     count = work.squares - popcount(own | opp)
     work.root, work.abandon = count, 0
+    if guess == NO_GUESS:
+        guess = guessed(work, net, own, opp)
     test = guess + (guess & 1)
     while work.lower < work.upper:
         test = min(max(test, work.lower + 2), work.upper)
@@ -324,7 +395,7 @@ def solve_many(works, nets, own, opp, scores):
 def table_move(works, own, opp):
     """The table's best move, 64 if it knows none."""
     work = works[0]
-    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    data = known(work, own, opp, work.squares - popcount(own | opp))
     return move_of(data) if data else NO_MOVE
 
 

@@ -16,8 +16,8 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core.carried import STATES, after_move, begin, room_of, try_move, value_of
-from search.core.move_lists import MOVE_LISTS, add_move, bring_best
+from search.core.carried import after_move, begin, room_of, try_move, value_of
+from search.core.move_lists import add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 from search.core.table import (
     NO_MOVE,
@@ -50,30 +50,6 @@ FIRST_RANK, SECOND_RANK = -2, -1
 CUT_SCREEN = 0.7
 #: … and in the shallow searches of such trials too, so often within each other.
 CUT_NESTING = 2
-
-#: All that a thread needs to search: what is asked, what it may use, what it has counted, and room for its move lists.
-ENGINE = np.dtype(
-    [
-        ("playable", np.uint64),
-        ("squares", np.int64),
-        ("sign", np.int64),
-        ("table", np.int64),  # address of the table's words; 0: search without one
-        ("bucket_mask", np.int64),
-        ("generation", np.int64),
-        ("nodes", np.int64),
-        ("node_limit", np.int64),
-        ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
-        ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
-        ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
-        ("cut_depth", np.int64, (64,)),  # ProbCut, by depth: depth of the shallow search (0: none), and
-        ("cut_slope", np.float64, (64,)),  # deep value = slope * shallow value + shift, with this deviation, in units
-        ("cut_shift", np.float64, (64,)),
-        ("cut_deviation", np.float32, (64, 64)),  # … which depends on the empties as well
-        STATES,
-        *MOVE_LISTS,
-    ],
-    align=True,
-)
 
 
 @kernel
@@ -152,11 +128,13 @@ def cut_side(work, net, own, opp, moves, alpha, beta, depth, level):
 
 
 @kernel
-def cut_window(work, alpha, beta, side, depth, level):
-    """Lower end of the null window of a shallow search which, from beyond it, the deep one would hardly come back."""
-    bound = beta if side > 0 else alpha
-    safety = side * work.cut_margin * work.cut_deviation[depth, level]
-    bar = np.int64((bound + safety - work.cut_shift[depth]) / work.cut_slope[depth])
+def cut_window(bound, side, safety, slope, shift):
+    """Lower end of the null window of a shallow search which, from beyond it, the deep one would hardly come back.
+
+    *bound* is the deep search's, on the *side* (1 above, -1 below) to which a node may be left out; *safety*, in units like it,
+    is how far beyond it the value that is foretold by *slope* and *shift* has to be.
+    """
+    bar = np.int64((bound + side * safety - shift) / slope)
     bar = min(max(bar, -INFINITY + 2), INFINITY - 2)
     return bar - 1 if side > 0 else bar
 
@@ -249,7 +227,8 @@ def descend(work, net, own, opp, alpha, beta, depth):
     if beta - alpha == 1 and level > depth:  # to the end of the game nothing is cut: what is found there is true
         side = cut_side(work, net, own, opp, moves, alpha, beta, depth, level)
         if side != 0:
-            low = cut_window(work, alpha, beta, side, depth, level)
+            safety = work.cut_margin * work.cut_deviation[depth, level]
+            low = cut_window(beta if side > 0 else alpha, side, safety, work.cut_slope[depth], work.cut_shift[depth])
             work.cut_nesting += 1
             value = descend(work, net, own, opp, low, low + 1, work.cut_depth[depth])
             work.cut_nesting -= 1

@@ -13,7 +13,8 @@ from reversi_env.extras import extra_libraries
 from reversi_env.gpu.batch import usable_device
 from reversi_env.gpu.driver import SIMULATED, shared_array
 from search.gpu import endgame
-from search.solver import make_works, solve_batch
+from search.solver import solve_batch
+from search.works import make_works
 
 with extra_libraries():
     import torch

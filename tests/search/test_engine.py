@@ -13,6 +13,7 @@ from search import engine as engine_module
 from search import evaluators
 from search.core.evaluate import static_values
 from search.core.midgame import UNIT, units
+from search.cuts import EXACT
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve, solve_all_moves
@@ -30,7 +31,7 @@ EVALUATORS = [
 
 #: Nodes of fixed searches. If you changed the search on purpose, or an evaluator's weights or scale, put the new number
 #: here (`reversi bench search` prints it) and say in the commit why it moved; if you did not, you have found a bug.
-SIGNATURE = 1_023_049
+SIGNATURE = 1_023_876
 
 
 def some_positions(rules, count, seed=0, empties=None):
@@ -358,7 +359,8 @@ def test_a_node_limit_is_each_threads_own():
     search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
     search.works["nodes"] = 300, 280
     assert search._nodes_left() == 700
-    search._ask_solver(start, 0)
+    engine.solver.begin(None, search._nodes_left())
+    search._ask_solver(start, EXACT, 0)
     assert search._nodes_left() == max(0, 700 - int(engine.solver._works["nodes"].max())) < 700
 
 
@@ -482,13 +484,13 @@ def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
     """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
     engine = Engine("discs", megabytes=1)
     position = some_positions(Rules(), 1, seed=18, empties=30)[0]
-    begin_to_solve = engine.solver._solve
+    begin_to_solve = engine.solver.begin
 
-    def stop_and_solve(*arguments, **options):
+    def stop_and_begin(*arguments, **options):
         engine.stop()
-        return begin_to_solve(*arguments, **options)
+        begin_to_solve(*arguments, **options)
 
-    engine.solver._solve = stop_and_solve
+    engine.solver.begin = stop_and_begin
     for multi_pv in (1, 3):
         ask = partial(engine.search, position, Limits(empties_exact=30), multi_pv=multi_pv)
         assert not in_background(ask).result(PATIENCE).exact

@@ -12,9 +12,10 @@ from reversi_env.core.bitboard import flips
 from reversi_env.notation import read_obf
 from search import Evaluator, evaluators
 from search.core import endgame, last_squares
-from search.solver import BATCH_CHUNK, Solver, make_works, solve, solve_all_moves, solve_batch
+from search.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
 from search.table import Table
+from search.works import make_works
 from tests.cli.jobs import PATIENCE, wait_until
 from tests.search import brute_force
 from tests.search.background import AT_ONCE, in_background, stopped_after
@@ -222,7 +223,7 @@ def test_a_table_of_another_game_is_refused():
     table = Table(0.1)
     solve(positions_with(8, 1, Rules(6))[0], table=table)
     for rules in (Rules(8), Rules(6, "reversed")):
-        with pytest.raises(ReversiError, match="table with exact values of 6x6 normal: expected one with"):
+        with pytest.raises(ReversiError, match="table with values at the end of 6x6 normal: expected one with"):
             solve(positions_with(8, 1, rules)[0], table=table)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from search import team
-from search.core.endgame import SOLVER
+from search.core.work import WORK
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve
@@ -70,7 +70,7 @@ def test_another_try_is_made_after_a_while_that_becomes_longer(clock):
 
 
 def works_and_switch(threads):
-    works = np.zeros(threads, SOLVER)
+    works = np.zeros(threads, WORK)
     works["node_limit"] = 1
     return works, StopSwitch(works)
 

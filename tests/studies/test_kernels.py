@@ -10,7 +10,8 @@ from numba.np.numpy_support import from_dtype
 
 from reversi_env import Position, Rules, batch
 from search import evaluators
-from search.core.midgame import ENGINE, UNIT
+from search.core.midgame import UNIT
+from search.core.work import WORK
 from search.cuts import Cuts, Pair, Spread, coefficients, shallow_of
 from studies.counting import ALPHA_BETA, COUNTED, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
 from studies.statistics import ROUNDS, count_breadths, first_line_flips
@@ -102,7 +103,7 @@ def test_every_refinement_keeps_the_value_of_minimax():
 
 def test_a_record_with_switches_is_never_taken_for_the_engines():
     """Numba lets a record stand for another that it begins like: code for the engine would then run, without switches."""
-    assert from_dtype(COUNTED).can_convert_to(None, from_dtype(ENGINE)) is None
+    assert from_dtype(COUNTED).can_convert_to(None, from_dtype(WORK)) is None
 
 
 def test_probcut_saves_nodes():

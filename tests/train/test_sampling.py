@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules, batch
-from search.batch import make_works
 from search.evaluators import get
+from search.works import make_works
 from tests.train.games import canonical_rows, play_game
 from train.core.sampling import play_games
 from train.errors import TrainError

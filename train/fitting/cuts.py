@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import models.network  # noqa: F401 - registers the evaluator `network`
@@ -22,6 +23,8 @@ from train.run import Run
 #: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
 DEEPEST = {8: 8, 6: 7}
 POSITIONS = 1000
+#: Empties of positions whose end is foretold: those that are soon solved.
+ENDS = (13, 18)
 
 
 def add_probcut(
@@ -43,21 +46,31 @@ def add_probcut(
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
     deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
     with Run(out):
-        sampled = _midgame(file_name("network", path), rules, deepest, positions, seed, threads)
+        name, cores = file_name("network", path), threads or os.cpu_count() or 1
+        midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
+        sampled = _positions(name, rules, midgame, positions, seed, threads)
+        ends = _positions(name, rules, ENDS, positions, seed + 1, threads)
+        total = len(sampled) + len(ends)
         cuts = probcut.fit(
-            file_name("network", path),
+            name,
             rules,
             deepest=deepest,
             positions=sampled,
-            threads=threads or os.cpu_count() or 1,
-            progress=lambda done: progress(done, len(sampled)),
+            threads=cores,
+            progress=lambda done: progress(done, total),
         )
+        at_end = probcut.fit_ends(
+            name, rules, ends, threads=cores, progress=lambda done: progress(len(sampled) + done, total)
+        )
+        cuts = replace(cuts, ends=at_end)
         return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
 
 
-def _midgame(player: str, rules: Rules, deepest: int, count: int, seed: int, threads: int | None) -> list[Position]:
-    """Positions from games that the network plays itself, further from the end than the deepest search reaches."""
-    low, high = deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8)
+def _positions(
+    player: str, rules: Rules, empties: tuple[int, int], count: int, seed: int, threads: int | None
+) -> list[Position]:
+    """Positions with so many *empties*, fewest and most, from games that the network plays itself."""
+    low, high = empties
     whole = -(-count // (high - low + 1)) * (high - low + 1)
     asked = {"size": rules.size, "variant": rules.variant, "count": whole, "empties": (low, high), "seed": seed}
     options = LabelOptions.from_dict({**asked, "shard_rows": whole, "player": player, **GAMES_DEEP})

@@ -25,9 +25,9 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.agent import Agent
 from search.agents import AgentSpec
-from search.batch import make_works
 from search.evaluators import Evaluator, exists, get
-from search.solver import checked_threads, solve_batch
+from search.solver import solve_batch
+from search.works import checked_threads, make_works
 from train.core.choosing import advance, choose_at_random, choose_best
 from train.games.openings import Openings
 from train.games.results import Results

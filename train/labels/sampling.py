@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
-from search.batch import make_works
 from search.evaluation import Evaluator
-from search.solver import checked_threads
+from search.works import checked_threads, make_works
 from train.core.sampling import GAMES, keep_new, play_games
 from train.errors import TrainError
 from train.labels.options import LabelOptions

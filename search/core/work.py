@@ -1,0 +1,57 @@
+"""`WORK`: the record of a searching thread, in the midgame and to the end: what is asked, what it may use, what it has counted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from search.core.carried import STATES
+from search.core.move_lists import MOVE_LISTS
+
+#: Numbers first, arrays behind them, the largest last: what is read at every node lies together.
+WORK = np.dtype(
+    [
+        # --- all searches
+        ("playable", np.uint64),
+        ("squares", np.int64),
+        ("sign", np.int64),
+        ("nodes", np.int64),
+        ("node_limit", np.int64),
+        ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
+        # --- to a depth: `search.core.midgame`
+        ("table", np.int64),  # address of the words of the table of estimates; 0: search without one
+        ("bucket_mask", np.int64),
+        ("generation", np.int64),
+        ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
+        ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
+        # --- to the end: `search.core.endgame`
+        ("endings", np.int64),  # address of the words of the table of values at the end of the game
+        ("endings_mask", np.int64),
+        ("endings_generation", np.int64),
+        ("near", np.int64),  # address of the words of the thread's own table of positions near the end
+        ("step", np.int64),  # of the ladder: how sure the answer has to be
+        ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
+        ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
+        ("upper", np.int64),
+        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
+        ("root", np.int64),  # empties of the position that is being solved
+        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
+        ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
+        ("corner_reply", np.int64),  # extra weight of a reply in a corner
+        ("corners", np.uint64),
+        ("path_own", np.uint64, (65,)),  # the positions on the way there, by empties, and what is asked of them
+        ("path_opp", np.uint64, (65,)),
+        ("path_alpha", np.int64, (65,)),
+        # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
+        ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
+        ("cut_slope", np.float64, (64,)),
+        ("cut_shift", np.float64, (64,)),
+        ("end_depth", np.int64, (64,)),  # the same for a search to the end, by empties
+        ("end_slope", np.float64, (64,)),
+        ("end_shift", np.float64, (64,)),
+        ("end_deviation", np.float64, (64,)),
+        ("cut_deviation", np.float32, (64, 64)),  # by depth and empties
+        STATES,  # what the evaluator carries from move to move
+        *MOVE_LISTS,
+    ],
+    align=True,
+)

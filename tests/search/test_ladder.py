@@ -1,0 +1,209 @@
+"""Searches to the end in steps: each is surer than the one before, says how sure, and the last is exact."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules
+from search import engine as engine_module
+from search import probcut
+from search.core.near_table import FEWEST, MOST, NEAR_WORDS, near_place, near_probe, near_store
+from search.core.table import NO_MOVE, lower_of, move_of, upper_of
+from search.cuts import END, EXACT, LADDER, Cuts, Pair, Spread, scout_of
+from search.engine import Engine
+from search.limits import Limits
+from search.solver import Solver
+from search.table import Table
+from tests.search.test_solver import positions_with
+
+RULES = [Rules(6), Rules(8), Rules(6, "reversed"), Rules(8, "reversed")]
+FOREVER = Limits(time=100_000)  # seconds: under a clock, but never too late
+
+
+def solver_for(rules, **options):
+    return Solver(rules, table=Table(4), evaluator="network", **options)
+
+
+@pytest.fixture
+def climbing(monkeypatch):
+    """Engines that take every step, however near the end is."""
+    monkeypatch.setattr(engine_module, "SOLVE_SHARE", 0.0)
+    monkeypatch.setattr(engine_module, "FIRST_STEP_SHARE", 1e9)
+    return lambda rules: Engine("network", rules, megabytes=4)
+
+
+# --- the solver -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_the_ladder_changes_no_score(rules):
+    plain, helped = Solver(rules, table=Table(4)), solver_for(rules)
+    assert helped.selective
+    for position in positions_with(16, 3, rules, seed=5):
+        found, score = helped.solve(position), plain.solve(position).score
+        assert helped.steps(position) == (0, EXACT)
+        assert (found.score, found.confidence, found.proven) == (score, 100, True)
+        assert helped.solve(position, wld=True).score == np.sign(score)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_the_ladder_changes_no_score_of_many(rules):
+    """125 positions of each game with 16 to 18 empties: with and without the ladder, with one and two threads."""
+    solvers = [Solver(rules, table=Table(16)), solver_for(rules), solver_for(rules, threads=2)]
+    for empties, count in ((16, 75), (17, 40), (18, 10)):
+        for position in positions_with(empties, count, rules, seed=empties):
+            assert len({solver.solve(position).score for solver in solvers}) == 1
+
+
+def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
+    solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
+    solver.begin(None, None)
+    found = [solver.climb(position, step, 0) for step in range(EXACT + 1)]
+    assert (
+        [solution.confidence for solution in found] == [step.confidence for step in LADDER] == [73, 87, 95, 98, 99, 100]
+    )
+    assert [solution.proven for solution in found] == [False] * EXACT + [True]
+    assert found[-1].score == Solver().solve(position).score
+    for solution in found:
+        assert solution.move in position.legal_moves()
+        assert solution.pv[0] == solution.move
+
+
+def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
+    """With ends that are foretold boldly and wrongly, the exact step still finds the score, in the same table."""
+    solver, position = solver_for(Rules()), positions_with(16, 1, Rules(), seed=8)[0]
+    solver._works["end_shift"] = 20 * 128.0
+    solver._works["end_deviation"] = 1.0
+    solver.begin(None, None)
+    wrong = solver.climb(position, 0, 0)
+    score = Solver().solve(position).score
+    assert wrong.score != score
+    assert solver.climb(position, EXACT, wrong.score).score == score
+
+
+# --- the engine -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
+def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
+    engine, position = climbing(rules), positions_with(15, 1, rules, seed=4)[0]
+    assert list(engine.steps(position, FOREVER)) == list(range(EXACT + 1))
+    found, score = engine.search(position, FOREVER), Solver(rules).solve(position).score
+    assert (found.value, found.confidence, found.exact, found.depth) == (score, 100, True, 15)
+
+
+@pytest.mark.parametrize("multi_pv", [1, 64])
+def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
+    engine, position = climbing(Rules(6)), positions_with(16, 1, Rules(6), seed=6)[0]
+    climb = engine.solver.climb
+
+    def stop_at_the_third_step(position, step, guess):
+        if step == 2:
+            engine.stop()
+        return climb(position, step, guess)
+
+    engine.solver.climb = stop_at_the_third_step
+    found = engine.search(position, FOREVER, multi_pv=multi_pv)
+    assert (found.confidence, found.exact, found.depth) == (87, False, 16)
+    assert found.move in position.legal_moves()
+    assert found.value == int(found.value)
+    if multi_pv > 1:
+        assert {entry.move for entry in found.moves} == set(position.legal_moves())
+
+
+def test_all_moves_get_the_values_that_a_solver_proves(climbing):
+    rules = Rules(6)
+    engine, position = climbing(rules), positions_with(13, 1, rules, seed=7)[0]
+    found = engine.search(position, FOREVER, multi_pv=64)
+    assert found.exact
+    assert {entry.move: entry.value for entry in found.moves} == Solver(rules).solve_all_moves(position)
+
+
+def test_limits_of_depth_and_nodes_and_a_margin_of_0_climb_nothing(climbing):
+    engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
+    assert engine.steps(position, FOREVER)
+    for limits in (Limits(depth=4), Limits(nodes=1000), Limits(time=9, depth=4), Limits(time=9, empties_exact=0)):
+        assert not engine.steps(position, limits)
+    engine.set_probcut(0)
+    assert not engine.steps(position, FOREVER)
+
+
+def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
+    """Stopped while the score is looked for, the engine plays what it has proven to win."""
+    engine, position = climbing(Rules(6)), positions_with(14, 40, Rules(6), seed=9)
+    solver = Solver(Rules(6))
+    won = next(p for p in position if solver.solve(p).score >= 2)
+    climb = engine.solver.climb
+
+    def stop_at_the_score(position, step, guess):
+        if step == EXACT:
+            engine.stop()
+        return climb(position, step, guess)
+
+    engine.solver.climb = stop_at_the_score
+    found = engine.search(won, FOREVER)
+    assert found.confidence == 99
+    assert solver.solve(won.play(found.move)).score <= -2
+
+
+# --- coefficients ---------------------------------------------------------------------------------
+
+
+def test_the_ends_are_fitted_and_survive_a_file():
+    sampled = positions_with(13, 40, Rules(), seed=2)
+    ends = probcut.fit_ends("network", Rules(), sampled)
+    assert ends.empties == (13, 13)
+    assert [(pair.deep, pair.shallow) for pair in ends.pairs] == [(END, 2), (END, 4), (END, 6), (END, 8)]
+    for pair in ends.pairs:
+        assert 0.7 < pair.slope < 1.3
+        assert 1 < ends.deviation(pair, 13) < 12
+    assert ends.deviation(ends.pairs[0], 13) > ends.deviation(ends.pairs[3], 13)
+    cuts = Cuts((Pair(3, 1, 1.0, 0.0, 40),), Spread(1.0, 0.0, 0.0, 0.0, 0.0), (10, 50), ends)
+    assert probcut.from_table(json.loads(json.dumps(probcut.as_table(cuts)))) == cuts
+    record = probcut.coefficients(cuts)
+    assert [record["end_depth"][empties] for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
+    assert [scout_of(empties) for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
+
+
+def test_ends_that_make_no_sense_are_refused():
+    good = Cuts((Pair(END, 2, 1.0, 0.0, 40),), Spread(1.0, 0.0, 0.0, 0.0, 0.0), (13, 18))
+    cuts = Cuts((Pair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good)
+    for pair in (Pair(8, 2, 1.0, 0.0, 40), Pair(END, 0, 1.0, 0.0, 40), Pair(END, 2, 0.0, 0.0, 40)):
+        with pytest.raises(ReversiError, match="ProbCut coefficients"):
+            probcut.from_table(probcut.as_table(replace(cuts, ends=replace(good, pairs=(pair,)))))
+    with pytest.raises(ReversiError, match="expected at least 30, with more than 8"):
+        probcut.fit_ends("network", Rules(), [Position.initial()])
+
+
+# --- the small table ------------------------------------------------------------------------------
+
+
+def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
+    """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
+    words, generator = np.zeros(NEAR_WORDS, np.uint64), np.random.default_rng(1)
+    boards = generator.integers(2**62, size=(300, 2), dtype=np.uint64)
+    kept = {}
+    for own, opp in boards[generator.integers(300, size=5000)]:
+        count = FEWEST + int(own) % (MOST - FEWEST + 1)
+        lower, upper, move = (
+            int(generator.integers(-64, 1)),
+            int(generator.integers(1, 65)),
+            int(generator.integers(65)),
+        )
+        at = int(near_place(own, opp, count))
+        known = kept.get(at, (None, -64, 64, NO_MOVE))
+        if known[0] != (own, opp):
+            known = ((own, opp), -64, 64, NO_MOVE)
+        kept[at] = (known[0], max(lower, known[1]), min(upper, known[2]), known[3] if move == NO_MOVE else move)
+        near_store(words.ctypes.data, own, opp, lower, upper, move, count)
+    assert len(kept) > 200
+    for own, opp in boards:
+        count = FEWEST + int(own) % (MOST - FEWEST + 1)
+        data = near_probe(words.ctypes.data, own, opp, count)
+        position, *rest = kept.get(int(near_place(own, opp, count)), (None,))
+        assert bool(data) == (position == (own, opp))
+        if data:
+            assert [lower_of(data), upper_of(data), move_of(data)] == rest

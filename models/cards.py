@@ -13,6 +13,7 @@ from typing import Any
 
 from models.network import FOLDER
 from models.networks import Network, read_weights
+from search import cuts as selective
 from search.cuts import Cuts, from_table
 
 PAGE = Path(__file__).parents[1] / "docs" / "models.md"
@@ -69,22 +70,27 @@ def _facts(path: Path, weights: Network) -> Iterator[tuple[str, str]]:
     if errors:
         yield "mean absolute error of held-out positions, in discs, by empty squares", _by_empties(errors)
     if record.get("probcut"):
-        yield _probcut(from_table(record["probcut"]))
+        yield from _probcut(from_table(record["probcut"]))
     if record.get("note"):
         yield "note", str(record["note"])
     for opponent, result in record.get("matches", {}).items():
         yield f"games: {opponent}", str(result)
 
 
-def _probcut(cuts: Cuts) -> tuple[str, str]:
-    """How well shallow searches foretell deep ones, at few, at some and at many empty squares."""
+def _probcut(cuts: Cuts) -> Iterator[tuple[str, str]]:
+    """How well shallow searches foretell deep ones, and the end of the game, at few, at some and at many empty squares."""
     empties = (cuts.empties[0], sum(cuts.empties) // 2, cuts.empties[1])
+    to_the_end = cuts.pairs[0].deep == selective.END
     pairs = [
-        f"{pair.deep} by {pair.shallow}: {' '.join(f'{cuts.deviation(pair, count):.1f}' for count in empties)}"
+        f"{'' if to_the_end else f'{pair.deep} '}by {pair.shallow}: "
+        + " ".join(f"{cuts.deviation(pair, count):.1f}" for count in empties)
         for pair in cuts.pairs
     ]
     counts = ", ".join(str(count) for count in empties[:-1]) + f" and {empties[-1]}"
-    return f"ProbCut, depth by depth: standard deviation in discs at {counts} empty squares", "; ".join(pairs)
+    kind = "to the end" if to_the_end else "depth by depth"
+    yield f"ProbCut, {kind}: standard deviation in discs at {counts} empty squares", "; ".join(pairs)
+    if cuts.ends is not None:
+        yield from _probcut(cuts.ends)
 
 
 def _errors(record: Mapping[str, Any]) -> dict[int, float]:

@@ -1,0 +1,138 @@
+"""How often a step of the ladder keeps its promise: ``python -m studies.steps --empties 20 22 --count 300``, a JSON object.
+
+Positions of the network's own games are solved, and searched to the end by each step of `search.cuts.LADDER`; or, with ``--wthor
+FOLDER``, positions of tournament games with 24 empties, whose exact scores the files hold. A value keeps the promise of its step if
+it is no more than two discs from the exact score.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from reversi_env import Position, Rules
+from reversi_env.notation import read_wthor
+from reversi_env.rules import BLACK
+from search.cuts import EXACT, LADDER
+from search.solver import Solver
+from search.table import Table
+from train.fitting.stages import GAMES_DEEP
+from train.labels import LabelOptions
+from train.labels.sampling import sample_block
+
+#: Discs by which a value may be off.
+NEAR = 2
+
+
+class Task(NamedTuple):
+    """A position by its boards, and its exact score for the side to move; None: to be solved."""
+
+    own: int
+    opp: int
+    score: int | None
+
+
+def of_own_games(rules: Rules, empties: int, count: int, seed: int) -> list[Task]:
+    """Positions of games that the network plays against itself."""
+    asked = {"size": rules.size, "variant": rules.variant, "count": count, "empties": (empties, empties), "seed": seed}
+    options = LabelOptions.from_dict({**asked, "shard_rows": count, "player": "network", **GAMES_DEEP})
+    own, opp = sample_block(options, 0)
+    return [Task(int(a), int(b), None) for a, b in zip(own, opp, strict=True)]
+
+
+def of_tournaments(folder: Path, count: int, seed: int) -> list[Task]:
+    """Positions of the games in the folder's WTHOR files, with the empties at which the files tell the exact score."""
+    found = [task for path in sorted(folder.glob("*.wtb")) for task in _of_file(path)]
+    chosen = np.random.default_rng(seed).permutation(len(found))[:count]
+    return [found[i] for i in chosen]
+
+
+def _of_file(path: Path) -> Iterator[Task]:
+    file = read_wthor(path)
+    for squares, black_discs in zip(file.squares, file.theoretical_scores, strict=True):
+        position = Position.initial()
+        for sq in squares:
+            if position.empties == file.header.depth or position.is_over():
+                break
+            position = position.play("pass") if position.must_pass() else position
+            if sq < 0 or sq > 63:
+                break
+            position = position.play(Rules().action_of(int(sq)))
+        if position.empties == file.header.depth and not position.must_pass():
+            score = 2 * int(black_discs) - 64
+            yield Task(position.own, position.opp, score if position.turn == BLACK else -score)
+
+
+@lru_cache
+def _solver(rules: Rules) -> Solver:
+    return Solver(rules, evaluator="network", table=Table(64))
+
+
+def climb(rules: Rules, steps: int, task: Task) -> tuple[list[int], list[int], int]:
+    """The values of the first *steps*, the nodes that each took with those before it, and the exact score."""
+    solver, position = _solver(rules), Position(rules, task.own, task.opp)
+    solver.table.clear()
+    solver.begin(None, None)
+    values: list[int] = []
+    nodes: list[int] = []
+    for step in range(steps):
+        found = solver.climb(position, step, values[-1] if values else None)
+        values.append(found.score)
+        nodes.append(found.nodes)
+    return values, nodes, solver.solve(position).score if task.score is None else task.score
+
+
+def summary(results: list[tuple[list[int], list[int], int]]) -> list[dict[str, float]]:
+    """For each step: its name, the share of values that were near and that were exact, in percent, and mean nodes."""
+    values, nodes, scores = (np.array(column) for column in zip(*results, strict=True))
+    errors = np.abs(values - scores[:, None])
+    return [
+        {
+            "confidence": LADDER[step].confidence,
+            "near": round(100 * float((errors[:, step] <= NEAR).mean()), 1),
+            "exact": round(100 * float((errors[:, step] == 0).mean()), 1),
+            "error": round(float(errors[:, step].mean()), 2),
+            "nodes": round(float(nodes[:, step].mean())),
+        }
+        for step in range(errors.shape[1])
+    ]
+
+
+def main() -> None:
+    """Climb, and print what came of it for each number of empties."""
+    parser = argparse.ArgumentParser(prog="python -m studies.steps", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--empties", type=int, nargs="+", default=[16], help="empty squares of positions of own games")
+    parser.add_argument(
+        "--wthor", type=Path, help="a folder of tournament games instead, whose files tell the exact scores"
+    )
+    parser.add_argument("--count", type=int, default=100, help="positions with each number of empties")
+    parser.add_argument(
+        "--steps", type=int, default=EXACT, choices=range(1, EXACT + 1), help="how many, from the lowest"
+    )
+    parser.add_argument("--size", type=int, default=8)
+    parser.add_argument("--variant", default="normal")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1)
+    told = parser.parse_args()
+    rules = Rules(told.size, told.variant)
+    if told.wthor is not None:
+        tasks = {"tournaments": of_tournaments(told.wthor, told.count, told.seed)}
+    else:
+        tasks = {str(empties): of_own_games(rules, empties, told.count, told.seed) for empties in told.empties}
+    with multiprocessing.get_context("spawn").Pool(told.workers) as pool:
+        found = {
+            name: summary(pool.map(partial(climb, rules, told.steps), some, chunksize=4))
+            for name, some in tasks.items()
+        }
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -37,6 +37,7 @@ def test_it_is_an_agent_without_a_path():
         assert agents.make(spec).choose(start) in start.legal_actions()
 
 
+@pytest.mark.slow
 def test_it_beats_random_play_and_a_searching_formula_without_search(policy):
     openings = Openings.random(RULES, 100, 6, seed=5)
     player = BatchPolicyPlayer(policy.net)

@@ -54,8 +54,8 @@ def test_the_ladder_changes_no_score(rules):
 def test_the_ladder_changes_no_score_of_many(rules, count):
     """Positions of each game with 16 to 20 empties: with and without the ladder, with one and two threads."""
     solvers = [Solver(rules, table=Table(16)), solver_for(rules), solver_for(rules, threads=2)]
-    for empties, count in ((16, count), (18, count // 5), (20, count // 20)):
-        for position in positions_with(empties, count, rules, seed=empties):
+    for empties, some in ((16, count), (18, count // 5), (20, count // 20)):
+        for position in positions_with(empties, some, rules, seed=empties):
             assert len({solver.solve(position).score for solver in solvers}) == 1
 
 

@@ -10,6 +10,7 @@ from numba import njit
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import flips
 from reversi_env.notation import read_obf
+from reversi_env.rules import BLACK, WHITE
 from search import Evaluator, evaluators
 from search.core import endgame, last_squares
 from search.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
@@ -92,6 +93,25 @@ def test_long_ffo_problems(ffo_paths):
     solver = Solver(threads=2, table=Table(256))
     for number, problem in ffo(ffo_paths, range(26, 39)):
         assert solver.solve(problem.position).score == problem.best_score, number
+
+
+#: Some of the problems 45 to 59 of the FFO suite (http://www.radagast.se/othello/ffotest.html), with 24 to 26 empty squares.
+LONGER_FFO = {
+    45: ("---XXXX-X-XXXO--XXOXOO--XXXOXO--XXOXXO---OXXXOO-O-OOOO------OO--", BLACK, 6),
+    46: ("---XXX----OOOX----OOOXX--OOOOXXX--OOOOXX--OXOXXX--XXOO---XXXX-O-", BLACK, -8),
+    48: ("-----X--X-XXX---XXXXOO--XOXOOXX-XOOXXX--XOOXX-----OOOX---XXXXXX-", WHITE, 28),
+    49: ("--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O---", BLACK, 16),
+    50: ("----X-----XXX----OOOXOOO-OOOXOOO-OXOXOXO-OOXXOOO--OOXO----O--O--", BLACK, 10),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("number", LONGER_FFO)
+def test_ffo_problems_from_45_on(number):
+    board, side, score = LONGER_FFO[number]
+    position = Position.from_text(board, side)
+    assert Solver(threads=2, table=Table(1024), evaluator="network").solve(position).score == score
 
 
 @pytest.mark.slow

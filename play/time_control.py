@@ -96,7 +96,7 @@ def _part(empties: int, usable: float) -> float:
     """The part of the *usable* seconds that a move deserves."""
     solving = SOLVING_EMPTIES + round(math.log2(max(usable, LEAST_SECONDS) / 10))
     if empties <= solving:
-        return SOLVING_PART if empties > 2 else 0.5
+        return SOLVING_PART
     return _weight(empties) / (sum(map(_weight, range(empties, solving, -2))) + SOLVING_WEIGHT)
 
 

@@ -38,8 +38,9 @@ SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_STEP_NODES, FIRST_STEP_GROWTH = 30.0, 1.58
 #: … at this many nodes a second.
 SOLVE_SPEED = 12e6
-#: Share of the time that an expected solution may take, and a first step (which is often much quicker than expected).
-SOLVE_SHARE, FIRST_STEP_SHARE = 0.4, 4.0
+#: Share of the time that an expected solution may take, and a first step (which is often much quicker than expected); if all moves
+#: are to be valued, a smaller one, since what some of them are worth is of no use.
+SOLVE_SHARE, FIRST_STEP_SHARE, FIRST_STEP_SHARE_OF_ALL = 0.4, 4.0, 0.5
 #: Depth of the search before a solution, or before the ladder: it gives a move to fall back on, and hints for the order.
 DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_CLIMBING = 8, 10
 #: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
@@ -87,7 +88,7 @@ class Engine:
         self._use_table = use_table
         self._works = make_works(self.rules, checked_threads(threads))
         order = self.evaluator if self.evaluator.orders_endgames else None
-        self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order)
+        self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order, selective=selective)
         self._switch = StopSwitch(self._works)
         self._team = Team(self._works, self._switch)
         self._one_at_a_time = threading.Lock()
@@ -136,7 +137,7 @@ class Engine:
     def clear(self) -> None:
         """Forget all that the tables know."""
         self._forget_estimates()
-        self.solver.table.clear()
+        self.solver.clear()
 
     def _forget_estimates(self) -> None:
         self.table.clear()
@@ -157,7 +158,7 @@ class Engine:
                     self._forget_estimates()
                 for field in CUT_FIELDS:
                     self._works[field] = coefficients[field]
-                for field in END_FIELDS:
+                for field in END_FIELDS if self.evaluator.orders_endgames else ():
                     self.solver._works[field] = coefficients[field]
             if margin and not self._works["cut_depth"].any():
                 raise ReversiError(
@@ -241,7 +242,7 @@ class _Search:
             self.solves = len(steps) > 0
             self._deepen(self._depth_before(steps), helpers=not steps)
             if self._one_ply_is_left():
-                steps = self.engine.solver.steps(self.position)
+                steps = self._steps_of_solution()
             if not self.confidence and not self._must_end():
                 self._to_the_end(steps)
         finally:
@@ -318,13 +319,20 @@ class _Search:
     def steps(self) -> Sequence[int]:
         """The steps of the ladder by which the end of the game is searched; none: it is too far away."""
         solver, limits = self.engine.solver, self.limits
+        if self._only_move() and limits.soft is not None:
+            return ()
         if self._wants_to_solve():
-            return solver.steps(self.position)
+            return self._steps_of_solution()
         only_time = limits.time is not None and limits == Limits(time=limits.time, soft=limits.soft)
         if limits.time is None or not only_time or not solver.selective or self.engine._margin == 0:
             return ()
         seconds = self._positions() * FIRST_STEP_NODES * FIRST_STEP_GROWTH**self.position.empties / SOLVE_SPEED
-        return range(EXACT + 1) if seconds <= FIRST_STEP_SHARE * limits.time else ()
+        share = FIRST_STEP_SHARE if self.multi_pv == 1 else FIRST_STEP_SHARE_OF_ALL
+        return range(EXACT + 1) if seconds <= share * limits.time else ()
+
+    def _steps_of_solution(self) -> Sequence[int]:
+        """The steps that solve the position soonest; who wants no ProbCut wants none of its values, should the time run out."""
+        return self.engine.solver.steps(self.position) if self.engine._margin != 0 else (EXACT,)
 
     def _depth_before(self, steps: Sequence[int]) -> int:
         """How deep to search before those steps to the end of the game."""
@@ -464,9 +472,9 @@ class _Search:
     def _best_at(self, step: int, guess: int) -> dict[str, int]:
         """The best move with its value, as sure as *step* makes it; nothing if the time was too short."""
         solution = self._ask_solver(self.position, step, guess)
-        if solution.lower == solution.upper and solution.pv:
+        if solution.lower == solution.upper:
             self.pv = solution.pv
-            return {solution.pv[0]: solution.score}
+            return {solution.pv[0] if solution.pv else self._name(int(self.squares[0])): solution.score}
         if solution.lower >= guess and solution.move:  # a move that keeps the value is known, and surer than before
             self._bring_to_front_by_name(solution.move)
         return {}

@@ -22,8 +22,8 @@ class Settling:
 
     def note(self, line: tuple[str, ...], value: float) -> None:
         """An iteration has ended, with the expected *line* and its *value* in discs."""
+        self._values.append(value)  # first: the clock's thread counts the lines, and then reads the values
         self._lines.append(line[:2])
-        self._values.append(value)
         self._failing = False
 
     @property

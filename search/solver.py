@@ -22,7 +22,7 @@ from search.evaluators import Evaluator
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
-from search.works import NO_NODE_LIMIT, checked_threads, make_works
+from search.works import NO_NODE_LIMIT, checked_threads, give_near_tables, make_works
 
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
@@ -65,7 +65,8 @@ class Solver:
 
     *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
     to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
-    coefficients for searches to the end (`search.cuts`) also makes a guess of the value and of the best moves. `stop` may be called
+    coefficients for searches to the end (`search.cuts`) also guesses the value and the best moves, unless the solver is not
+    *selective*. `stop` may be called
     from any thread. `bounds` tells how far the present position's value is known. One position is solved at a time: a
     second call waits for the first.
     """
@@ -77,6 +78,7 @@ class Solver:
         threads: int = 1,
         table: Table | None = None,
         evaluator: Evaluator | str | None = None,
+        selective: bool = True,
     ) -> None:
         self.rules = rules or Rules()
         self.table = table or Table()
@@ -87,7 +89,10 @@ class Solver:
         else:
             self._nets = self._evaluator.record(self.rules)
             self._works["rank_empties"] = endgame.RANK_EMPTIES
-            set_cuts(self._works, self._evaluator, self.rules)
+            if selective:
+                set_cuts(self._works, self._evaluator, self.rules)
+        self._near = give_near_tables(self._works)
+        self._window = -self.rules.square_count, self.rules.square_count
         #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
         self._estimates: Table | None = None
         self._switch = StopSwitch(self._works)
@@ -132,7 +137,7 @@ class Solver:
         """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
         began = perf_counter()
         self._check(position)
-        asked = self._checked_window(window, wld)
+        asked = self._window = self._checked_window(window, wld)
         self.begin(hints, node_limit)
         for step in self.steps(position):
             lower, upper = self._close_in(position, *asked, guess, step=step)
@@ -147,7 +152,8 @@ class Solver:
         elif lower == upper >= 0:  # any move that wins, or draws, will do
             pv = self._line(position, 2 * lower, longest=1)
         solution = self._solution(position, (lower, upper), pv, EXACT, began)
-        return replace(solution, pv=()) if wld else solution
+        move = solution.move or next(iter(position.legal_moves()), None)
+        return replace(solution, move=move, pv=() if wld else pv)
 
     def steps(self, position: Position) -> tuple[int, ...]:
         """The steps of the `LADDER` that solve *position* in the least time.
@@ -161,7 +167,7 @@ class Solver:
         began = perf_counter()
         most = self.rules.square_count
         lower, upper = self._close_in(position, -most, most, guess, step=step)
-        if lower > upper:  # answers that are not sure may contradict each other
+        if step < EXACT and lower > upper:  # answers that are not sure may contradict each other
             upper = lower
         pv: tuple[str, ...] = ()
         if lower == upper:
@@ -177,8 +183,7 @@ class Solver:
     def _solution(
         self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], step: int, began: float
     ) -> Solution:
-        moves = position.legal_moves()
-        move = pv[0] if pv else self._table_move(position, moves[0] if moves else None)
+        move = pv[0] if pv else self._table_move(position, None)
         nodes, confidence = int(self._works["nodes"].sum()), LADDER[step].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
@@ -202,7 +207,7 @@ class Solver:
     def load_kernels(self) -> None:
         """Compile or load what solving needs, so that no clock pays for it."""
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
-        solver = Solver(self.rules, table=Table(0.001), evaluator=self._evaluator)
+        solver = Solver(self.rules, table=Table(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
         endgame.table_move(solver._works, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
 
@@ -211,8 +216,17 @@ class Solver:
         self._switch.request()
 
     def bounds(self) -> tuple[int, int, int]:
-        """(lower, upper, nodes) of the position that is being solved."""
-        return int(self._works["lower"].max()), int(self._works["upper"].min()), int(self._works["nodes"].sum())
+        """(lower, upper, nodes) of the position that is being solved; only what is proven counts."""
+        lower, upper = self._window
+        if self._works["step"][0] == EXACT:
+            lower, upper = int(self._works["lower"].max()), int(self._works["upper"].min())
+        return lower, upper, int(self._works["nodes"].sum())
+
+    def clear(self) -> None:
+        """Forget all that the tables know."""
+        self.table.clear()
+        if self._estimates:
+            self._estimates.clear()
 
     def _check(self, position: Position) -> None:
         if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
@@ -220,6 +234,7 @@ class Solver:
 
     def begin(self, hints: Table | None, node_limit: int | None) -> None:
         """Make ready for searches of one position, or of its moves."""
+        self._near[:] = 0
         self.table.new_search()
         self.table.attach_endings(
             self._works, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
@@ -240,12 +255,17 @@ class Solver:
         works, boards = self._works, (np.uint64(position.own), np.uint64(position.opp))
         works["lower"], works["upper"] = lower, upper
         works["step"], works["end_margin"] = step, LADDER[step].margin
-        start = endgame.NO_GUESS if guess is None else guess
+        start = guess if guess is not None else endgame.NO_GUESS if self.selective else 0
         if len(works) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
             endgame.solve_one(works[:1], self._nets, *boards, start)
         else:
             self._close_in_together(boards, start)
-        return int(works["lower"].max()), int(works["upper"].min())
+        if step == EXACT:
+            return int(works["lower"].max()), int(works["upper"].min())
+        ended = int(
+            np.argmax(works["lower"] >= works["upper"])
+        )  # others may have found other answers that are not sure
+        return int(works["lower"][ended]), int(works["upper"][ended])
 
     def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
         works = self._works
@@ -350,6 +370,7 @@ def solve_batch(
         if not hasattr(local, "works"):
             local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
             local.table.attach_endings(local.works, "exact values")
+            local.near = give_near_tables(local.works)
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.works, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start

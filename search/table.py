@@ -6,7 +6,6 @@ import numpy as np
 
 from reversi_env import ReversiError
 from reversi_env.errors import shown
-from search.core.near_table import NEAR_WORDS
 from search.core.table import BYTES_PER_BUCKET, WORDS_PER_BUCKET
 
 DEFAULT_MEGABYTES = 64
@@ -41,7 +40,6 @@ class Table:
         self.bucket_mask = buckets - 1
         self.generation = 0
         self._contents: str | None = None
-        self._near = np.zeros((0, NEAR_WORDS), np.uint64)
 
     @property
     def address(self) -> int:
@@ -60,7 +58,6 @@ class Table:
     def clear(self) -> None:
         """Forget everything."""
         self._words[:] = 0
-        self._near[:] = 0
         self.generation = 0
         self._contents = None
 
@@ -77,14 +74,11 @@ class Table:
         works["generation"] = self.generation
 
     def attach_endings(self, works: np.ndarray, contents: str) -> None:
-        """`attach`, for values at the end of the game; each thread gets a small table of its own as well."""
+        """`attach`, for values at the end of the game."""
         self._holds(contents)
         works["endings"] = self.address
         works["endings_mask"] = self.bucket_mask
         works["endings_generation"] = self.generation
-        if len(self._near) < len(works):
-            self._near = np.zeros((len(works), NEAR_WORDS), np.uint64)
-        works["near"] = [row.ctypes.data for row in self._near[: len(works)]]
 
     def _holds(self, contents: str) -> None:
         if self._contents not in (None, contents):

@@ -6,6 +6,7 @@ import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from search.core.near_table import NEAR_WORDS
 from search.core.work import WORK
 from search.cuts import EXACT
 
@@ -28,6 +29,13 @@ def make_works(rules: Rules, threads: int = 1, dtype: np.dtype = WORK) -> np.nda
     works["corners"] = sum(1 << rules.square_of(action) for action in corners)
     works["corner_reply"] = 1 if rules.sign > 0 else 0
     return works
+
+
+def give_near_tables(works: np.ndarray) -> np.ndarray:
+    """Give each thread its own small table of positions near the end; they are to be kept as long as the records are used."""
+    rows = np.zeros((len(works), NEAR_WORDS), np.uint64)
+    works["near"] = [row.ctypes.data for row in rows]
+    return rows
 
 
 def checked_threads(threads: int) -> int:

@@ -78,7 +78,7 @@ def _solver(rules: Rules) -> Solver:
 def climb(rules: Rules, steps: int, task: Task) -> tuple[list[int], list[int], int]:
     """The values of the first *steps*, the nodes that each took with those before it, and the exact score."""
     solver, position = _solver(rules), Position(rules, task.own, task.opp)
-    solver.table.clear()
+    solver.clear()
     solver.begin(None, None)
     values: list[int] = []
     nodes: list[int] = []

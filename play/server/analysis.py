@@ -31,7 +31,10 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
     began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
     engine.clear()
-    found = _to_the_end(engine, position, seconds) or _deepened(engine, position, seconds)
+    found = _to_the_end(engine, position, seconds)
+    if found is None:
+        left = seconds - (perf_counter() - began)
+        found = _deepened(engine, position, max(left, LEAST_SECONDS))
     best, exact, size = found["value"], found["exact"], position.rules.size
     judged = [
         {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}

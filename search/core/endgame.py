@@ -139,7 +139,7 @@ def list_moves(work, net, own, opp, moves, count, first, second):
         child_own, child_opp = opp ^ turned, own | turned | bit
         if count > MOST + 1:
             expect(work.endings, child_own, child_opp, work.endings_mask)
-        elif count > FEWEST:
+        elif count > FEWEST and work.near:
             near_expect(work.near, child_own, child_opp, count - 1)
         if sq == first:
             rank = -1_000_000
@@ -174,7 +174,7 @@ def sureness(work, count):
 def known(work, own, opp, count):
     """Data word of what the tables know about a position, or 0."""
     if count <= MOST:
-        return near_probe(work.near, own, opp, count) if count >= FEWEST else NO_SQUARE
+        return near_probe(work.near, own, opp, count) if count >= FEWEST and work.near else NO_SQUARE
     return probe(work.endings, bucket_of(own, opp, work.endings_mask), own, opp)
 
 
@@ -182,7 +182,8 @@ def known(work, own, opp, count):
 def keep(work, own, opp, lower, upper, move, count):
     """Write bounds of a position's value, and its best move, into the table that is for it."""
     if count <= MOST:
-        near_store(work.near, own, opp, lower, upper, move, count)
+        if work.near:
+            near_store(work.near, own, opp, lower, upper, move, count)
         return
     bucket = bucket_of(own, opp, work.endings_mask)
     store(work.endings, bucket, own, opp, lower, upper, move, sureness(work, count), work.endings_generation)
@@ -222,33 +223,35 @@ def answered_above(work, count):
     return 0
 
 
-def foretold(work, net, own, opp, alpha, count):
-    """A bound that a search of few plies by the evaluator foretells with the sureness asked for, or WORST. For use in kernels."""
-    raise TypeError("foretold is compiled into kernels")
+def scout(work, net, own, opp, alpha, beta, depth):
+    """`negamax`, if there is an evaluator to search with. For use in kernels."""
+    raise TypeError("scout is compiled into kernels")
 
 
-@overload(foretold)
-def _foretold(work, net, own, opp, alpha, count):
+@overload(scout)
+def _scout(work, net, own, opp, alpha, beta, depth):
     if "no_evaluator" in net.fields:
-        return lambda work, net, own, opp, alpha, count: WORST
+        return lambda work, net, own, opp, alpha, beta, depth: 0
+    return lambda work, net, own, opp, alpha, beta, depth: negamax(work, net, own, opp, alpha, beta, depth)
 
-    def by_shallow_search(work, net, own, opp, alpha, count):
-        if count < SCOUT_EMPTIES or work.end_margin <= 0.0 or work.end_depth[count] == 0 or count == work.root:
-            return WORST  # the root needs a move, not only a bound
-        low, high = UNIT * alpha, UNIT * (alpha + 1)
-        deviation = work.end_deviation[count]
-        static = units(evaluate(net, own, opp), work.squares)
-        side = 1 if static >= high + END_SCREEN * deviation else (-1 if static <= low - END_SCREEN * deviation else 0)
-        if side == 0:
-            return WORST
-        bound = high if side > 0 else low
-        bar = cut_window(bound, side, work.end_margin * deviation, work.end_slope[count], work.end_shift[count])
-        value = negamax(work, net, own, opp, bar, bar + 1, work.end_depth[count])
-        if (value > bar) != (side > 0):
-            return WORST
-        return alpha + 1 if side > 0 else alpha
 
-    return by_shallow_search
+@kernel
+def foretold(work, net, own, opp, alpha, count):
+    """A bound that a search of few plies by the evaluator foretells with the sureness asked for, or WORST."""
+    if count < SCOUT_EMPTIES or work.end_margin <= 0.0 or work.end_depth[count] == 0 or count == work.root:
+        return WORST  # the root needs a move, not only a bound
+    low, high = UNIT * alpha, UNIT * (alpha + 1)
+    deviation = work.end_deviation[count]
+    static = units(evaluate(net, own, opp), work.squares)
+    side = 1 if static >= high + END_SCREEN * deviation else (-1 if static <= low - END_SCREEN * deviation else 0)
+    if side == 0:
+        return WORST
+    bound = high if side > 0 else low
+    bar = cut_window(bound, side, work.end_margin * deviation, work.end_slope[count], work.end_shift[count])
+    value = scout(work, net, own, opp, bar, bar + 1, work.end_depth[count])
+    if (value > bar) != (side > 0):
+        return WORST
+    return alpha + 1 + (alpha + 1 & 1) if side > 0 else alpha - (alpha & 1)  # scores are even
 
 
 @kernel
@@ -288,7 +291,7 @@ def null_window(work, net, own, opp, alpha, count):
     if bound > WORST:
         return bound
     listed = list_moves(work, net, own, opp, moves, count, first, second)
-    if count >= LOOK_AHEAD_EMPTIES:
+    if count >= LOOK_AHEAD_EMPTIES and count != work.root:  # the root needs a move, not only a bound
         bound = refuting_child(work, own, opp, count, listed, alpha)
         if bound > alpha:
             return bound
@@ -339,21 +342,11 @@ def null_window(work, net, own, opp, alpha, count):
     return best
 
 
+@kernel
 def guessed(work, net, own, opp):
-    """About where the value lies, by a search of few plies. For use in kernels."""
-    raise TypeError("guessed is compiled into kernels")
-
-
-@overload(guessed)
-def _guessed(work, net, own, opp):
-    if "no_evaluator" in net.fields:
-        return lambda work, net, own, opp: 0
-
-    def by_shallow_search(work, net, own, opp):
-        low, high, depth = np.int64(-INFINITY), np.int64(INFINITY), np.int64(GUESS_DEPTH)
-        return np.int64(np.floor(negamax(work, net, own, opp, low, high, depth) / UNIT))
-
-    return by_shallow_search
+    """About where the value lies, by a search of few plies; 0 without an evaluator."""
+    low, high, depth = np.int64(-INFINITY), np.int64(INFINITY), np.int64(GUESS_DEPTH)
+    return np.int64(np.floor(scout(work, net, own, opp, low, high, depth) / UNIT))
 
 
 @kernel

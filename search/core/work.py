@@ -27,7 +27,7 @@ WORK = np.dtype(
         ("endings", np.int64),  # address of the words of the table of values at the end of the game
         ("endings_mask", np.int64),
         ("endings_generation", np.int64),
-        ("near", np.int64),  # address of the words of the thread's own table of positions near the end
+        ("near", np.int64),  # address of the words of the thread's own table of positions near the end; 0: none
         ("step", np.int64),  # of the ladder: how sure the answer has to be
         ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
         ("lower", np.int64),  # bounds of the value that is being solved, for those who watch

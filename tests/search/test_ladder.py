@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import WHITE
 from search import engine as engine_module
 from search import probcut
 from search.core.near_table import FEWEST, MOST, NEAR_WORDS, near_place, near_probe, near_store
@@ -73,6 +74,27 @@ def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
         assert solution.pv[0] == solution.move
 
 
+def test_what_is_not_proven_is_no_bound(monkeypatch):
+    """Whoever watches a solver, and writes down how far it is, sees only what the last step has proven."""
+    solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
+    seen, close_in = [], solver._close_in
+
+    def watched(*arguments, step):
+        found = close_in(*arguments, step=step)
+        seen.append((step, solver.bounds()[:2]))
+        return found
+
+    monkeypatch.setattr(solver, "_close_in", watched)
+    score = solver.solve(position, window=(-40, 40)).score
+    assert seen == [(0, (-40, 40)), (EXACT, (score, score))]
+
+
+def test_a_solver_may_be_told_not_to_be_selective():
+    solver = solver_for(Rules(6), selective=False)
+    assert not solver.selective
+    assert solver.steps(positions_with(18, 1, Rules(6))[0]) == (EXACT,)
+
+
 def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
     """With ends that are foretold boldly and wrongly, the exact step still finds the score, in the same table."""
     solver, position = solver_for(Rules()), positions_with(16, 1, Rules(), seed=8)[0]
@@ -123,6 +145,33 @@ def test_all_moves_get_the_values_that_a_solver_proves(climbing):
     assert {entry.move: entry.value for entry in found.moves} == Solver(rules).solve_all_moves(position)
 
 
+def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
+    """As after a hint: nothing is left to search, but a move is still wanted, and the best."""
+    engine, solver = Engine("network", megabytes=4), Solver()
+    for position in positions_with(16, 3, Rules(), seed=12):
+        values = engine.search(position, Limits(empties_exact=16), multi_pv=64)
+        found = engine.search(position, Limits(empties_exact=16))
+        assert found.exact
+        assert found.value == values.value == -solver.solve(position.play(found.move)).score
+
+
+def test_a_position_that_loses_everything_is_solved_too():
+    board = "XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2
+    position = Position.from_text(board, WHITE)
+    score = Solver().solve(position).score
+    found = Engine("network", megabytes=4).search(position, Limits(empties_exact=16))
+    assert (found.exact, found.value) == (True, score)
+
+
+def test_an_only_move_is_not_worth_a_game_clock():
+    engine = Engine("network", Rules(6), megabytes=4)
+    forced = next(
+        p for p in positions_with(16, 400, Rules(6), seed=13) if len(p.legal_actions()) == 1 and not p.must_pass()
+    )
+    assert engine.steps(forced, FOREVER)
+    assert not engine.steps(forced, Limits(time=100_000, soft=1.0))
+
+
 def test_limits_of_depth_and_nodes_and_a_margin_of_0_climb_nothing(climbing):
     engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
     assert engine.steps(position, FOREVER)
@@ -130,6 +179,7 @@ def test_limits_of_depth_and_nodes_and_a_margin_of_0_climb_nothing(climbing):
         assert not engine.steps(position, limits)
     engine.set_probcut(0)
     assert not engine.steps(position, FOREVER)
+    assert list(engine.steps(position, Limits(time=9, empties_exact=20))) == [EXACT]
 
 
 def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):

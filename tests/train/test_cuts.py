@@ -30,7 +30,7 @@ def fitted(tmp_path_factory):
         positions=40,
         progress=lambda done, total: seen.append((done, total)),
     )
-    assert sorted(seen) == [(done, 40) for done in range(1, 41)]
+    assert sorted(seen) == [(done, 80) for done in range(1, 81)]
     return path, cuts
 
 

@@ -151,8 +151,10 @@ def _judged(engine: Engine, position: Position, move: str, number: int, limits: 
     best, before, after = str(found.move), found.value, found.value
     if move != best:
         child = position.play(move)
-        # as deep as the best move was looked at, and proven where that is
+        # as deep as the best move was looked at, proven where that is, and likely in the same time
         same = Limits(depth=max(1, found.depth - 1), empties_exact=child.empties if found.exact else 0)
+        if 0 < found.confidence < 100:
+            same = limits
         after = -child.score() if child.is_over() else -engine.search(child, same).value
         before = max(before, after)
     loss = before - after

@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY
 PATIENCE = 300
 REVERSI = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from play.cli import main; main()"
 #: What `analyse --json` says.
-ANALYSIS = {"move", "value", "depth", "exact", "pv", "nodes", "seconds"}
+ANALYSIS = {"move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds"}
 
 
 def launch(*arguments, code=REVERSI, env=os.environ, **options):

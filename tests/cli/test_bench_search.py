@@ -44,6 +44,7 @@ def test_the_json_tells_both_speedups(monkeypatch, json_lines):
     assert found["ffo_seconds"] == 2.0
 
 
+@pytest.mark.slow
 def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
     position = {"size": 4, "variant": "normal", "boards": [0x0000001008000000, 0x0000000810000000]}
     asked = [position | {"evaluator": "discs", "depth": 3}, position | {"evaluator": None, "depth": None}]

@@ -19,6 +19,7 @@ def episodes_ended(*games):
     return [int(line.split()[-1]) for line in lines]
 
 
+@pytest.mark.slow
 def test_whole_games_of_every_kind():
     """4x4 to the end, against every opponent; the larger boards in two layouts. (The slow tests leave nothing out.)"""
     small = ["4,normal,none,planes,13", "4,reversed,random,planes,8"]

@@ -205,7 +205,7 @@ def test_a_position_is_shown_under_eight_symmetries_with_all_that_belongs_to_it(
     assert len(seen) == 8
 
 
-@pytest.mark.parametrize("precision", ["single", "bfloat16"])
+@pytest.mark.parametrize("precision", ["single", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_learning_lowers_both_losses_and_is_the_same_every_time(precision):
     options = dataclasses.replace(TINY, iterations=20, samples=3000, learning_rate=0.01, precision=precision)
     memory, results = memory_of(Rules(4)), []

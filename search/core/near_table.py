@@ -1,9 +1,9 @@
 """The small table of positions near the end of the game: each thread has its own, as large as the processor's nearest caches.
 
-Most positions that a solver looks up have 7 to 9 empty squares. In the table that all threads share each of them costs a trip to memory,
-for a result that is soon forgotten; here a position has one place, by its empties and its hash, and whoever comes last keeps it.
-FFO 40-44 take 0.9 of the time on an ARM Neoverse with fetching ahead, though some more positions are searched (1 % with the network's
-order, 4 % without). With 10 empties as well there were 7 % more without it, and no gain.
+Most positions that a solver looks up have 7 to 9 empty squares. In the table that all threads share each of them costs a trip to
+memory, for a result that is soon forgotten; here a position has one place, by its empties and its hash, and whoever comes last
+keeps it. FFO 40-44 take 0.9 of the time on an ARM Neoverse with fetching ahead, though some more positions are searched (1 % with
+the network's order, 4 % without). With 10 empties as well there were 7 % more without it, and no gain.
 """
 
 from __future__ import annotations

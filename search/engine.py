@@ -323,8 +323,9 @@ class _Search:
             return ()
         if self._wants_to_solve():
             return self._steps_of_solution()
-        only_time = limits.time is not None and limits == Limits(time=limits.time, soft=limits.soft)
-        if limits.time is None or not only_time or not solver.selective or self.engine._margin == 0:
+        if limits.time is None or limits != Limits(time=limits.time, soft=limits.soft):
+            return ()
+        if not solver.selective or self.engine._margin == 0:
             return ()
         seconds = self._positions() * FIRST_STEP_NODES * FIRST_STEP_GROWTH**self.position.empties / SOLVE_SPEED
         share = FIRST_STEP_SHARE if self.multi_pv == 1 else FIRST_STEP_SHARE_OF_ALL
@@ -472,9 +473,11 @@ class _Search:
     def _best_at(self, step: int, guess: int) -> dict[str, int]:
         """The best move with its value, as sure as *step* makes it; nothing if the time was too short."""
         solution = self._ask_solver(self.position, step, guess)
-        if solution.lower == solution.upper:
+        lost = solution.upper == -self.position.rules.square_count  # by every move alike
+        move = solution.move or (self._name(int(self.squares[0])) if lost or step < EXACT else None)
+        if solution.lower == solution.upper and move:
             self.pv = solution.pv
-            return {solution.pv[0] if solution.pv else self._name(int(self.squares[0])): solution.score}
+            return {move: solution.score}
         if solution.lower >= guess and solution.move:  # a move that keeps the value is known, and surer than before
             self._bring_to_front_by_name(solution.move)
         return {}

@@ -66,9 +66,8 @@ class Solver:
     *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
     to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
     coefficients for searches to the end (`search.cuts`) also guesses the value and the best moves, unless the solver is not
-    *selective*. `stop` may be called
-    from any thread. `bounds` tells how far the present position's value is known. One position is solved at a time: a
-    second call waits for the first.
+    *selective*. `stop` may be called from any thread. `bounds` tells how far the present position's value is known. One
+    position is solved at a time: a second call waits for the first.
     """
 
     def __init__(
@@ -262,9 +261,8 @@ class Solver:
             self._close_in_together(boards, start)
         if step == EXACT:
             return int(works["lower"].max()), int(works["upper"].min())
-        ended = int(
-            np.argmax(works["lower"] >= works["upper"])
-        )  # others may have found other answers that are not sure
+        # not sure: other threads may have found other answers than the one that came to its end
+        ended = int(np.argmax(works["lower"] >= works["upper"]))
         return int(works["lower"][ended]), int(works["upper"][ended])
 
     def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:

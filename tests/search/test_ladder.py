@@ -155,6 +155,14 @@ def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
         assert found.value == values.value == -solver.solve(position.play(found.move)).score
 
 
+def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_off(monkeypatch):
+    engine, solver = Engine("network", megabytes=4), Solver()
+    monkeypatch.setattr(engine.solver, "_line", lambda *arguments, **options: ())
+    for position in positions_with(16, 4, Rules(), seed=14):
+        found = engine.search(position, Limits(empties_exact=16))
+        assert (found.exact, found.value) == (True, -solver.solve(position.play(found.move)).score)
+
+
 def test_a_position_that_loses_everything_is_solved_too():
     board = "XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2
     position = Position.from_text(board, WHITE)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from reversi_env.gpu.batch import DeviceBatch
 
 Layout = Literal["planes", "half", "packed"]
+#: What a copy makes anew, and what it is then told of the last step.
+_MEMORY = ("_batch", "_infos", "_truncated", "_terminated")
+_LAST_STEP = ("flags", "rewards", "final_boards")
 StepResult = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]
 
 
@@ -73,7 +76,8 @@ class TorchVectorEnv:
     final_score         int8 (N,)             in the infos: its result in discs for the player that acted, or for the agent
     =================== ===================== ==================================================================================
 
-    All are **the environment's own memory, overwritten by the next step**: clone what you keep.
+    All are **the environment's own memory, overwritten by the next step**: clone what you keep. (A `copy` or
+    pickle of the environment has memory of its own.)
 
     >>> import torch
     >>> envs = TorchVectorEnv(256, device="cpu", size=6)
@@ -104,13 +108,8 @@ class TorchVectorEnv:
         self.rules = self.settings.rules
         self._kind = _kind_of(opponent)
         refuse_shaping_without_opponent(self.settings, int(opponent is not None))
-        self.device = _device(device)
-        self._batch = self._make_batch(parallel)
-        if self.device.type == "cuda":
-            self.device = self._batch.rewards.device
-        self._infos = self._named_tensors()
-        self._truncated = torch.zeros(self.num_envs, dtype=torch.bool, device=self._batch.rewards.device)
-        self._terminated = self._batch.flags[rollout.TERMINATED].view(torch.bool)
+        self._asked_device, self.parallel = _device(device), parallel
+        self._set_up()
         self._begun = False
         entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         self._batch.reset(np.full(self.num_envs, rollout.SEED, np.uint8), entropy, self.settings.game())
@@ -198,15 +197,37 @@ class TorchVectorEnv:
 
         return TorchGymnasiumEnv(self, numpy=numpy)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For `copy` and `pickle`: the games and their last step, on the CPU, in place of the memory that the tensors share."""
+        kept = {name: value for name, value in self.__dict__.items() if name not in _MEMORY}
+        tensors = {name: getattr(self._batch, name).cpu().clone() for name in _LAST_STEP}
+        return kept | {"states": self.get_state(), "last_step": tensors}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        states, last_step = kept.pop("states"), kept.pop("last_step")
+        self.__dict__.update(kept)
+        self._set_up()
+        self._batch.set_states(states)
+        for name, tensor in last_step.items():
+            getattr(self._batch, name).copy_(tensor)
+
     # --- inside -----------------------------------------------------------------------------------
 
-    def _make_batch(self, parallel: bool | None) -> HostBatch | DeviceBatch:
+    def _set_up(self) -> None:
+        """Memory for the games, and the tensors that show it."""
+        self._batch = self._make_batch()
+        self.device = self._batch.rewards.device
+        self._infos = self._named_tensors()
+        self._truncated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        self._terminated = self._batch.flags[rollout.TERMINATED].view(torch.bool)
+
+    def _make_batch(self) -> HostBatch | DeviceBatch:
         arguments = (self.num_envs, self.settings, self._kind, self.layout)
-        if self.device.type == "cpu":
-            return HostBatch(*arguments, parallel=parallel)
+        if self._asked_device.type == "cpu":
+            return HostBatch(*arguments, parallel=self.parallel)
         from reversi_env.gpu.batch import DeviceBatch, usable_device
 
-        return DeviceBatch(*arguments, device=usable_device(self.device))
+        return DeviceBatch(*arguments, device=usable_device(self._asked_device))
 
     def _named_tensors(self) -> dict[str, torch.Tensor]:
         flags = self._batch.flags
@@ -235,7 +256,7 @@ class TorchVectorEnv:
 
     def _checked(self, actions: Any) -> torch.Tensor:
         try:
-            tensor = torch.as_tensor(actions, device=self._batch.rewards.device)
+            tensor = torch.as_tensor(actions, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from error
         fits = tensor.shape == (self.num_envs,) and not (

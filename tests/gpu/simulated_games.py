@@ -6,6 +6,7 @@ at the first difference. Needs ``NUMBA_ENABLE_CUDASIM=1``, which numba reads whe
 
 from __future__ import annotations
 
+import copy
 import sys
 
 import torch
@@ -67,6 +68,8 @@ def check_resets(simulated, cpu):
     cpu.random_step()
     simulated.set_state(cpu.get_state())
     assert (simulated.get_state() == cpu.get_state()).all()
+    assert_same(simulated.random_step()[:4], cpu.random_step()[:4])
+    simulated, cpu = copy.deepcopy((simulated, cpu))
     assert_same(simulated.random_step()[:4], cpu.random_step()[:4])
     assert_same(simulated.children(), cpu.children())
 

@@ -1,5 +1,8 @@
 """`TorchVectorEnv` on the CPU: the numpy vector environment's games bit for bit, its tensors, its resets, its errors."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -169,6 +172,29 @@ def test_states_go_to_and_from_the_vector_environment():
         assert_same_step(envs.random_step(), twin.step(twin.sample_legal()))
     with pytest.raises(SettingsError, match="another opponent"):
         make(opponent="random").set_state(twin.get_state())
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, copy.copy, lambda envs: pickle.loads(pickle.dumps(envs))])
+@pytest.mark.parametrize("layout", ["planes", "half", "packed"])
+def test_a_copy_goes_on_in_the_same_way_and_alone(layout, way):
+    """Its tensors show its own games: they are no pictures of the moment of the copy."""
+    envs = make(size=4, opponent="greedy", layout=layout)
+    for _ in range(12):
+        last = envs.random_step()
+    twin = way(envs)
+    assert same_tensors(last, (twin.observations, twin._batch.rewards, twin._terminated, twin._truncated, twin.infos))
+    states = envs.get_state()
+    steps = [copy.deepcopy(twin.random_step()) for _ in range(20)]
+    assert (envs.get_state() == states).all()
+    for expected in steps:
+        assert same_tensors(envs.random_step(), expected)
+    if layout == "planes":
+        assert same_tensors(way(envs.as_gymnasium(numpy=False)).envs.random_step(), envs.random_step())
+
+
+def same_tensors(left, right):
+    pairs = [*zip(left[:4], right[:4], strict=True), *((left[4][name], right[4][name]) for name in left[4])]
+    return left[4].keys() == right[4].keys() and all(torch.equal(one, other) for one, other in pairs)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         if self._over:
             self._was_dead_step(action)
             return
-        number = self._action_number(action)
+        number = self.action_number(action)
         if self._refuses:
             self._refuse_if_illegal(number, self._mask[0])
         mover = self.agent_selection

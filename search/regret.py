@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any, cast
 
 import gymnasium as gym
+from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
 from search.solver import Solver
 from search.table import Table
 
 
-class ExactRegret(gym.Wrapper):
+class ExactRegret(gym.Wrapper, RecordConstructorArgs):
     """Adds the exact judgement of the last action to ``info``, for positions with at most *max_empties* empty squares.
 
     * ``exact_score``: what the position before the action was worth with perfect play, in discs for the side that
@@ -23,11 +24,13 @@ class ExactRegret(gym.Wrapper):
     * ``regret``: how much less the action is worth, in discs: 0 for a best move;
     * ``optimal``: whether the regret is 0.
 
-    An illegal action is not judged, nor is one further from the end: the keys are absent then.
+    An illegal action is not judged, nor is one further from the end: the keys are absent then. Wrappers inside may turn the
+    board (`SymmetryAugmentation`): the move that was played is judged, not its number.
     """
 
     def __init__(self, env: gym.Env, max_empties: int = 12, *, threads: int = 1, megabytes: float = 16) -> None:
-        super().__init__(env)
+        RecordConstructorArgs.__init__(self, max_empties=max_empties, threads=threads, megabytes=megabytes)
+        gym.Wrapper.__init__(self, env)
         self._game = cast(Any, env.unwrapped)
         self.max_empties = max_empties
         self._solver = Solver(self._game.rules, threads=threads, table=Table(megabytes))
@@ -37,7 +40,7 @@ class ExactRegret(gym.Wrapper):
         before = self._game.position()
         observation, reward, terminated, truncated, info = self.env.step(action)
         if before.empties <= self.max_empties and not info.get("illegal_action", False):
-            info = info | self._judgement(before, int(action))
+            info = info | self._judgement(before, self._game.last_action)
         return observation, reward, terminated, truncated, info
 
     def _judgement(self, before: Position, action: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -93,13 +94,16 @@ class OneGame:
             self._state = before
             raise
 
-    def _action_number(self, action: Any) -> int:
-        """*action* as an int, if it is one that exists."""
+    def action_number(self, action: Any) -> int:
+        """*action* as an int, if it is a whole number that exists: of Python, numpy or torch, without axes."""
         if type(action) is not int:
-            whole = isinstance(action, (int, np.integer, np.ndarray)) and not isinstance(action, bool)
-            if not whole or np.ndim(action) or np.asarray(action).dtype.kind not in "iu":
+            try:
+                number = None if _is_bool(action) or np.ndim(action) else operator.index(action)
+            except TypeError:
+                number = None
+            if number is None:
                 raise InvalidAction(f"action {shown(action)}: expected an integer from 0 to {self.rules.pass_action}")
-            action = int(action)
+            action = number
         if not 0 <= action <= self.rules.pass_action:
             raise InvalidAction(f"action {action}: expected an integer from 0 to {self.rules.pass_action}")
         return action
@@ -111,3 +115,8 @@ class OneGame:
             raise InvalidAction(
                 f"action {action} ({name}) is illegal here: expected one of {legal}, see the action mask"
             )
+
+
+def _is_bool(value: Any) -> bool:
+    """Whether *value* is a truth value: Python's, or an array's or tensor's, whose types tell it by their names."""
+    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")

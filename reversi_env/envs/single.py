@@ -133,6 +133,8 @@ class ReversiEnv(OneGame, gym.Env):
         self._board_shape = self.settings.board_space().shape
         self._board_size = int(np.prod(self._board_shape))
         self._over, self._turn = True, 0
+        #: The action of the last `step`, on the board as it lies here: what a wrapper around it may have turned.
+        self.last_action: int | None = None
         self._read_pool()
 
     # --- Gymnasium's API --------------------------------------------------------------------------
@@ -160,12 +162,13 @@ class ReversiEnv(OneGame, gym.Env):
         """Play *action*; the opponent, if there is one, replies at once."""
         if self._over:
             raise ResetNeeded("the episode is over (or has not begun): call reset() before step()")
-        action = self._action_number(action)
+        action = self.action_number(action)
         if self._refuses:
             self._refuse_if_illegal(action, self.action_masks())
         mover = self._turn
         play = self._play_and_ask if self._has_external else self._play
         board, mask, (reward, over, turn, agent, illegal) = play(action)
+        self.last_action = action
         self._over, self._turn = bool(over), turn
         info = self._info(mask, turn, agent, bool(illegal))
         if self._two_player:

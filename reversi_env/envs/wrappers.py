@@ -41,9 +41,9 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play the action that the caller sees as *action*."""
-        if self.action_space.contains(action):  # if not, the environment says what is wrong with it
-            action = int(self._images[INVERSE_SYMMETRY[self.symmetry], action])
-        observation, reward, terminated, truncated, info = self.env.step(action)
+        seen = self._reversi.action_number(action)
+        played = int(self._images[INVERSE_SYMMETRY[self.symmetry], seen])
+        observation, reward, terminated, truncated, info = self.env.step(played)
         self.symmetry = self._choose(begins=False)
         observation, info = self._turned(observation, info)
         return observation, reward, terminated, truncated, info

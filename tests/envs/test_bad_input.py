@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pettingzoo
 import pytest
+import torch
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env import Position, ReversiError, Rules, aec
@@ -14,7 +15,8 @@ from reversi_env.errors import PositionError, RulesError
 from tests.envs.helpers import last_legal
 
 NOT_ACTIONS = [-1, 17, 2**70, 1.0, np.float64(3), "a1", None, True, np.bool_(True), [1], (1,)]
-not_actions = pytest.mark.parametrize("action", [*NOT_ACTIONS, np.array([1]), np.array(1.0)], ids=repr)
+NOT_ACTIONS += [np.array([1]), np.array(1.0), torch.tensor([1]), torch.tensor(1.0), torch.tensor(True)]
+not_actions = pytest.mark.parametrize("action", NOT_ACTIONS, ids=repr)
 SINGLE_AGENT = {"opponent": "random", "colour": "white", "observation": "flat", "reward": "shaped"}
 opponents = pytest.mark.parametrize("opponent", [None, "random", last_legal])
 
@@ -52,10 +54,10 @@ def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
 
 
 @pytest.mark.parametrize(
-    "action", [1, np.int64(1), np.int8(1), np.uint32(1), np.array(1), np.array(1, np.uint8)], ids=repr
+    "action", [1, np.int64(1), np.int8(1), np.uint32(1), np.array(1), np.array(1, np.uint8), torch.tensor(1)], ids=repr
 )
 def test_integers_of_every_kind_are_actions(action):
-    """`predict` of stable-baselines3 gives an array without axes, `sample` a numpy integer."""
+    """`predict` of stable-baselines3 gives an array without axes, `sample` a numpy integer, `argmax` of torch a tensor."""
     for env in (begun(opponent=None), begun()):
         assert env.step(action)[-1]["illegal_action"] is False
     env = game()

@@ -3,8 +3,10 @@
 import gymnasium
 import numpy as np
 import pytest
+import torch
 
-import reversi_env  # noqa: F401 - registers the ids
+from reversi_env.envs.wrappers import CanonicalPositions, SymmetryAugmentation
+from reversi_env.symmetries import action_images
 from search.regret import ExactRegret
 from search.solver import solve_all_moves
 
@@ -41,3 +43,31 @@ def test_out_of_range_and_illegal_actions_are_not_judged():
     *_, info = env.step(int(np.flatnonzero(info["action_mask"] == 0)[0]))
     assert info["illegal_action"]
     assert "regret" not in info
+
+
+@pytest.mark.parametrize("turn", [SymmetryAugmentation, CanonicalPositions])
+def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn):
+    """Around or inside a wrapper that turns the board, the same move of the same game gives away as much."""
+    plain, inside, around = (gymnasium.make("Reversi-v0", size=4, opponent=None, empties=8) for _ in range(3))
+    plain, inside, around = ExactRegret(plain), turn(ExactRegret(inside)), ExactRegret(turn(around))
+    turned = 0
+    for seed in range(4):
+        for env in (plain, inside, around):
+            env.reset(seed=seed)
+        over = False
+        while not over:
+            action, symmetry = plain.unwrapped.sample_legal(), around.get_wrapper_attr("symmetry")
+            image = torch.tensor(action_images(4)[symmetry, action])
+            turned += int(image) != action
+            _, _, over, _, info = plain.step(action)
+            for env in (inside, around):
+                found = env.step(image)[4]
+                assert (found["regret"], found["exact_score"]) == (info["regret"], info["exact_score"])
+    assert turned > 5
+
+
+def test_the_judge_is_made_again_from_its_spec():
+    env = ExactRegret(gymnasium.make("Reversi-v0", size=4, opponent=None), max_empties=3)
+    again = env.spec.make()
+    assert isinstance(again, ExactRegret)
+    assert again.max_empties == 3

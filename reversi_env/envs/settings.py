@@ -34,6 +34,10 @@ class SettingsError(ReversiError):
     """An option of an environment that does not exist, or a value that it does not take."""
 
 
+class UnknownOptionError(SettingsError, TypeError):
+    """An option that does not exist, in Python's own words: libraries that try options out look for them in a `TypeError`."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The options that the single and the vector environment share; `ReversiEnv` documents them."""
@@ -73,7 +77,9 @@ class Settings:
         for name in options:
             if name not in known:
                 near = hint(name, [*known, "opponent", "render_mode", "num_envs"])
-                raise SettingsError(f"option {shown(name)} is unknown{near}: expected some of {', '.join(known)}")
+                raise UnknownOptionError(
+                    f"got an unexpected keyword argument {shown(name)}{near}: expected some of {', '.join(known)}"
+                )
         return cls(**options)
 
     @property

@@ -14,6 +14,7 @@ from reversi_env.envs.settings import (
     RESET_OPTIONS,
     Settings,
     SettingsError,
+    UnknownOptionError,
     checked_states,
     no_start_found,
     refuse_shaping_without_opponent,
@@ -289,7 +290,9 @@ def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymna
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:
     if "observation" in settings:
-        raise SettingsError("option 'observation' is unknown: expected layout='planes', 'half' or 'packed'")
+        raise UnknownOptionError(
+            "got an unexpected keyword argument 'observation': expected layout='planes', 'half' or 'packed'"
+        )
     checked = Settings.of(settings)
     if checked.illegal == "raise":
         raise SettingsError("illegal='raise': nothing waits for the device after a step, expected 'lose' or 'random'")

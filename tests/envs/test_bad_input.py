@@ -11,6 +11,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env import Position, ReversiError, Rules, aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs.settings import UnknownOptionError
 from reversi_env.errors import PositionError, RulesError
 from tests.envs.helpers import last_legal
 
@@ -278,21 +279,26 @@ def test_a_reset_mask_is_an_array_of_bools(mask):
         ({"opponent": None, "reward": "shaped"}, SettingsError, "in two-player mode does not keep the best policies"),
         (
             {"sise": 6},
-            SettingsError,
-            r"option 'sise' is unknown \(did you mean 'size'\?\): expected some of size, variant, colour",
+            UnknownOptionError,
+            r"got an unexpected keyword argument 'sise' \(did you mean 'size'\?\): expected some of size, variant, colour",
         ),
-        ({"oponent": "greedy"}, SettingsError, r"option 'oponent' is unknown \(did you mean 'opponent'\?\)"),
-        ({"max_episode_steps": 6}, SettingsError, "option 'max_episode_steps' is unknown"),
+        (
+            {"oponent": "greedy"},
+            SettingsError,
+            r"got an unexpected keyword argument 'oponent' \(did you mean 'opponent'\?\)",
+        ),
+        ({"max_episode_steps": 6}, SettingsError, "got an unexpected keyword argument 'max_episode_steps'"),
         ({"start": "X" * 64}, SettingsError, "start is a finished game"),
         ({"start": "XO"}, PositionError, "2 squares: expected 64"),
     ],
 )
 def test_bad_options_are_named(options, error, message):
-    """All of them are `ValueError`s."""
+    """All of them are `ValueError`s; an option that does not exist is a `TypeError` too, as of any function."""
     for make in (ReversiEnv, ReversiVectorEnv):
         with pytest.raises(error, match=message) as caught:
             make(**options)
         assert isinstance(caught.value, ValueError)
+        assert isinstance(caught.value, TypeError) == ("unexpected keyword argument" in message)
 
 
 def test_gymnasium_and_pettingzoo_pass_the_errors_on():
@@ -308,7 +314,7 @@ def test_gymnasium_and_pettingzoo_pass_the_errors_on():
     ("options", "message"),
     [
         *(({name: value}, "belong to ReversiEnv") for name, value in SINGLE_AGENT.items()),
-        ({"max_cycles": 10}, "option 'max_cycles' is unknown"),
+        ({"max_cycles": 10}, "got an unexpected keyword argument 'max_cycles'"),
         ({"render_mode": "svg"}, "render_mode='svg'"),
     ],
 )

@@ -205,7 +205,7 @@ def same_tensors(left, right):
         ({"opponent": "six-factor"}, "opponent='six-factor': expected None or one that plays inside the kernel"),
         ({"opponent": ["random"]}, "opponent=\\['random'\\]: expected None or one"),
         ({"illegal": "raise"}, "illegal='raise': nothing waits"),
-        ({"observation": "flat"}, "option 'observation' is unknown: expected layout"),
+        ({"observation": "flat"}, "got an unexpected keyword argument 'observation': expected layout"),
         ({"device": "tpu"}, "device='tpu': expected 'auto', 'cuda' or 'cpu'"),
         ({"device": "meta"}, "device='meta': expected 'auto', 'cuda' or 'cpu'"),
         ({"colour": "green"}, "colour='green'"),

@@ -48,13 +48,13 @@ class ExactAgent(Agent):
     """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
 
     def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
-        self._before, self._exact = before, exact
+        self._before, self.exact = before, exact
         self.threads, self._table = threads, table
         self._solvers: dict[tuple[int, str], Solver] = {}
 
     def choose(self, position: Position) -> int:
         """A best action, or the other agent's."""
-        if position.empties > self._exact or position.must_pass():
+        if position.empties > self.exact or position.must_pass():
             return self._before.choose(position)
         move = self.solver(position.rules).solve(position).move
         return position.rules.action_from_name(move or "pass")

@@ -9,7 +9,7 @@ import typer
 from play.commands.job_options import given, options_from
 
 
-@options_from("play.server.options:ServerOptions", named={"allowed_hosts": "allow_host"})
+@options_from("play.server.options:ServerOptions", named={"allowed_hosts": "allow_host", "proxies": "proxy"})
 def serve(context: typer.Context) -> None:
     """Serve games and the web page.
 
@@ -29,6 +29,7 @@ def serve(context: typer.Context) -> None:
     from reversi_env import ReversiError, Rules
 
     options = ServerOptions(**given(context))
+    options.trusted()  # an error here, if one of them is none
     listener = listen(options)
     try:
         check(options.file())  # before anybody is told where the server is

@@ -15,8 +15,9 @@ from play.server.options import ServerOptions
 from reversi_env import ReversiError
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
+from search.agent import Agent
 from search.agents import AgentSpec
-from search.players import SearchAgent
+from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
@@ -46,7 +47,10 @@ SHORT_DEPTH = 6
 
 @dataclass(frozen=True)
 class LimitedAgent:
-    """An agent within the server's limits, and the seconds that it may think about a move; None for what is done in a moment."""
+    """An agent within the server's limits, and the seconds that it may think about a move; None for what is done in a moment.
+
+    Whatever is not surely done in a moment has a limit, so that none can hold a worker.
+    """
 
     spec: AgentSpec
     seconds: float | None = None
@@ -98,7 +102,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         agent = None if parsed.name == "rl" else limited.make()
     except ReversiError as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
-    return LimitedAgent(limited, _seconds(agent, options) if isinstance(agent, SearchAgent) else None)
+    return LimitedAgent(limited, _seconds(agent, options))
 
 
 def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
@@ -112,8 +116,12 @@ def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
     return spec
 
 
-def _seconds(agent: SearchAgent, options: ServerOptions) -> float | None:
-    """How long it may search: its own time, or the most that there is, where no small depth ends it anyway."""
+def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
+    """How long it may search: its own time, or the most that there is, where nothing small ends it anyway."""
+    if isinstance(agent, ExactAgent):
+        return None if agent.exact <= INVINCIBLE_EMPTIES else options.longest_think
+    if not isinstance(agent, SearchAgent):
+        return None
     depth, exact = agent.limits.depth, agent.limits.empties_exact or 0
     is_quick = depth is not None and depth <= SHORT_DEPTH and exact <= depth + 6
     return agent.limits.time or (None if is_quick else options.longest_think)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
-from play.game import Game
 from play.server import catalogue
+from play.server.addresses import client_of
 from play.server.hall import Hall
 from play.server.messages import (
     Agents,
@@ -22,7 +22,6 @@ from play.server.messages import (
     CreateGame,
     Health,
     MoveRequest,
-    RecordedPosition,
     Refused,
     Role,
     State,
@@ -31,11 +30,12 @@ from play.server.messages import (
     encode,
     read,
 )
-from play.server.room import Room, colour_name
-from play.server.sockets import client_of, same_origin
-from reversi_env import ReversiError, Rules, __version__
+from play.server.room import Room
+from play.server.sockets import same_origin
+from reversi_env import __version__
 
 Work = Callable[..., Awaitable[Any]]
+Answer = TypeVar("Answer")
 #: An answer of bytes that are JSON.
 json_response = partial(Response, media_type="application/json")
 
@@ -133,32 +133,13 @@ async def resign(room: Room, role: Role) -> bytes:
 @endpoint("POST", "/api/analyse", "analyse", 503)
 async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysis:
     """Search a position."""
-    work = asyncio.create_task(hall.analyse(body, client_of(request)))
-    gone = asyncio.create_task(_disconnected(request))
-    await asyncio.wait((work, gone), return_when=asyncio.FIRST_COMPLETED)
-    gone.cancel()
-    if not work.done():
-        work.cancel()
-        raise Refused(499, "gone", "the client is gone")
-    return work.result()
+    return await _while_there(request, hall.analyse(body, client_of(request)))
 
 
-@endpoint("POST", "/api/transcripts", "transcript")
+@endpoint("POST", "/api/transcripts", "transcript", 503)
 async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> Transcript:
     """Read a game record."""
-    try:
-        if "(;" in body.text:
-            game = Game.from_ggf(body.text.strip())
-        else:
-            game = Game.from_transcript(body.text, Rules(body.size, body.variant, body.start))
-    except ReversiError as error:
-        raise Refused(400, "bad_transcript", str(error)[:300]) from None
-    rules, result = game.rules, game.record().result
-    positions = [
-        RecordedPosition(position.to_text(), colour_name(position.turn), position.legal_moves(), name)
-        for position, name in zip(game.positions, [*game.moves, None], strict=True)
-    ]
-    return Transcript(rules.size, rules.variant, game.black, game.white, list(game.moves), positions, result)
+    return await _while_there(request, hall.read(body, client_of(request)))
 
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
@@ -205,6 +186,17 @@ async def _opened(hall: Hall, request: Request) -> tuple[Room, Role]:
         raise Refused(401, "no_token", "expected a header 'Authorization: Bearer TOKEN'")
     room = await hall.room(request.path_params["id"])
     return room, room.role(token)
+
+
+async def _while_there(request: Request, work: Coroutine[Any, Any, Answer]) -> Answer:
+    """What *work* gives; it is dropped when the client leaves."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
+    await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+    gone.cancel()
+    if not task.done():
+        task.cancel()
+        raise Refused(499, "gone", "the client is gone")
+    return task.result()
 
 
 async def _disconnected(request: Request) -> None:

@@ -11,11 +11,23 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
+from typing import Any
+
+import msgspec
 
 from play.game import Game
 from play.server import catalogue
 from play.server.clock import Buckets, ServerTime
-from play.server.messages import AnalyseRequest, Analysis, Created, CreateGame, Refused, SeatRequest
+from play.server.messages import (
+    AnalyseRequest,
+    Analysis,
+    Created,
+    CreateGame,
+    Refused,
+    SeatRequest,
+    Transcript,
+    TranscriptRequest,
+)
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
 from play.server.room import Room, hashed, new_token
@@ -36,7 +48,7 @@ class Hall:
         self.pool = Pool(os.cpu_count() or 1 if options.workers is None else options.workers)
         self.time = ServerTime()
         self.rooms: dict[str, Room] = {}
-        self.running = 0
+        self.running: Counter[str] = Counter()
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
         self._loading: dict[str, asyncio.Task[Room]] = {}
@@ -67,7 +79,9 @@ class Hall:
         """A new game, stored."""
         if not self._creations.take(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
-        if self.running >= self.options.most_running:
+        if self.running[client] >= self.options.client_games:
+            raise Refused(429, "too_many_games", "too many games of this address are running; finish some first")
+        if self.running.total() >= self.options.most_running:
             raise Refused(503, "full", "too many games are running; try again later")
         self._make_space()
         tokens = {"spectator": new_token()}
@@ -79,14 +93,16 @@ class Hall:
                 seat.secret = hashed(tokens[colour])
         now, rules = time.time(), (request.size, request.variant, request.start)
         keys = black, white, hashed(tokens["spectator"])
-        row = GameRow(secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now())
+        row = GameRow(
+            secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now(), client=client
+        )
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
         room = Room(self, row, Game(row.rules(), row.black.name, row.white.name))
         with _storage():
             await room.save()
-        self.running += 1
+        self.running[client] += 1
         self._open_room(room)
         return Created(row.id, tokens)
 
@@ -102,6 +118,7 @@ class Hall:
         ended = room.look_at_flag()
         if ended is not None:
             await ended
+        room.let_agent_think()  # which it may have ceased to do when nobody was there
         return room
 
     def drop(self, room: Room, reason: str) -> None:
@@ -153,7 +170,7 @@ class Hall:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Note the server's time in the store, forget old games and count those that are running."""
+        """Note the server's time in the store, forget old games and count each client's that are running."""
         now, options = time.time(), self.options
         try:
             old = now - options.running_idle, now - options.finished_kept
@@ -167,21 +184,30 @@ class Hall:
         """What the engine thinks of a position."""
         position = _position(request)
         agent = catalogue.evaluator(request.agent, position.rules.size)
-        if self.analyses[client] >= self.options.client_analyses:
-            raise Refused(429, "too_many_analyses", "wait for your other analyses")
-        if self.analyses.total() >= self.options.most_analyses:
-            raise Refused(429, "busy", "the server is busy with analyses; try again later")
         seconds = min(request.seconds, self.options.longest_analysis)
         job = Job("analyse", position, agent, self.options.analysis_table, seconds)
+        return Analysis(**await self._found_for(client, job, "bad_position"), agent=agent)
+
+    async def read(self, request: TranscriptRequest, client: str) -> Transcript:
+        """What a game record says; it is read by a worker, since a long one takes its time."""
+        start = Position.initial(Rules(request.size, request.variant, request.start))
+        job = Job("read", start, "", 0, text=request.text)
+        return msgspec.convert(await self._found_for(client, job, "bad_transcript"), Transcript)
+
+    async def _found_for(self, client: str, job: Job, code: str) -> dict[str, Any]:
+        """What a visitor's job finds; refused with *code* if there is something wrong with it, and where too many wait."""
+        if self.analyses[client] >= self.options.client_analyses:
+            raise Refused(429, "too_many_analyses", "wait for your other analyses and transcripts")
+        if self.analyses.total() >= self.options.most_analyses:
+            raise Refused(429, "busy", "the server is busy with analyses; try again later")
         try:
             with counted(self.analyses, client):
-                answer = await self.pool.search(f"client {client}", job)
+                answer = await self.pool.search(client, job)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
         if answer.error:
-            status, code = (503, "lost") if answer.is_fault else (400, "bad_position")
-            raise Refused(status, code, answer.error)
-        return Analysis(**answer.found, agent=agent)
+            raise Refused(503, "lost", answer.error) if answer.is_fault else Refused(400, code, answer.error)
+        return answer.found
 
 
 @contextmanager

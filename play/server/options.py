@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
+from play.server.addresses import network
 from train.options import option
 
 DEFAULT_PORT = 8400
@@ -23,7 +25,8 @@ class ServerOptions:
     """The settings of one server; times in seconds, sizes in bytes.
 
     ``workers`` processes search; with 0 a thread of the server does. ``allowed_hosts``: names that a browser may call the
-    server by; by default those of the loopback interface where it listens only there, and any name elsewhere.
+    server by; by default those of the loopback interface where it listens only there, and any name elsewhere. ``proxies``:
+    addresses or networks whose word about their clients is taken; others are known by the address that a connection comes from.
     ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
     """
 
@@ -33,6 +36,9 @@ class ServerOptions:
     workers: int | None = option(None, "Processes that search; by default one a core, 0 for a thread.", low=0, high=256)
     longest_think: float = option(5.0, "Seconds that an agent may have for a move.", low=0.05, high=600)
     allowed_hosts: tuple[str, ...] = option((), "A name that browsers may call this server by; repeat for more.")
+    proxies: tuple[str, ...] = option(
+        (), "Address of a proxy that tells whom it serves (X-Forwarded-For); repeat for more."
+    )
     ponder: bool = option(False, "Agents think on people's time, too, while a worker has nothing else to do.")
     longest_analysis: float = 2.0
     deepest: int = 16
@@ -40,17 +46,18 @@ class ServerOptions:
     table: float = 8
     analysis_table: float = 16
 
-    #: Games that may be running, and be in memory, at a time.
+    #: Games that may be running, all and those of one address, and be in memory, at a time.
     most_running: int = 20_000
+    client_games: int = 1_000
     most_rooms: int = 2_000
     #: Games that one address may create at once, and how many more each second.
     game_burst: int = 300
     games_per_second: float = 1.0
-    #: Connections: all, those of one address, those to one game.
+    #: Connections to games: all, those of one address, those to one game. Twice as many, of all and of one address, may be open.
     most_connections: int = 1_000
     client_connections: int = 400
     room_connections: int = 64
-    #: Analyses waiting: all, and those of one address.
+    #: Analyses and transcripts waiting: all, and those of one address.
     most_analyses: int = 64
     client_analyses: int = 4
     #: Bodies and messages.
@@ -72,6 +79,10 @@ class ServerOptions:
     clock_grace: float = 2.0
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.7
+
+    def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
+        """The networks that proxies are in."""
+        return tuple(map(network, self.proxies))
 
     def file(self) -> str | Path:
         """The database, or ``:memory:``."""

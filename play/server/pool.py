@@ -1,8 +1,9 @@
 """`Pool`: the workers, and whose search is next.
 
-**Fair share.** Searches are asked for under a key, a game or a visitor. Each key has used so many seconds of a processor; a new
-search starts, in virtual time, where the key's last one ended, or now if that is past, and the earliest start is next. So a
-game whose agent thinks for seconds waits for games whose agents answer at once, and not the other way round.
+**Fair share.** Searches are asked for by a client, an address, and for a game. Each client has used so many seconds of a processor;
+a new search starts, in virtual time, where the client's last ones ended, or now if that is past, and the earliest start is next.
+So one address cannot keep the others waiting, however many games it has. Among the searches of one client the same decides by
+game: a game whose agent thinks for seconds waits for games whose agents answer at once, and not the other way round.
 
 **Short searches travel together** when many wait, a few milliseconds' worth at a time: a message to another process costs as much
 as a search to depth 2.
@@ -12,8 +13,8 @@ as a search to depth 2.
 **Pondering** takes a worker that has nothing else to do, and gives it back when any other game's search waits; it is not charged.
 The next search of its own game waits the moment that its worker takes to end it: that worker's tables know the position.
 
-**Bounded.** A game waits for one search at a time, so that the games' limit is theirs; of visitors' analyses the hall takes only so
-many.
+**Bounded.** A game waits for one search at a time, so that the games' limit is theirs; of visitors' analyses and transcripts the
+hall takes only so many.
 """
 
 from __future__ import annotations
@@ -52,26 +53,51 @@ class WorkerLost(Exception):  # noqa: N818 - the machine's fault, not the caller
     """The worker died, or was given up; the search can be asked for again."""
 
 
+class _Shares:
+    """What each of many has used of the processors: the virtual time at which its last searches ended; ``now`` is the present."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._ends: dict[str, float] = {}
+
+    def start(self, name: str, asked: float) -> float:
+        """When a search of *name* starts that was asked for at *asked*: others of the name may have been charged since."""
+        return max(asked, self._ends.get(name, 0.0))
+
+    def begin(self, name: str, start: float) -> None:
+        """A search of *name* begins that starts at *start*; it is charged the least at once."""
+        self.now = max(self.now, start)
+        self._ends[name] = self.start(name, start) + LEAST_CHARGE
+
+    def charge(self, name: str, start: float, seconds: float) -> None:
+        """The search that started at *start* took *seconds*: what it has not been charged yet is added."""
+        self._ends[name] = self.start(name, start) + max(0.0, seconds - LEAST_CHARGE)
+        if len(self._ends) > 4096:
+            self._ends = {each: at for each, at in self._ends.items() if at > self.now}
+
+
 @dataclass
 class _Search:
-    """A search that waits or runs: its job, whose it is, and when it began in virtual time."""
+    """A search that waits or runs: its job, whose it is and in which game, and when it began in virtual time by either."""
 
     job: Job
-    key: str
+    client: str
+    game: str
     future: asyncio.Future[Answer]
-    start: float
+    start: float = 0.0
+    game_start: float = 0.0
     deadline: float = 0.0
 
 
 class Worker:
-    """A worker, the searches that it does at present by their numbers, whose the last was, and the thread that waits for answers.
+    """A worker, the searches that it does at present by their numbers, the last one's game, and the thread that waits for answers.
 
     It is a process, or a thread of the server: for tests, and for machines with little memory.
     """
 
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.searches: dict[int, _Search] = {}
-        self.last_key = ""
+        self.last_game = ""
         self._on_answer, self._on_end = on_answer, on_end
         self._process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")
@@ -120,8 +146,8 @@ class Pool:
     closed: bool = False
     _workers: list[Worker] = field(default_factory=list)
     _waiting: dict[int, _Search] = field(default_factory=dict)
-    _finish: dict[str, float] = field(default_factory=dict)
-    _now: float = 0.0
+    _clients: _Shares = field(default_factory=_Shares)
+    _games: _Shares = field(default_factory=_Shares)
     _usual: dict[str, float] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
@@ -149,11 +175,12 @@ class Pool:
         """The worker processes' ids."""
         return [worker.pid for worker in self._workers]
 
-    async def search(self, key: str, job: Job) -> Answer:
-        """The answer to a job; cancelling the call stops the search."""
+    async def search(self, client: str, job: Job, game: str | None = None) -> Answer:
+        """The answer to a job of *client*'s, in one of its games or else apart from them; cancelling the call stops the search."""
         number = next(self._numbers)
         job = msgspec.structs.replace(job, number=number)
-        self._waiting[number] = search = _Search(job, key, self._loop.create_future(), self._now)
+        search = _Search(job, client, game or client, self._loop.create_future(), self._clients.now, self._games.now)
+        self._waiting[number] = search
         self._dispatch()
         try:
             return await search.future
@@ -164,13 +191,13 @@ class Pool:
                     worker.send(number)
             raise
 
-    async def ponder(self, key: str, job: Job) -> None:
-        """Let an idle worker ponder, if there is one; that of the key's last search if it can be. Cancelling the call ends it."""
+    async def ponder(self, game: str, job: Job) -> None:
+        """Let an idle worker ponder, if there is one; that of the game's last search if it can be. Cancelling the call ends it."""
         idle = [worker for worker in self._workers if not worker.searches]
         if not idle or self._waiting:
             return
-        worker = min(idle, key=lambda worker: worker.last_key != key)
-        search = _Search(msgspec.structs.replace(job, number=next(self._numbers)), key, self._loop.create_future(), 0.0)
+        worker = min(idle, key=lambda worker: worker.last_game != game)
+        search = _Search(msgspec.structs.replace(job, number=next(self._numbers)), "", game, self._loop.create_future())
         self._send(worker, [search])
         try:
             await search.future
@@ -193,7 +220,7 @@ class Pool:
     def _pondering(self) -> dict[str, tuple[Worker, int]]:
         """Who ponders, by the game, and the number of the job."""
         busy = [(worker, search) for worker in self._workers for search in worker.searches.values()]
-        return {search.key: (worker, search.job.number) for worker, search in busy if search.job.kind == "ponder"}
+        return {search.game: (worker, search.job.number) for worker, search in busy if search.job.kind == "ponder"}
 
     def _dispatch(self, first: Worker | None = None) -> None:
         """Give workers that are idle something to do, *first* before the others; pondering ends if that is not enough."""
@@ -201,20 +228,21 @@ class Pool:
             if not worker.searches and (searches := self._next()):
                 self._begin(worker, searches)
         pondering = self._pondering()
-        waiting = {search.key for search in self._waiting.values()}
-        for key in pondering if waiting - pondering.keys() else waiting:
-            worker, number = pondering[key]
+        waiting = {search.game for search in self._waiting.values()}
+        for game in pondering if waiting - pondering.keys() else waiting:
+            worker, number = pondering[game]
             worker.send(number)
 
     def _next(self) -> list[_Search]:
         """The waiting search that starts first in virtual time, among those that may begin; a short one with more of them."""
         long = sum(search.job.is_long and search.job.kind != "ponder" for search in self._running())
         may_be_long, pondered = long < max(1, len(self._workers) - 1), self._pondering()
-        waiting = [search for search in self._waiting.values() if search.key not in pondered]
+        waiting = [search for search in self._waiting.values() if search.game not in pondered]
         waiting = [search for search in waiting if may_be_long or not search.job.is_long]
-        for search in waiting:  # its key may have been charged for another search since it was asked for
-            search.start = max(search.start, self._finish.get(search.key, 0.0))
-        waiting.sort(key=lambda search: search.start)
+        for search in waiting:
+            search.start = self._clients.start(search.client, search.start)
+            search.game_start = self._games.start(search.game, search.game_start)
+        waiting.sort(key=lambda search: (search.start, search.game_start))
         chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not search.job.is_long], 0.0
         if chosen and chosen[0].job.is_long:
             return chosen
@@ -227,8 +255,8 @@ class Pool:
 
     def _begin(self, worker: Worker, searches: list[_Search]) -> None:
         for search in searches:
-            self._now = max(self._now, search.start)
-            self._finish[search.key] = search.start + LEAST_CHARGE
+            self._clients.begin(search.client, search.start)
+            self._games.begin(search.game, search.game_start)
             self.searches += 1
             del self._waiting[search.job.number]
         self._send(worker, searches)
@@ -238,7 +266,7 @@ class Pool:
             longest = (search.job.seconds or 0) * (2**ROUNDS if search.job.kind == "ponder" else 1)
             search.deadline = monotonic() + longest + GIVE_UP_SECONDS
             worker.searches[search.job.number] = search
-            worker.last_key = search.key
+            worker.last_game = search.game
         worker.send([search.job for search in searches])
 
     def _answered(self, worker: Worker, answers: list[Answer]) -> None:
@@ -246,17 +274,15 @@ class Pool:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
                 if search.job.kind != "ponder":
-                    self._finished(search, max(answer.cpu, LEAST_CHARGE))
+                    self._charge(search, answer.cpu)
                     self._learn(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch(worker)
 
-    def _finished(self, search: _Search, seconds: float) -> None:
-        """Charge the key of a search for its *seconds*."""
-        self._finish[search.key] = max(self._finish.get(search.key, 0.0), search.start + seconds)
-        if len(self._finish) > 4096:
-            self._finish = {key: at for key, at in self._finish.items() if at > self._now}
+    def _charge(self, search: _Search, seconds: float) -> None:
+        self._clients.charge(search.client, search.start, seconds)
+        self._games.charge(search.game, search.game_start, seconds)
 
     def _learn(self, agent: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
@@ -270,7 +296,6 @@ class Pool:
         if self.closed:
             return
         for search in worker.searches.values():
-            self._finished(search, 0.0)
             if not search.future.done():
                 search.future.set_exception(WorkerLost("the search was lost; ask again"))
         worker.end()

@@ -123,14 +123,12 @@ class Room:
         self.let_agent_think()
 
     def exit(self, member: Member) -> None:
-        """*member* is gone; its seat stays its own."""
+        """*member* is gone; its seat stays its own. When all are, nobody waits for an agent's move: it thinks when one is back."""
         self.members.discard(member)
         self.idle_since = monotonic()
         if not self.closed:
             self._broadcast()
             if not self.members:
-                self._stop_pondering()
-            if not self.members and self._are_agents_alone():
                 self._stop_thinking()
 
     # --- what can be done -------------------------------------------------------------------------
@@ -372,7 +370,7 @@ class Room:
         job = self._job("move", colour, self.game.position)
         for _ in range(TRIES):
             try:
-                return await self._host.pool.search(self.id, job)
+                return await self._host.pool.search(self._row.client, job, self.id)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
         return Answer(error="the search was lost again and again")

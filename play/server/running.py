@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from ipaddress import ip_address
 from typing import Any
 
 import h11
@@ -12,6 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import WebSocketException
 
+from play.server.addresses import known_as
 from play.server.app import make_app
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
@@ -29,15 +31,21 @@ class ServerError(ReversiError):
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP that closes connections which do not send a whole request head in time, or whose request breaks off into nonsense."""
+    """HTTP that closes connections which do not send a whole request head in time, or whose request breaks off into nonsense.
 
-    patience = 10.0
+    One client has at most so many connections, those that have become WebSockets among them; a proxy has any number.
+    """
+
+    patience, most_of_one = 10.0, 800
+    proxies: tuple[Any, ...] = ()
 
     def connection_made(self, transport: Any) -> None:
         """Start waiting."""
         super().connection_made(transport)
         self._timeout: asyncio.TimerHandle | None = None
         self._start_timeout()
+        if self._is_one_too_many():
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Wait on while the head is incomplete."""
@@ -64,6 +72,13 @@ class TimedProtocol(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self.transport.close()
+
+    def _is_one_too_many(self) -> bool:
+        host = self.client[0] if self.client else ""
+        if not host or any(ip_address(host) in proxies for proxies in self.proxies):
+            return False
+        hosts = [other.client[0] for other in self.connections if other.client]  # type: ignore[union-attr]
+        return sum(known_as(other) == known_as(host) for other in hosts) > self.most_of_one
 
     def _start_timeout(self) -> None:
         self._timeout = self.loop.call_later(self.patience, self.transport.close)
@@ -122,7 +137,8 @@ class StrictSockets(WebSocketsSansIOProtocol):
 
 def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
     """How uvicorn is to serve: small messages, no compression, pings that find half-open connections."""
-    protocol = type("_Protocol", (TimedProtocol,), {"patience": options.patience})
+    limits = {"patience": options.patience, "most_of_one": 2 * options.client_connections, "proxies": options.trusted()}
+    protocol = type("_Protocol", (TimedProtocol,), limits)
     return uvicorn.Config(
         make_app(options),
         host=options.host,
@@ -140,7 +156,8 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
         server_header=False,
         access_log=False,
         log_level=log_level,
-        proxy_headers=False,
+        proxy_headers=bool(options.proxies),
+        forwarded_allow_ips=list(options.proxies),
         h11_max_incomplete_event_size=16_384,
     )
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from msgspec import UNSET
 from starlette.datastructures import Headers
-from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from play.server import messages
+from play.server.addresses import client_of
 from play.server.clock import Buckets
 from play.server.hall import Hall, counted
 from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
@@ -31,11 +31,6 @@ def same_origin(headers: Headers) -> bool:
     origins, host = headers.getlist("origin"), headers.get("host", "").lower()
     own = (f"http://{host}", f"https://{host}") if host else ()
     return all(origin.lower() in own for origin in origins)
-
-
-def client_of(connection: HTTPConnection) -> str:
-    """The address that limits are counted by."""
-    return connection.client.host if connection.client else ""
 
 
 class Connection:

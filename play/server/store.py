@@ -15,6 +15,7 @@ import json
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -64,6 +65,9 @@ ALTER TABLE games ADD COLUMN since REAL NOT NULL DEFAULT 0;  -- the server's tim
 CREATE TABLE uptime (seconds REAL NOT NULL);  -- the server's time, as of late
 INSERT INTO uptime VALUES (0);
 """,
+    """
+ALTER TABLE games ADD COLUMN client TEXT NOT NULL DEFAULT '';  -- the address that created it
+""",
 )
 VERSION = len(_SCHEMAS)
 
@@ -92,7 +96,8 @@ class GameRow:
     """A game as it is stored, column by column; times in seconds, *created* and *updated* since 1970.
 
     *spectator* is the hash of the spectators' token, *clock_seconds* None without a clock, *loser* a colour's number where the
-    game was ended early, *score* in discs for black, *since* the server's time when the turn began.
+    game was ended early, *score* in discs for black, *since* the server's time when the turn began, *client* the address that
+    created the game: what its agents use is that address's share.
     """
 
     id: str
@@ -114,6 +119,7 @@ class GameRow:
     loser: int | None = None
     score: int | None = None
     since: float = 0.0
+    client: str = ""
 
     def rules(self) -> Rules:
         """The rules that it is played by."""
@@ -190,14 +196,15 @@ class Store:
 
         return self.run(load)
 
-    def tidy(self, uptime: float, running_since: float, finished_since: float) -> asyncio.Future[int]:
-        """Note the server's time, forget games that were not changed since, and count those that are running."""
+    def tidy(self, uptime: float, running_since: float, finished_since: float) -> asyncio.Future[Counter[str]]:
+        """Note the server's time, forget games that were not changed since, and count each client's that are running."""
 
-        def tidy(connection: sqlite3.Connection) -> int:
+        def tidy(connection: sqlite3.Connection) -> Counter[str]:
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
             sql = "DELETE FROM games WHERE status = ? AND updated < ?"
             connection.executemany(sql, [("running", running_since), ("finished", finished_since)])
-            return int(connection.execute("SELECT count(*) FROM games WHERE status = 'running'").fetchone()[0])
+            sql = "SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client"
+            return Counter(dict(map(tuple, connection.execute(sql))))
 
         return self.run(tidy)
 

@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from math import inf
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +25,7 @@ import numpy as np
 from play.background import stopped_when
 from play.pondering import ponder
 from play.server.analysis import analyse
+from play.server.reading import read_record
 from reversi_env import Position, ReversiError
 from search.agent import Agent
 from search.agents import AgentSpec, make
@@ -46,11 +48,12 @@ class Job(msgspec.Struct, frozen=True):
     """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
 
     *seconds* is None for what is done in a moment. *share* and *most* are what a clock leaves for the move, in seconds; None
-    without a clock. A job to *ponder* goes on until it is stopped, and finds nothing but what is in the engine's tables then.
-    Searches of the same kind by the same agent of the same game share an engine.
+    without a clock. A job to *ponder* goes on until it is stopped, and finds nothing but what is in the engine's tables then; one
+    to *read* finds the game that is in *text*, from the position or as the text says. Searches of the same kind by the same agent
+    of the same game share an engine.
     """
 
-    kind: Literal["move", "analyse", "ponder"]
+    kind: Literal["move", "analyse", "ponder", "read"]
     position: Position
     agent: str
     table: float
@@ -59,6 +62,12 @@ class Job(msgspec.Struct, frozen=True):
     number: int = -1
     share: float | None = None
     most: float | None = None
+    text: str = ""
+
+    @property
+    def longest(self) -> float | None:
+        """Seconds that the search may take at most, by the agent's own limit and the clock; None without either."""
+        return min(filter(None, (self.seconds, self.most)), default=None)
 
     @property
     def is_long(self) -> bool:
@@ -106,21 +115,23 @@ class Searcher:
 
     def _found(self, job: Job, answer: Answer) -> dict[str, Any]:
         rules = job.position.rules
+        if job.kind == "read":
+            return read_record(job.text, rules)
         kind = "move" if job.kind == "ponder" else job.kind
         agent = self._kept(kind, job.agent, job.table, rules.size, rules.variant)
-        if not isinstance(agent, SearchAgent):
-            began = perf_counter()
-            lot = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
-            move = rules.name_of(lot.choose(job.position))
-            return {"move": move, "value": None, "seconds": perf_counter() - began}
 
         def is_stopped() -> bool:
             return self.stopped == job.number
 
-        search = partial(_searched, job, agent, agent.engine(rules), is_stopped)
+        if isinstance(agent, SearchAgent):  # whose engine has a clock of its own
+            ends, search = inf, partial(_searched, job, agent, agent.engine(rules), is_stopped)
+        else:
+            agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
+            agent.prepare(rules)
+            ends, search = perf_counter() + (job.longest or inf), partial(_chosen, job, agent)
         if not job.is_long:  # over before anybody could ask
             return search()
-        return stopped_when(is_stopped, _charged(answer)(search), agent.stop)
+        return stopped_when(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
 
 
 @contextlib.contextmanager
@@ -138,10 +149,16 @@ def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent
     return make(spec, table=table)
 
 
+def _chosen(job: Job, agent: Agent) -> dict[str, Any]:
+    began = perf_counter()
+    move = job.position.rules.name_of(agent.choose(job.position))
+    return {"move": move, "value": None, "seconds": perf_counter() - began}
+
+
 def _searched(job: Job, agent: SearchAgent, engine: Engine, is_stopped: Callable[[], bool]) -> dict[str, Any]:
     if job.kind == "analyse":
         return analyse(engine, job.position, job.seconds or 0.0)
-    limits = replace(agent.limits, time=min(filter(None, (job.seconds, job.most)), default=None), soft=job.share)
+    limits = replace(agent.limits, time=job.longest, soft=job.share)
     if job.kind == "ponder":
         ponder(engine, job.position, limits, is_stopped)
         return {}

@@ -129,13 +129,18 @@ def test_an_agent_is_not_charged_for_what_it_did_not_search(special, hand, monke
 
 @pytest.mark.parametrize(
     ("agent", "is_long"),
-    [("random", False), ("greedy", False), ("six-factor:depth=2", False), ("six-factor:time=2", True)],
+    [
+        ("greedy", False),
+        ("six-factor:depth=2", False),
+        ("six-factor:time=2", True),
+        ("greedy-invincible:exact=18", True),
+    ],
 )
 def test_a_clock_makes_no_quick_agent_slow(special, monkeypatch, agent, is_long):
     """Long searches wait for each other, so that they leave a worker free; those of a quick agent never do."""
     api, jobs = special(), queue.SimpleQueue()
 
-    async def note(key, job):
+    async def note(client, job, game):
         jobs.put(job)
         await asyncio.Event().wait()
 
@@ -235,7 +240,7 @@ def test_the_servers_time_never_goes_back():
         return found
 
     note = "UPDATE uptime SET seconds = 5"
-    move = "INSERT INTO games VALUES ('x', 0, 0, 0, 'running', 4, '', '', '', '', ''" + ", NULL" * 7 + ", 9.5)"
+    move = "INSERT INTO games VALUES ('x', 0, 0, 0, 'running', 4, '', '', '', '', ''" + ", NULL" * 7 + ", 9.5, '')"
     assert [asyncio.run(noted(*some)) for some in ((), (note,), (note, move))] == [0, 5, 9.5]
     hand = Hand(3.0)
     time = ServerTime(hand)
@@ -251,7 +256,8 @@ def test_games_of_the_first_version_of_the_database_go_on(special, hand, tmp_pat
     stop(first, database)
     with sqlite3.connect(database) as old:  # as it was
         old.execute("DROP TABLE uptime")
-        old.execute("ALTER TABLE games DROP COLUMN since")
+        for column in ("since", "client"):
+            old.execute(f"ALTER TABLE games DROP COLUMN {column}")
         old.execute("PRAGMA user_version = 1")
     old.close()
     second = special(database=database, monotonic=hand)

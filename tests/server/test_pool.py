@@ -30,7 +30,7 @@ class FakeWorker:
     all: list["FakeWorker"]
 
     def __init__(self, is_process, on_answer, on_end):
-        self.on_answer, self.sent, self.searches, self.last_key = on_answer, [], {}, ""
+        self.on_answer, self.sent, self.searches, self.last_game = on_answer, [], {}, ""
         FakeWorker.all.append(self)
 
     def send(self, message):
@@ -59,10 +59,10 @@ def names(worker):
     return [job.agent for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
 
 
-def search(pool, key, name, *, is_long=False):
+def search(pool, client, name, *, game=None, is_long=False):
     """Ask for a search of an agent of that name."""
     wanted = job(-1, agent=name, seconds=1.0 if is_long else None)
-    return asyncio.create_task(pool.search(key, wanted))
+    return asyncio.create_task(pool.search(client, wanted, game))
 
 
 def scenario(workers):
@@ -87,20 +87,30 @@ def scenario(workers):
 
 @scenario(workers=1)
 async def test_a_game_that_used_much_waits_for_those_that_used_little(pool, worker):
-    search(pool, "hog", "hog 1")
+    await used_much(worker, lambda game, name: search(pool, "all", name, game=game))
+
+
+@scenario(workers=1)
+async def test_a_client_that_used_much_waits_in_all_its_games(pool, worker):
+    await used_much(worker, lambda client, name: search(pool, client, name, game=name))
+
+
+async def used_much(worker, ask):
+    """*ask* for searches of somebody who uses much, and of two others."""
+    ask("hog", "hog 1")
     await settle()
     for name in ("hog 2", "hog 3"):
-        search(pool, "hog", name)
+        ask("hog", name)
     await settle()
     worker.answer(3.0)  # the hog's first search took three seconds
     await settle()
     for name in ("a 1", "b 1"):
-        search(pool, name[0], name)
+        ask(name[0], name)
     await settle()
     for _ in range(2):
         worker.answer(1.0)
         await settle()
-    search(pool, "a", "a 2")
+    ask("a", "a 2")
     await settle()
     for _ in range(3):
         worker.answer(0.1)
@@ -109,6 +119,23 @@ async def test_a_game_that_used_much_waits_for_those_that_used_little(pool, work
     assert order[:2] == ["hog 1", "hog 2"]  # asked for while nobody else was there
     assert order.index("a 1") < order.index("hog 3")
     assert order.index("b 1") < order.index("hog 3")
+
+
+@scenario(workers=3)
+async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
+    async def ask(*names):
+        for name in names:
+            search(pool, name.split()[0], name, game=name)
+        await settle()
+
+    await ask("hog 1", "hog 2", "other 1")
+    for worker, seconds in zip(workers, (3.0, 3.0, 4.0), strict=True):
+        worker.answer(seconds)
+    await ask("x 1", "x 2", "x 3")
+    await ask("hog 3", "other 2")
+    workers[0].answer(0.0)
+    await settle()
+    assert names(workers[0]) == ["hog 1", "x 1", "other 2"]
 
 
 @scenario(workers=2)

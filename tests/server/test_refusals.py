@@ -227,26 +227,26 @@ def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, 
     assert api.http.get("/api/health").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
+def test_bad_handshakes_end_the_connection_and_the_server_ends_well_after_them(special):
+    """The connections stay open on the client's side while the server closes: `running` checks that it does."""
+    api = special()
+    odd = (
         UPGRADE,
         UPGRADE + "Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n",
         UPGRADE + KEY + "Sec-WebSocket-Version: 99\r\n",
         UPGRADE + KEY + KEY + "Sec-WebSocket-Version: 13\r\n",
         UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nContent-Length: 99999\r\n",
         UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nTransfer-Encoding: chunked\r\n",
-    ],
-)
-def test_a_bad_handshake_ends_the_connection_and_the_server_ends_well_after_it(special, fields):
-    """The connection stays open on the client's side while the server closes: `running` checks that it does."""
-    api = special()
-    with suppress(ConnectionError), connection(api) as raw:
-        raw.sendall(f"GET /api/games/x/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n".encode())
-        answer = raw.makefile("rb").read()
-        assert answer == b"" or answer.split()[1] == b"400"
-    api.server.should_exit = True
-    eventually(lambda: api.hall.pool.closed, "the end of the server's own")
+    )
+    with ExitStack() as stack:
+        for fields in odd:
+            raw = stack.enter_context(connection(api))
+            with suppress(ConnectionError):
+                raw.sendall(f"GET /api/games/x/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n".encode())
+                answer = raw.makefile("rb").read()
+                assert answer == b"" or answer.split()[1] == b"400", fields
+        api.server.should_exit = True
+        eventually(lambda: api.hall.pool.closed, "the end of the server's own")
 
 
 def close_code(api, created, messages):
@@ -270,12 +270,13 @@ def test_floods_are_stopped(special):
     assert statuses == [201, 201, 201, 429, 429]
 
 
-def test_analyses_are_limited_for_each_visitor(special):
+def test_analyses_and_transcripts_are_limited_for_each_visitor(special):
     api = special(client_analyses=0)
-    body = {"board": Position.initial().to_text(), "turn": "black"}
-    refused = api.call("POST", "/api/analyse", json=body)
-    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_analyses")
-    assert refused.headers["retry-after"]
+    position = {"board": Position.initial().to_text(), "turn": "black"}
+    for path, body in (("/api/analyse", position), ("/api/transcripts", {"text": "f5"})):
+        refused = api.call("POST", path, json=body)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_analyses")
+        assert refused.headers["retry-after"]
 
 
 def test_huge_messages_close_the_socket_and_nothing_else(api):

@@ -41,7 +41,8 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
       ``n * n``.
     * An illegal action (``illegal="lose"``) ends the game: -1 for who played it, +1 for the other. ``"raise"`` raises
       `gymnasium.error.InvalidAction`; ``"random"`` plays a random legal action instead. ``infos[agent]`` has
-      ``illegal_action``: whether the last action was this agent's and illegal.
+      ``illegal_action``: whether the last action was this agent's and illegal; and at the end of the game ``score``, this
+      agent's result in discs, and ``winner``: 0 for ``player_0``, 1 for ``player_1``, -1 for nobody.
     * Other options as in `reversi_env.envs.ReversiEnv`: ``size``, ``variant``, ``start``, ``opening_plies``,
       ``empties``, ``render_mode``; and ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties``.
     * `state`: (3, n, n) int8: black discs, white discs, and a plane of ones if white is to move.
@@ -168,6 +169,9 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         self._over = True
         self.rewards = {agent: reward if agent == mover else 0.0 - reward for agent in PLAYERS}
         self.terminations = dict.fromkeys(PLAYERS, True)
+        end = self.end_of_game()
+        for agent, info in self.infos.items():
+            info |= end | {"score": end["score"] if agent == mover else -end["score"]}
         self._accumulate_rewards()
 
 

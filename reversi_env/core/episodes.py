@@ -284,6 +284,19 @@ def result_for(state, game, player):
 
 
 @kernel
+def end_of(state, game):
+    """The finished episode's score and winner.
+
+    The score is in discs, empty squares to the winner, for the agent or, in two-player mode, for the player that acted; an
+    illegal action loses all squares. The winner is 0 for black, 1 for white, -1 for nobody.
+    """
+    lost = state.illegal and game.illegal == ILLEGAL_LOSES  # nothing was played: it is still the turn of who acted
+    score = -game.squares if lost else game.sign * final_score(state.own, state.opp, game.playable)
+    winner = state.turn if score > 0 else 1 - state.turn if score < 0 else -1
+    return score if lost or state.kind != NO_OPPONENT else -score, winner
+
+
+@kernel
 def act(state, game, action):
     """Play *action* for the side to move and let the opponent reply; the reward of the player that acted.
 
@@ -380,6 +393,19 @@ def observe_flat(share, states, squares, observations, masks, to_move):
     """`observe_planes` for flat observations."""
     while take(share):
         _observe_rows_flat(share, states, squares, observations, masks, to_move)
+
+
+@loop(grain=512)
+def observe_some(share, states, games, squares, indices, observations, masks, to_move):
+    """Write the observation, mask and player to move of the environments *indices*."""
+    while take(share):
+        for k in taken(share):
+            i = np.uint64(indices[k])
+            if games[0].observation == PLANES:
+                _write_planes(states[i], squares, observations, masks, i)
+            else:
+                _write_flat(states[i], squares, observations, masks, i)
+            to_move[i] = states[i].turn
 
 
 @kernel
@@ -484,6 +510,13 @@ def step_all(
             _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
         else:
             _observe_rows_flat(share, states, squares, observations, masks, to_move)
+
+
+@kernel
+def find_ends(states, games, indices, scores, winners):
+    """Write the scores and winners (`end_of`) of the finished episodes *indices*."""
+    for i in indices:
+        scores[i], winners[i] = end_of(states[i], games[0])
 
 
 @kernel

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips
+from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, flips
 from reversi_env.core.compiling import kernel
 from reversi_env.core.episodes import (
-    ILLEGAL_LOSES,
     SHAPED_REWARD,
     act_on_square,
     begin_against,
     draw_square,
+    end_of,
     mobility_potential,
     square_of_action,
 )
@@ -27,9 +27,9 @@ from reversi_env.core.threads import loop, take, taken
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
 OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
 WORDS = 7
-#: Rows of a batch's flags, a byte each: what a step tells beside the reward, and the last finished episode's score.
-TERMINATED, TO_MOVE, ILLEGAL, AGENT, FINAL_SCORE = range(5)
-FLAGS = 5
+#: Rows of a batch's flags, a byte each: what a step tells beside the reward, and the last finished episode's score and winner.
+TERMINATED, TO_MOVE, ILLEGAL, AGENT, FINAL_SCORE, WINNER = range(6)
+FLAGS = 6
 #: What a reset does with an environment; added up.
 BEGIN, SEED = 1, 2
 
@@ -99,31 +99,21 @@ def chosen_square(state, game, action):
 
 
 @kernel
-def _score_of(state, game, player):
-    """The finished episode's result for *player* in discs, empty squares to the winner; all squares for an illegal action."""
-    if state.illegal and game.illegal == ILLEGAL_LOSES:
-        return -game.squares
-    score = game.sign * final_score(state.own, state.opp, game.playable)
-    return score if player == state.turn else -score
-
-
-@kernel
 def step_state(state, game, sq):
     """Play *sq* and, where that ends the episode, begin the next one.
 
     Returns the reward, whether the episode has ended, whether *sq* was illegal, and the end: boards as the observation
-    would show them, and the score in discs of the player that acted (0 if there is no end).
+    would show them, with score and winner as `end_of` tells them (0 and -1 if there is no end).
     """
     if state.over:  # no start was found for this episode: look again
         begin_against(state, game)
-        return 0.0, False, False, state.own, state.opp, 0
-    mover = state.turn
+        return 0.0, False, False, state.own, state.opp, 0, -1
     reward = act_on_square(state, game, sq)
-    own, opp, score, over, illegal = state.own, state.opp, 0, state.over != 0, state.illegal != 0
+    own, opp, score, winner, over, illegal = state.own, state.opp, 0, -1, state.over != 0, state.illegal != 0
     if over:
-        score = _score_of(state, game, mover)
+        score, winner = end_of(state, game)
         begin_against(state, game)
-    return reward, over, illegal, own, opp, score
+    return reward, over, illegal, own, opp, score, winner
 
 
 @kernel
@@ -157,10 +147,11 @@ def step_rows(share, states, games, at_random, actions, rewards, flags, finals):
         for i in taken(share):
             state = states[i]
             sq = random_choice(state) if at_random else chosen_square(state, games[0], actions[i])
-            reward, over, illegal, own, opp, score = step_state(state, games[0], sq)
+            reward, over, illegal, own, opp, score, winner = step_state(state, games[0], sq)
             rewards[i] = reward
             if over:
-                finals[i, 0], finals[i, 1], flags[FINAL_SCORE, i] = own, opp, score & 0xFF
+                finals[i, 0], finals[i, 1] = own, opp
+                flags[FINAL_SCORE, i], flags[WINNER, i] = score & 0xFF, winner & 0xFF
             flags[TERMINATED, i], flags[ILLEGAL, i] = over, illegal
             flags[TO_MOVE, i], flags[AGENT, i] = state.turn, state.agent
 

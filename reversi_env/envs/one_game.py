@@ -20,6 +20,7 @@ RENDER_MODES = ["ansi", "rgb_array", "human"]
 RENDER_FPS = 4
 #: Marks the only environment, for the kernels that take a batch.
 ALL = np.ones(1, np.bool_)
+FIRST = np.zeros(1, np.int64)
 
 
 class OneGame:
@@ -70,6 +71,12 @@ class OneGame:
     def position(self) -> Position:
         """The position, seen from the side whose view the observation is."""
         return position_of(self._state[0], self.rules)
+
+    def end_of_game(self) -> dict[str, int]:
+        """The finished game's ``score``, in discs for the agent or who acted last, and ``winner``: 0, 1, or -1 for nobody."""
+        score, winner = np.zeros((2, 1), np.int64)
+        episodes.find_ends(self._state, self._game, FIRST, score, winner)
+        return {"score": int(score[0]), "winner": int(winner[0])}
 
     def sample_legal(self) -> int:
         """A uniformly random legal action, drawn from the environment's own seeded generator."""

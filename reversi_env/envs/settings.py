@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 from reversi_env.core import episodes
 from reversi_env.errors import ReversiError, hint, shown
@@ -213,6 +214,23 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
 def _check_whole(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise SettingsError(f"{name}={shown(value)}: expected a whole number from {low} to {high}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuse what is not a whole number of 1 or more."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise SettingsError(f"{name}={shown(value)}: expected a whole number of 1 or more")
+
+
+def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Gymnasium's mode, given as such, by its name (``"SAME_STEP"``) or by its value (``"SameStep"``)."""
+    if isinstance(mode, str) and mode in AutoresetMode.__members__:
+        return AutoresetMode[mode]
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        names = ", ".join(AutoresetMode.__members__)
+        raise SettingsError(f"autoreset_mode={shown(mode)}: expected one of {names}") from None
 
 
 def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -81,7 +81,9 @@ class ReversiEnv(OneGame, gym.Env):
 
     ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: whose view the observation is); ``agent``: the
     agent's colour likewise (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of (black, white),
-    in two-player mode.
+    in two-player mode. At the end of a game also ``score``: its result in discs, empty squares to the winner, for the
+    agent or, in two-player mode, for the player that acted (an illegal action loses all squares); ``winner``: 0 black, 1
+    white, -1 nobody; ``opponent``: the opponent's number in the pool (single-agent view).
 
     ## Starting state
 
@@ -173,6 +175,8 @@ class ReversiEnv(OneGame, gym.Env):
         info = self._info(mask, turn, agent, bool(illegal))
         if self._two_player:
             info["rewards"] = (0.0 - reward, reward) if mover else (reward, 0.0 - reward)
+        if over:
+            info |= self._end()
         if self.render_mode == "human":
             self.render()
         return self._observation(board, mask), reward, self._over, False, info
@@ -263,6 +267,11 @@ class ReversiEnv(OneGame, gym.Env):
         if self.settings.observation == "dict":
             return {"observation": planes, "action_mask": mask[0].copy()}
         return planes
+
+    def _end(self) -> dict[str, int]:
+        """What `info` has at the end of a game."""
+        end = self.end_of_game()
+        return end if self._two_player else end | {"opponent": int(self._state["opponent"][0])}
 
     def _info(self, mask: np.ndarray, turn: int, agent: int, illegal: bool) -> dict[str, Any]:
         info = {"action_mask": mask[0], "to_move": turn, "illegal_action": illegal}

@@ -34,7 +34,8 @@ class TorchGymnasiumEnv(VectorEnv):
     def __init__(self, envs: TorchVectorEnv, *, numpy: bool = True) -> None:
         self.envs, self.numpy = envs, numpy
         self.num_envs = envs.num_envs
-        self.metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.autoreset_mode = AutoresetMode.SAME_STEP
+        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.render_mode = None
         self.single_observation_space = _observation_space(envs)
         self.single_action_space = spaces.Discrete(envs.rules.square_count + 1)
@@ -74,16 +75,14 @@ class TorchGymnasiumEnv(VectorEnv):
 
     def _final_observations(self, infos: dict[str, torch.Tensor], ended: np.ndarray) -> np.ndarray:
         """Gymnasium's form: an array of objects, one observation for every episode that has ended."""
-        boards = infos["final_boards"].cpu().contiguous().numpy().view(np.uint64)
+        rows = np.flatnonzero(ended)
+        boards = infos["final_boards"].cpu().numpy()[rows]
+        if self.envs.layout != "packed":
+            own, opp = boards.T.view(np.uint64)
+            boards = batch.planes(own, opp, self.envs.rules).astype(_DTYPES[self.envs.layout][1])
         final = np.full(self.num_envs, None, dtype=object)
-        for i in np.flatnonzero(ended):
-            final[i] = self._observation_of(boards[i])
+        final[rows] = np.fromiter(boards, object, rows.size)
         return final
-
-    def _observation_of(self, boards: np.ndarray) -> np.ndarray:
-        if self.envs.layout == "packed":
-            return boards.view(np.int64).copy()
-        return batch.planes(boards[:1], boards[1:], self.envs.rules)[0].astype(_DTYPES[self.envs.layout][1])
 
 
 def _observation_space(envs: TorchVectorEnv) -> spaces.Box:

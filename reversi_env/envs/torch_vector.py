@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.vector import AutoresetMode
 
 from reversi_env.core import episodes, rollout
 from reversi_env.envs.opponents import BUILT_IN
@@ -15,6 +16,8 @@ from reversi_env.envs.settings import (
     Settings,
     SettingsError,
     UnknownOptionError,
+    check_positive,
+    checked_autoreset_mode,
     checked_states,
     no_start_found,
     refuse_shaping_without_opponent,
@@ -75,6 +78,7 @@ class TorchVectorEnv:
     final_boards        int64 (N, 2)          in the infos: the last finished episode's end, valid where one has ended: `terminated`
                                               marks those that this step has ended
     final_score         int8 (N,)             in the infos: its result in discs for the player that acted, or for the agent
+    winner              int8 (N,)             in the infos: who won it: 0 black, 1 white, -1 nobody
     =================== ===================== ==================================================================================
 
     All are **the environment's own memory, overwritten by the next step**: clone what you keep. (A `copy` or
@@ -100,8 +104,7 @@ class TorchVectorEnv:
         parallel: bool | None = None,
         **settings: Any,
     ) -> None:
-        if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
-            raise SettingsError(f"num_envs={shown(num_envs)}: expected a whole number of 1 or more")
+        check_positive("num_envs", num_envs)
         if layout not in get_args(Layout):
             raise SettingsError(f"layout={shown(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
         self.num_envs, self.layout, self.opponent = int(num_envs), layout, opponent
@@ -241,6 +244,7 @@ class TorchVectorEnv:
             "illegal_action": flags[rollout.ILLEGAL].view(torch.bool),
             "final_boards": self._batch.final_boards,
             "final_score": flags[rollout.FINAL_SCORE].view(torch.int8),
+            "winner": flags[rollout.WINNER].view(torch.int8),
         }
         if self.layout == "packed":
             del named["action_mask"]
@@ -283,9 +287,26 @@ class TorchVectorEnv:
         return array
 
 
-def make(num_envs: int = 1, *, numpy: bool = True, **options: Any) -> TorchGymnasiumEnv:
-    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`."""
-    return TorchVectorEnv(num_envs, **options).as_gymnasium(numpy=numpy)
+def make(
+    num_envs: int = 1,
+    *,
+    numpy: bool = True,
+    autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+    max_episode_steps: int | None = None,
+    **options: Any,
+) -> TorchGymnasiumEnv:
+    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`.
+
+    Two more are there for callers who name them: the next episode always begins in the same step, and no episode is
+    truncated, so ``max_episode_steps`` must be more than a game can have.
+    """
+    if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
+        raise SettingsError(f"autoreset_mode={shown(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
+    envs = TorchVectorEnv(num_envs, **options)
+    longest = 2 * envs.rules.square_count  # no pass follows a pass
+    if max_episode_steps is not None and max_episode_steps < longest:
+        raise SettingsError(f"max_episode_steps={shown(max_episode_steps)}: expected None, or {longest} or more")
+    return envs.as_gymnasium(numpy=numpy)
 
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:

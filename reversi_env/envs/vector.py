@@ -19,6 +19,8 @@ from reversi_env.envs.opponents import Turn, as_pool
 from reversi_env.envs.settings import (
     Settings,
     SettingsError,
+    check_positive,
+    checked_autoreset_mode,
     checked_states,
     last_action_of,
     no_start_found,
@@ -46,14 +48,16 @@ class ReversiVectorEnv(VectorEnv):
       mask})``.
     * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
       callers that copy anyway.
+    * ``max_episode_steps``: an episode that has not ended after so many steps is truncated (None, the default: none is).
     * ``parallel``: whether the games of a step are shared out among threads, one a core, which sleep in between. None
       (default): from about a thousand games on. True: fewer games too. Beside other processes that leave no core for
       them, these threads rest. The games are the same.
 
     ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
     ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that
-    was to move before the step; the other one's is its negative.) `sample_legal` draws a random legal action for every
-    game.
+    was to move before the step; the other one's is its negative.) Where a game has ended there are ``score``, ``winner``
+    and, with opponents, ``opponent`` too, as in `ReversiEnv`; under ``SAME_STEP`` in ``final_info``. `sample_legal` draws
+    a random legal action for every game.
 
     >>> import gymnasium, reversi_env
     >>> envs = gymnasium.make_vec("Reversi-v0", num_envs=4096, opponent=None)
@@ -70,25 +74,28 @@ class ReversiVectorEnv(VectorEnv):
         opponent: Any = "random",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         copy: bool = True,
+        max_episode_steps: int | None = None,
         parallel: bool | None = None,
         render_mode: str | None = None,
         **settings: Any,
     ) -> None:
-        if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)) or num_envs < 1:
-            raise SettingsError(f"num_envs={shown(num_envs)}: expected a whole number of 1 or more")
+        check_positive("num_envs", num_envs)
+        if max_episode_steps is not None:
+            check_positive("max_episode_steps", max_episode_steps)
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise SettingsError(
                 f"render_mode={shown(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
             )
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
-        self.autoreset_mode = _autoreset_mode(autoreset_mode)
+        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         self.metadata = {
             "render_modes": RENDER_MODES,
             "render_fps": RENDER_FPS,
             "autoreset_mode": self.autoreset_mode,
         }
         self.copy = copy
+        self.max_episode_steps, self._steps = max_episode_steps, np.zeros(self.num_envs, np.int64)
         self.parallel = parallel
         self.settings = Settings.of(settings)
         self.rules = self.settings.rules
@@ -125,10 +132,13 @@ class ReversiVectorEnv(VectorEnv):
         which = self._reset_mask(options)
         words, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=seed if isinstance(seed, int) else None)
+        if self.copy:
+            self._new_buffers()
         with self._undone_on_error():
             episodes.seed_all(self._states, words, seeded & which)
             self._begin(which, settings)
         self._begun = True
+        self._steps[which] = 0
         self._over = self._states["over"] != 0
         self._observe_all()
         return self._observations(), self._infos(self._every)
@@ -144,11 +154,17 @@ class ReversiVectorEnv(VectorEnv):
         final: dict[str, Any] = {}
         with self._undone_on_error() if self._has_external else nullcontext():
             self._play(actions, rewards, terminated)
-            if self.autoreset_mode == AutoresetMode.SAME_STEP:
-                final = self._same_step_reset(terminated)
-        self._over = self._none if self.autoreset_mode == AutoresetMode.SAME_STEP else terminated
+            truncated = self._truncated()
+            ended = terminated | truncated
+            rows = np.flatnonzero(ended)
+            if rows.size:
+                final = self._ends(terminated, rows)
+                if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                    final = self._same_step_reset(ended, rows, final)
+        self._count_steps(ended)
+        self._over = self._none if self.autoreset_mode == AutoresetMode.SAME_STEP else ended
         infos = final | self._infos(self._every)
-        return self._observations(), rewards, terminated.copy(), self._none.copy(), infos
+        return self._observations(), rewards, terminated, truncated, infos
 
     def render(self) -> tuple[Any, ...] | None:
         """Every game's board as text or as an RGB array, by ``render_mode``."""
@@ -186,7 +202,10 @@ class ReversiVectorEnv(VectorEnv):
         return [position_of(state, self.rules) for state in self._states]
 
     def get_state(self) -> np.ndarray:
-        """Everything that decides how the episodes go on: records to keep or to pickle."""
+        """Everything that decides how the episodes go on: records to keep or to pickle.
+
+        Steps are not counted in them: after `set_state` an episode has its ``max_episode_steps`` again.
+        """
         return self._states.copy()
 
     def set_state(self, states: np.ndarray) -> None:
@@ -196,6 +215,7 @@ class ReversiVectorEnv(VectorEnv):
         self._states = checked_states(states, self.num_envs, self.settings, self._pool)
         self._over, self._illegal = self._states["over"] != 0, self._states["illegal"] != 0
         self._begun = True
+        self._steps = np.zeros(self.num_envs, np.int64)
         self._new_buffers()
         self._observe_all()
 
@@ -207,6 +227,7 @@ class ReversiVectorEnv(VectorEnv):
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
         twin._states, twin._np_random = self._states.copy(), copy.deepcopy(self._np_random)
+        twin._steps = self._steps.copy()
         twin._boards, twin._masks, twin._to_move = self._boards.copy(), self._masks.copy(), self._to_move.copy()
         return twin
 
@@ -251,8 +272,6 @@ class ReversiVectorEnv(VectorEnv):
         """Begin an episode where *which* marks; the observations are written later."""
         if self._pool_version != self.opponents.version:
             self._read_pool()
-        if self.copy:
-            self._new_buffers()
         game = self._game if settings is self.settings else settings.game()
         self._illegal = self._illegal & ~which
         episodes.begin_all(self.num_envs, self._states, game, self._pool, which, parallel=self.parallel)
@@ -275,6 +294,12 @@ class ReversiVectorEnv(VectorEnv):
         observe = episodes.observe_flat if self.settings.observation == "flat" else episodes.observe_planes
         written = (self._boards, self._masks, self._to_move)
         observe(self.num_envs, self._states, self._squares, *written, parallel=self.parallel)
+
+    def _observe_some(self, rows: np.ndarray) -> None:
+        """Write the observations and masks of these games."""
+        written = (self._boards, self._masks, self._to_move)
+        shown = (self._states, self._game, self._squares, rows)
+        episodes.observe_some(rows.size, *shown, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         """Step all games, the opponents' replies included, and write the observations."""
@@ -308,7 +333,7 @@ class ReversiVectorEnv(VectorEnv):
         episodes.find_waiting(self._states, waiting)
         if not waiting.any():
             return False
-        self._observe_all()
+        self._observe_some(np.flatnonzero(waiting))
         numbers = self._states["opponent"]
         for number in np.unique(numbers[waiting]):
             indices = np.flatnonzero(waiting & (numbers == number))
@@ -347,24 +372,46 @@ class ReversiVectorEnv(VectorEnv):
             )
         return array
 
-    def _same_step_reset(self, terminated: np.ndarray) -> dict[str, Any]:
-        """Begin the next episode where one has ended; the end goes into the infos."""
-        if not terminated.any():
-            return {}
-        ended = terminated.copy()
-        final_info = {key: value.copy() for key, value in self._infos(ended).items()}
-        final = {"final_obs": self._final_observations(ended), "final_info": final_info}
-        self._begin(ended, self.settings)
-        self._observe_all()
-        return final | {"_final_obs": ended, "_final_info": ended.copy()}
+    def _truncated(self) -> np.ndarray:
+        """The games that have had all their steps, ended or not, as Gymnasium's `TimeLimit`; they are over for the kernels too."""
+        if self.max_episode_steps is None:
+            return self._none.copy()
+        truncated = ~self._over & (self._steps + 1 >= self.max_episode_steps)
+        self._states["over"][truncated] = 1
+        return truncated
 
-    def _final_observations(self, ended: np.ndarray) -> np.ndarray:
-        """Gymnasium's form: an array of objects, one observation for every episode that has ended."""
-        final = np.full(self.num_envs, None, dtype=object)
-        boards, masks = self._boards[ended].reshape(-1, *self._board_shape), self._masks[ended]
-        for i, board, mask in zip(np.flatnonzero(ended), boards, masks, strict=True):
-            final[i] = {"observation": board, "action_mask": mask} if self.settings.observation == "dict" else board
-        return final
+    def _count_steps(self, ended: np.ndarray) -> None:
+        """Count this step of the running episodes; the one that begins an episode is none of its steps."""
+        if self.max_episode_steps is not None:
+            self._steps = np.where(ended | self._over, 0, self._steps + 1)
+
+    def _ends(self, terminated: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
+        """Score, winner and opponent of the games among *rows* that have ended and were not cut off, with Gymnasium's marks."""
+        if self.max_episode_steps is not None:
+            rows = rows[terminated[rows]]
+        if not rows.size:
+            return {}
+        ends = np.zeros((2, self.num_envs), np.int64)
+        episodes.find_ends(self._states, self._game, rows, *ends)
+        which = terminated.copy()
+        infos = {"score": ends[0], "_score": which, "winner": ends[1], "_winner": which}
+        if self._pool.size:
+            infos |= {"opponent": _only(rows, self._states["opponent"]), "_opponent": which}
+        return infos
+
+    def _same_step_reset(self, ended: np.ndarray, rows: np.ndarray, ends: dict[str, Any]) -> dict[str, Any]:
+        """Begin the next episode in the games *rows*, those that have *ended*; the end goes into the infos."""
+        boards, masks = self._boards[rows].reshape(-1, *self._board_shape), self._masks[rows]
+        final_obs, which = np.full(self.num_envs, None, dtype=object), ended.copy()
+        if self.settings.observation == "dict":
+            final_obs[rows] = [{"observation": b, "action_mask": m} for b, m in zip(boards, masks, strict=True)]
+        else:
+            final_obs[rows] = np.fromiter(boards, object, rows.size)
+        infos = self._infos(which)
+        final_info = {key: infos[key] if key.startswith("_") else _only(rows, infos[key]) for key in infos}
+        self._begin(ended, self.settings)
+        self._observe_some(rows)
+        return {"final_obs": final_obs, "_final_obs": which, "final_info": final_info | ends, "_final_info": which}
 
     def _observations(self) -> Any:
         boards = self._boards.reshape(self.num_envs, *self._board_shape)
@@ -387,12 +434,8 @@ class ReversiVectorEnv(VectorEnv):
         return infos
 
 
-def _autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """Gymnasium's mode, given as such, by its name (``"SAME_STEP"``) or by its value (``"SameStep"``)."""
-    if isinstance(mode, str) and mode in AutoresetMode.__members__:
-        return AutoresetMode[mode]
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        names = ", ".join(AutoresetMode.__members__)
-        raise SettingsError(f"autoreset_mode={shown(mode)}: expected one of {names}") from None
+def _only(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """A copy of the given rows of *values*, zeros elsewhere."""
+    copied = np.zeros_like(values)
+    copied[rows] = values[rows]
+    return copied

@@ -31,6 +31,7 @@ from reversi_env.core.rollout import (
     RANDOM,
     TERMINATED,
     TO_MOVE,
+    WINNER,
     child_of,
     chosen_square,
     compact,
@@ -249,11 +250,11 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
             make_game(game)
             load(state, game, kind, words[OWN, i], words[OPP, i], words[LEGAL, i], words[RANDOM, i], words[META, i])
             sq = random_choice(state) if at_random else chosen_square(state, game, actions[i])
-            reward, over, illegal, final_own, final_opp, score = step_state(state, game, sq)
+            reward, over, illegal, final_own, final_opp, score, winner = step_state(state, game, sq)
             rewards[i] = reward
             if over:
                 words[FINAL_OWN, i], words[FINAL_OPP, i] = final_own, final_opp
-                flags[FINAL_SCORE, i] = score & 0xFF
+                flags[FINAL_SCORE, i], flags[WINNER, i] = score & 0xFF, winner & 0xFF
             own, opp, legal, random, meta = words_of(state)
             words[OWN, i], words[OPP, i], words[LEGAL, i] = own, opp, legal
             words[RANDOM, i], words[META, i] = random, meta

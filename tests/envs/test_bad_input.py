@@ -287,7 +287,7 @@ def test_a_reset_mask_is_an_array_of_bools(mask):
             SettingsError,
             r"got an unexpected keyword argument 'oponent' \(did you mean 'opponent'\?\)",
         ),
-        ({"max_episode_steps": 6}, SettingsError, "got an unexpected keyword argument 'max_episode_steps'"),
+        ({"frameskip": 4}, SettingsError, "got an unexpected keyword argument 'frameskip'"),
         ({"start": "X" * 64}, SettingsError, "start is a finished game"),
         ({"start": "XO"}, PositionError, "2 squares: expected 64"),
     ],
@@ -327,6 +327,7 @@ def test_the_aec_environment_has_no_single_agent_options_and_names_unknown_ones(
     ("options", "message"),
     [
         *(({"num_envs": count}, "whole number of 1 or more") for count in (0, -1, 1.5, "2", True, None)),
+        ({"max_episode_steps": 0}, "whole number of 1 or more"),
         *(({"autoreset_mode": mode}, "NEXT_STEP, SAME_STEP, DISABLED") for mode in ("same", 3, None)),
     ],
 )

@@ -9,6 +9,7 @@ import pettingzoo
 import pytest
 from gymnasium.utils.env_checker import check_env as gymnasium_check
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
 from reversi_env import aec
@@ -164,14 +165,16 @@ def info_of(infos, i):
         ("greedy", "dict", {"colour": "alternate", "variant": "reversed"}),
         (last_legal, "dict", {"colour": "white", "opening_plies": 3}),
         (["random", last_legal], "planes", {"colour": "alternate", "empties": 5, "reward": "shaped"}),
+        (["random", "greedy"], "flat", {"max_episode_steps": 5}),
     ],
 )
 def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, opponent, observation, options):
     """Step by step against `SyncVectorEnv`, illegal actions now and then: what both return is the same."""
     count, rng = 6, np.random.default_rng(5)
     options = {"size": 4, "opponent": opponent, "observation": observation, **options}
-    ours = ReversiVectorEnv(count, autoreset_mode=mode, **options)
-    theirs = SyncVectorEnv([lambda: ReversiEnv(**options)] * count, autoreset_mode=mode)
+    limit = options.pop("max_episode_steps", 99)
+    ours = ReversiVectorEnv(count, autoreset_mode=mode, max_episode_steps=limit if limit < 99 else None, **options)
+    theirs = SyncVectorEnv([lambda: TimeLimit(ReversiEnv(**options), limit)] * count, autoreset_mode=mode)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     results, expected = (ours.reset(seed=11), theirs.reset(seed=11)), 0
@@ -183,6 +186,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
         for i in range(count):
             other = info_of(their_infos, i)
             other.pop("rewards", None)
+            assert ("score" in info_of(our_infos, i)) == ("score" in other)
             assert all(np.array_equal(info_of(our_infos, i)[key], other[key]) for key in other)
         assert ("final_obs" in our_infos) == ("final_obs" in their_infos)
         if "final_obs" in our_infos:
@@ -193,7 +197,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
                 assert same(our_infos["final_obs"][i], their_infos["final_obs"][i])
                 final, other = info_of(our_infos["final_info"], i), info_of(their_infos["final_info"], i)
                 assert all(np.array_equal(final[key], other[key]) for key in other if key != "rewards")
-        ended = our_rest[1] if our_rest else np.zeros(count, bool)
+        ended = our_rest[1] | our_rest[2] if our_rest else np.zeros(count, bool)
         if mode == AutoresetMode.DISABLED and ended.any():
             results = [envs.reset(options={"reset_mask": ended.copy()}) for envs in (ours, theirs)]
             continue

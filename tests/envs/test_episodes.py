@@ -119,8 +119,15 @@ def test_the_end_in_two_player_mode(game, rules, reward):
     assert str(info["rewards"]) == str((result_of(final, BLACK, reward), result_of(final, WHITE, reward)))
     assert truncated is False
     assert info["to_move"] == number_of(final.turn)
+    assert (info["score"], info["winner"]) == (final.score(final.turn.other), winner_of(final))
+    assert "score" not in results[-2][-1]
     assert np.array_equal(observation, board_of(final))
     assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
+
+
+def winner_of(final):
+    """Who won, as the infos have it."""
+    return -1 if final.winner() is None else number_of(final.winner())
 
 
 @endings
@@ -135,6 +142,7 @@ def test_the_end_for_an_agent(game, rules, agent, reward):
     assert terminated
     assert received == result_of(final, agent, reward)
     assert info["to_move"] == info["agent"] == number_of(agent)
+    assert (info["score"], info["winner"], info["opponent"]) == (final.score(agent), winner_of(final), 0)
     assert np.array_equal(observation, board_of(final, own=agent))
     assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
 
@@ -151,8 +159,9 @@ def test_the_end_in_the_aec_environment(game, rules):
     assert env.rewards == expected
     last = {}
     for agent in env.agent_iter():
-        observation, reward, terminated, truncated, _ = env.last()
+        observation, reward, terminated, truncated, info = env.last()
         colour = BLACK if agent == "player_0" else WHITE
+        assert (info["score"], info["winner"]) == (final.score(colour), winner_of(final))
         assert np.array_equal(observation["observation"], board_of(final, own=colour))
         assert np.flatnonzero(observation["action_mask"]).tolist() == [rules.pass_action]
         assert (terminated, truncated) == (True, False)
@@ -174,14 +183,15 @@ def test_an_illegal_action_loses(reward):
     observation, received, terminated, _, info = env.step(5)
     assert (received, terminated, info["illegal_action"]) == (-1.0, True, True)
     assert info["rewards"] == (1.0, -1.0)
-    assert info["to_move"] == 1
+    assert (info["to_move"], info["score"], info["winner"]) == (1, -16, 0)
     assert np.array_equal(observation, board_of(before))
     assert np.flatnonzero(info["action_mask"]).tolist() == [16]
     game = aec.env(size=4, reward=reward)
     game.reset(seed=1)
     game.step(0)
     assert game.rewards == {"player_0": -1.0, "player_1": 1.0}
-    assert game.infos == {"player_0": {"illegal_action": True}, "player_1": {"illegal_action": False}}
+    lost, won = {"illegal_action": True, "score": -16}, {"illegal_action": False, "score": 16}
+    assert game.infos == {"player_0": lost | {"winner": 1}, "player_1": won | {"winner": 1}}
 
 
 @pytest.mark.parametrize("opponent", [None, "random", last_legal])

@@ -4,9 +4,10 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
-from reversi_env.envs import TorchVectorEnv
+from reversi_env.envs import SettingsError, TorchVectorEnv
 from tests.envs.helpers import draw_legal
 from tests.gpu.test_torch_vector import make_twin
 
@@ -69,7 +70,14 @@ def test_tensors_where_they_are_asked_for():
 
 @pytest.mark.parametrize("name", ["TorchReversi-v0", "TorchReversedReversi-v0"])
 def test_it_is_registered(name):
-    envs = gymnasium.make_vec(name, num_envs=5, size=4, device="cpu")
+    envs = gymnasium.make_vec(name, num_envs=5, size=4, device="cpu", autoreset_mode="SAME_STEP", max_episode_steps=99)
+    assert envs.autoreset_mode is envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     observations, _ = envs.reset(seed=1)
     assert observations.shape == (5, 2, 4, 4)
     assert envs.unwrapped.envs.rules.variant == ("reversed" if "Reversed" in name else "normal")
+
+
+@pytest.mark.parametrize(("option", "value"), [("autoreset_mode", "NEXT_STEP"), ("max_episode_steps", 20)])
+def test_what_tensors_cannot_do_is_refused(option, value):
+    with pytest.raises(SettingsError, match=f"{option}={value!r}: expected"):
+        gymnasium.make_vec("TorchReversi-v0", num_envs=2, device="cpu", **{option: value})

@@ -101,6 +101,7 @@ def test_the_end_of_an_episode_is_in_the_infos():
             score = int(infos["final_score"][i])
             assert abs(score) == abs(end.score(end.turn))
             assert rewards[i] == np.sign(score)
+            assert infos["winner"][i] == (-1 if score == 0 else before[i] if score > 0 else 1 - before[i])
             assert infos["to_move"][i] == 0
             ended += 1
         assert ((before + 1) % 2 == infos["to_move"])[~terminated].all()
@@ -124,6 +125,7 @@ def test_an_illegal_action_loses_the_episode_and_one_that_does_not_exist_too(act
     assert rewards.tolist() == [0, -1, 0, -1]
     assert terminated.tolist() == infos["illegal_action"].tolist() == [False, True, False, True]
     assert infos["final_score"].tolist() == [0, -64, 0, -64]
+    assert infos["winner"].tolist() == [0, 1, 0, 1]  # of those that have ended: white
     assert infos["to_move"].tolist() == [1, 0, 1, 0]
 
 

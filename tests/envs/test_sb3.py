@@ -91,17 +91,17 @@ def test_a_model_learns_against_its_own_past():
 
 
 @pytest.mark.slow
-def test_maskable_ppo_beats_random_on_the_small_board():
-    """Learnability: in well under a minute at least four points in five, both colours, moves never illegal."""
-    env = ReversiVecEnv(64, size=4, colour="random", observation="flat")
+def test_maskable_ppo_learns_by_self_play_with_a_negative_gamma():
+    """Learnability: in well under a minute three points in four, both colours; with a gamma of 1 it is 58 %, of 0.99 69 %."""
+    env = ReversiVecEnv(64, size=4, opponent=None, observation="flat")
     model = MaskablePPO(
-        "MlpPolicy", env, n_steps=64, batch_size=1024, learning_rate=1e-3, gamma=1.0, seed=1, device="cpu"
+        "MlpPolicy", env, n_steps=64, batch_size=1024, learning_rate=1e-3, gamma=-1.0, seed=1, device="cpu"
     )
     model.learn(80_000)
     games = ReversiVecEnv(200, size=4, colour="alternate", observation="flat")
     games.seed(1000)
     rewards, _ = evaluate_with_masks(model, games, n_eval_episodes=1000, return_episode_rewards=True)
-    assert (1 + np.mean(rewards)) / 2 >= 0.8
+    assert (1 + np.mean(rewards)) / 2 >= 0.75
 
 
 # --- the batch adapter
@@ -142,6 +142,7 @@ def test_the_batch_is_the_same_as_sb3s_own(options):
                 ended += 1
                 assert same(info["terminal_observation"], other["terminal_observation"])
                 assert info["TimeLimit.truncated"] == other["TimeLimit.truncated"] is False
+                assert all(info[name] == other[name] for name in ("score", "winner", "opponent"))
                 assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=1e-6)
                 assert info["episode"]["l"] == other["episode"]["l"]
                 assert info["episode"]["t"] >= 0
@@ -204,9 +205,22 @@ def test_seeds_are_used_once():
     assert np.array_equal(second, env.reset())
 
 
-def test_one_agent_needs_an_opponent():
-    with pytest.raises(SettingsError, match="trains one agent, expected an opponent"):
-        ReversiVecEnv(2, opponent=None)
+def test_one_model_plays_both_sides():
+    """Each sees the board as its own, and the end says who won: what a learner with ``gamma=-1`` needs."""
+    env, sides = batch(opponent=None), set()
+    before, black = env.reset(), np.ones(8, bool)
+    for _ in range(30):
+        actions = env.games.sample_legal()
+        observations, rewards, dones, infos = env.step(actions)
+        passed = actions == 16
+        assert np.array_equal(before[passed], observations[passed][:, ::-1])
+        for i in np.flatnonzero(dones):
+            assert rewards[i] == np.sign(infos[i]["score"])
+            assert infos[i]["winner"] == (-1 if rewards[i] == 0 else int((rewards[i] > 0) != black[i]))
+            assert "opponent" not in infos[i]
+            sides.add(bool(black[i]))
+        before, black = observations, np.where(dones, True, ~black)
+    assert sides == {True, False}
 
 
 def test_evaluation_needs_no_monitor():

@@ -17,17 +17,29 @@ with extra_libraries():
     from stable_baselines3.common.vec_env import VecEnv
 
 
-class ReversiVecEnv(VecEnv):
-    """*num_envs* games for stable-baselines3 in the single-agent view; options as in `reversi_env.envs.ReversiVectorEnv`.
+#: What a game's info has at its end.
+_ENDS = ("score", "winner", "opponent")
 
-    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation`` and
-    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed; while a game goes on
-    its info is empty. ``opponents`` is the pool, to be changed while training.
+
+class ReversiVecEnv(VecEnv):
+    """*num_envs* games for stable-baselines3; options as in `reversi_env.envs.ReversiVectorEnv`.
+
+    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation``,
+    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed, and the game's
+    ``score``, ``winner`` and ``opponent``; while a game goes on its info is empty. ``opponents`` is the pool, to be changed
+    while training.
+
+    ``opponent=None`` trains both sides: the model moves for black and white in turn and sees the board as the side to
+    move. Passes are actions, so that turns strictly alternate, and what the next state is worth to its side to move is
+    worth the opposite to the one before: **train it with** ``gamma=-1``, and a stock PPO learns by self-play what a
+    negamax search would (with any other ``gamma`` it takes the opponent's chances for its own).
+
+    >>> from sb3_contrib import MaskablePPO
+    >>> env = ReversiVecEnv(64, size=6, opponent=None)
+    >>> MaskablePPO("MlpPolicy", env, gamma=-1.0, n_steps=64, batch_size=1024).learn(500_000)  # doctest: +SKIP
     """
 
     def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
-        if opponent is None:
-            raise SettingsError("opponent=None: stable-baselines3 trains one agent, expected an opponent")
         self.games = ReversiVectorEnv(num_envs, opponent=opponent, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         super().__init__(num_envs, self.games.single_observation_space, self.games.single_action_space)
         self._actions = np.zeros(num_envs, np.int64)
@@ -56,7 +68,8 @@ class ReversiVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Play the actions in all games."""
-        observations, rewards, dones, _, games_info = self.games.step(self._actions)
+        observations, rewards, terminated, truncated, games_info = self.games.step(self._actions)
+        dones = terminated | truncated
         self._returns += rewards
         self._lengths += 1
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
@@ -64,9 +77,11 @@ class ReversiVecEnv(VecEnv):
             seconds = round(time.time() - self._began, 6)
             infos[i] = {
                 "terminal_observation": games_info["final_obs"][i],
-                "TimeLimit.truncated": False,
+                "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
                 "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": seconds},
             }
+            final = games_info["final_info"]
+            infos[i] |= {name: int(final[name][i]) for name in _ENDS if name in final and final[f"_{name}"][i]}
         self._returns[dones], self._lengths[dones] = 0.0, 0
         return observations, rewards.astype(np.float32), dones, infos
 

@@ -21,6 +21,10 @@ from reversi_env.errors import shown
 
 PLAYERS = ("player_0", "player_1")
 _TWO_PLAYER_POOL = np.zeros(0, episodes.POOL)
+#: Options that only make sense for an agent with an opponent, or that this environment's fixed observations do not have.
+_SINGLE_AGENT = dict.fromkeys(
+    ("opponent", "colour", "observation", "extra_planes", "dtype", "channels_last", "discount")
+)
 #: The attributes that change while a game is played.
 _CHANGING = (
     *("_state", "_board", "_mask", "_turn", "_over", "_begun", "agents", "agent_selection"),
@@ -59,9 +63,9 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
             "is_parallelizable": False,
             "render_fps": RENDER_FPS,
         }
-        if settings.keys() & {"opponent", "colour", "observation", "discount"} or settings.get("reward") == "shaped":
+        if settings.keys() & _SINGLE_AGENT or settings.get("reward") == "shaped":
             raise SettingsError(
-                "opponent, colour, observation, discount and shaped rewards belong to ReversiEnv: expected none of them here"
+                f"{', '.join(_SINGLE_AGENT)} and shaped rewards belong to ReversiEnv: expected none of them here"
             )
         self._set_up(Settings.of(settings | {"observation": "dict"}), render_mode)
         self.possible_agents = list(PLAYERS)

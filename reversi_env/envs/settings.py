@@ -19,6 +19,8 @@ ColourChoice = Literal["black", "white", "random", "alternate"]
 RewardChoice = Literal["win", "discs", "shaped"]
 ObservationChoice = Literal["planes", "flat", "dict"]
 IllegalChoice = Literal["lose", "raise", "random"]
+PlaneChoice = Literal["legal", "last_move"]
+DtypeChoice = Literal["int8", "float32"]
 
 #: What `reset(options=…)` may change for one episode: where it starts, and which colour the agent has.
 START_OPTIONS = ("start", "opening_plies", "empties")
@@ -53,12 +55,16 @@ class Settings:
     discount: float = 1.0
     observation: ObservationChoice = "planes"
     illegal: IllegalChoice = "lose"
+    extra_planes: Sequence[PlaneChoice] = ()
+    dtype: DtypeChoice = "int8"
+    channels_last: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("colour", self.colour, get_args(ColourChoice))
         _check_choice("reward", self.reward, get_args(RewardChoice))
         _check_choice("observation", self.observation, get_args(ObservationChoice))
         _check_choice("illegal", self.illegal, get_args(IllegalChoice))
+        self._check_planes()
         most = self.rules.square_count - 4
         _check_whole("opening_plies", self.opening_plies, 0, most)
         if self.empties is not None:
@@ -131,9 +137,31 @@ class Settings:
 
     def board_space(self) -> spaces.Box:
         """Space of the board part of an observation."""
+        dtype = np.dtype(self.dtype).type
         if self.observation == "flat":
-            return spaces.Box(-1, 1, (self.rules.square_count,), np.int8)
-        return spaces.Box(0, 1, (2, self.size, self.size), np.int8)
+            return spaces.Box(-1, 1, (self.rules.square_count,), dtype)
+        planes = 2 + len(self.extra_planes)
+        shape = (self.size, self.size, planes) if self.channels_last else (planes, self.size, self.size)
+        return spaces.Box(0, 1, shape, dtype)
+
+    def boards(self, written: np.ndarray, masks: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """The board parts of observations, in the form asked for, from what the kernels have *written* for these states.
+
+        Where no form is asked for it is the same memory, in the shape of planes or flat.
+        """
+        plain = (len(written), -1) if self.observation == "flat" else (len(written), 2, self.size, self.size)
+        boards = written.reshape(plain)
+        if self.dtype == "int8" and not self.extra_planes and not self.channels_last:
+            return boards
+        if self.observation == "flat":
+            return boards.astype(self.dtype)
+        given = np.empty((len(written), *self.board_space().shape), self.dtype)
+        planes = np.moveaxis(given, -1, 1) if self.channels_last else given
+        planes[:, :2] = boards
+        for number, name in enumerate(self.extra_planes, start=2):
+            squares = masks[:, :-1] if name == "legal" else _last_moves(states, self.rules)
+            planes[:, number] = squares.reshape(-1, self.size, self.size)
+        return given
 
     def observation_space(self) -> spaces.Space:
         """Space of a whole observation."""
@@ -145,6 +173,18 @@ class Settings:
     def action_space(self) -> spaces.Discrete:
         """One action a square and, last, the pass."""
         return spaces.Discrete(self.rules.square_count + 1)
+
+    def _check_planes(self) -> None:
+        _check_choice("dtype", self.dtype, get_args(DtypeChoice))
+        extra = self.extra_planes
+        known = not isinstance(extra, str) and all(name in get_args(PlaneChoice) for name in extra)
+        if not known or len(set(extra)) < len(extra):
+            raise SettingsError(f"extra_planes={shown(extra)}: expected some of {get_args(PlaneChoice)}, each once")
+        object.__setattr__(self, "extra_planes", tuple(extra))
+        if not isinstance(self.channels_last, bool):
+            raise SettingsError(f"channels_last={shown(self.channels_last)}: expected True or False")
+        if self.observation == "flat" and (extra or self.channels_last):
+            raise SettingsError("observation='flat' has no planes: expected neither extra_planes nor channels_last")
 
     def _check_start(self) -> None:
         start = self.start_position()
@@ -204,6 +244,12 @@ def last_action_of(state: np.void, rules: Rules) -> int | None:
     if sq < 0:
         return None
     return rules.pass_action if sq == episodes.PASS_SQUARE else rules.action_of(sq)
+
+
+def _last_moves(states: np.ndarray, rules: Rules) -> np.ndarray:
+    """A row of squares for every state, 1 where the last move was made; none after a pass and before the first move."""
+    squares = np.array(list(rules.squares()), np.int8)
+    return states["last_square"][:, None] == squares
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

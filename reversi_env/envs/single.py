@@ -48,6 +48,10 @@ class ReversiEnv(OneGame, gym.Env):
     * ``observation="flat"``: ``Box(-1, 1, (n * n,), int8)``, +1 own, -1 opponent's, 0 empty;
     * ``observation="dict"``: ``{"observation": planes, "action_mask": Box(0, 1, (n * n + 1,), int8)}``.
 
+    ``extra_planes``, some of ``"legal"`` (the legal squares) and ``"last_move"`` (the square of the last move, usually the
+    opponent's reply; none after a pass), come after these two; ``dtype="float32"`` and ``channels_last=True``, shape ``(n,
+    n, planes)``, are for networks that want it so.
+
     ## Legal actions
 
     ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, what sb3-contrib asks for)
@@ -104,9 +108,9 @@ class ReversiEnv(OneGame, gym.Env):
     ``size`` (4, 6, 8), ``variant`` (``"normal"``, ``"reversed"``; set by the id), ``opponent`` (``"random"``,
     ``"greedy"``, an agent spec, a callable, a model, a pool …: see `reversi_env.envs.opponents`), ``colour`` of the
     agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"`` by episode, black first), ``start``,
-    ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``illegal``, ``render_mode``
-    (``"ansi"``, ``"rgb_array"``, ``"human"``). Defaults are in `reversi_env.envs.settings.Settings`; the opponent's is
-    ``"random"``.
+    ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``extra_planes``, ``dtype``,
+    ``channels_last``, ``illegal``, ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``). Defaults are in
+    `reversi_env.envs.settings.Settings`; the opponent's is ``"random"``.
 
     ## Copies
 
@@ -132,8 +136,7 @@ class ReversiEnv(OneGame, gym.Env):
         refuse_shaping_without_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()
-        self._board_shape = self.settings.board_space().shape
-        self._board_size = int(np.prod(self._board_shape))
+        self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
         self._over, self._turn = True, 0
         #: The action of the last `step`, on the board as it lies here: what a wrapper around it may have turned.
         self.last_action: int | None = None
@@ -257,13 +260,14 @@ class ReversiEnv(OneGame, gym.Env):
         board, mask = self._observe()
         player = self.opponents.player(int(self._state["opponent"][0]))
         as_dict = self.settings.observation == "dict"
-        turn = Turn(lambda: [self.position()], board.reshape(1, *self._board_shape), mask, as_dict)
+        shown = self.settings.boards(board, mask, self._state)
+        turn = Turn(lambda: [self.position()], shown, mask, as_dict)
         action = int(player.actions(turn, batched=False)[0])
         board, mask = self._new_buffers()
         return board, mask, episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)
 
     def _observation(self, board: np.ndarray, mask: np.ndarray) -> Any:
-        planes = board.reshape(self._board_shape)
+        planes = self.settings.boards(board, mask, self._state)[0]
         if self.settings.observation == "dict":
             return {"observation": planes, "action_mask": mask[0].copy()}
         return planes

@@ -310,9 +310,9 @@ def make(
 
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:
-    if "observation" in settings:
+    for name in settings.keys() & {"observation", "extra_planes", "dtype", "channels_last"}:
         raise UnknownOptionError(
-            "got an unexpected keyword argument 'observation': expected layout='planes', 'half' or 'packed'"
+            f"got an unexpected keyword argument {name!r}: expected layout='planes', 'half' or 'packed'"
         )
     checked = Settings.of(settings)
     if checked.illegal == "raise":

@@ -106,8 +106,7 @@ class ReversiVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._game, self._squares = self.settings.game(), self.settings.squares()
-        self._board_shape = self.settings.board_space().shape
-        self._board_size = int(np.prod(self._board_shape))
+        self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
         self._every = np.ones(self.num_envs, np.bool_)
         self._every.flags.writeable = False  # handed out in every info
         self._none = np.zeros(self.num_envs, np.bool_)
@@ -221,7 +220,7 @@ class ReversiVectorEnv(VectorEnv):
 
     def observe(self) -> tuple[np.ndarray, np.ndarray]:
         """The boards and the legal actions as they are now, from the side whose view the observation is."""
-        return self._boards.reshape(self.num_envs, *self._board_shape).copy(), self._masks.copy()
+        return self.settings.boards(self._boards, self._masks, self._states).copy(), self._masks.copy()
 
     def clone(self) -> ReversiVectorEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
@@ -344,13 +343,17 @@ class ReversiVectorEnv(VectorEnv):
 
     def _turn(self, indices: np.ndarray) -> Turn:
         """The games *indices* as their opponent sees them."""
-        boards = self._boards[indices].reshape(-1, *self._board_shape)
+        boards, masks = self._boards_and_masks(indices)
         as_dict = self.settings.observation == "dict"
-        return Turn(
-            lambda: [position_of(self._states[i], self.rules) for i in indices], boards, self._masks[indices], as_dict
-        )
+        return Turn(lambda: [position_of(self._states[i], self.rules) for i in indices], boards, masks, as_dict)
 
-    def _checked(self, actions: Any) -> np.ndarray:
+    def _boards_and_masks(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Copies of some games' boards, in the form asked for, and masks."""
+        masks = self._masks[rows]
+        return self.settings.boards(self._boards[rows], masks, self._states[rows]), masks
+
+    def action_numbers(self, actions: Any) -> np.ndarray:
+        """*actions* as int64, if they are whole numbers that exist, one for each game."""
         try:
             array = np.asarray(actions)
         except ValueError:  # a ragged list
@@ -358,14 +361,21 @@ class ReversiVectorEnv(VectorEnv):
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
-        wrong = episodes.first_refused(self._states, self._game, array, self.settings.illegal == "raise")
-        if wrong < self.num_envs and not 0 <= array[wrong] <= self.rules.pass_action:
+        wrong = episodes.first_refused(self._states, self._game, array, False)
+        if wrong < self.num_envs:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
+        return array
+
+    def _checked(self, actions: Any) -> np.ndarray:
+        array = self.action_numbers(actions)
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
             games = np.flatnonzero(self._over)
             raise ResetNeeded(
                 f"the episodes of games {shown(games.tolist())} are over: reset them with options={{'reset_mask': …}}"
             )
+        if self.settings.illegal != "raise":
+            return array
+        wrong = episodes.first_refused(self._states, self._game, array, True)
         if wrong < self.num_envs:
             raise InvalidAction(
                 f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"
@@ -401,7 +411,7 @@ class ReversiVectorEnv(VectorEnv):
 
     def _same_step_reset(self, ended: np.ndarray, rows: np.ndarray, ends: dict[str, Any]) -> dict[str, Any]:
         """Begin the next episode in the games *rows*, those that have *ended*; the end goes into the infos."""
-        boards, masks = self._boards[rows].reshape(-1, *self._board_shape), self._masks[rows]
+        boards, masks = self._boards_and_masks(rows)
         final_obs, which = np.full(self.num_envs, None, dtype=object), ended.copy()
         if self.settings.observation == "dict":
             final_obs[rows] = [{"observation": b, "action_mask": m} for b, m in zip(boards, masks, strict=True)]
@@ -414,7 +424,7 @@ class ReversiVectorEnv(VectorEnv):
         return {"final_obs": final_obs, "_final_obs": which, "final_info": final_info | ends, "_final_info": which}
 
     def _observations(self) -> Any:
-        boards = self._boards.reshape(self.num_envs, *self._board_shape)
+        boards = self.settings.boards(self._boards, self._masks, self._states)
         if self.settings.observation == "dict":
             return {"observation": boards, "action_mask": self._masks.copy() if self.copy else self._masks}
         return boards

@@ -1,6 +1,7 @@
-"""Wrappers for the single environment: symmetry augmentation, canonical positions, and a plane that shows the last move.
+"""Wrappers that turn the board, for the single and the vector environment, and a plane that shows the last move.
 
-(The side to move always sees its own discs first: that view needs no wrapper.)
+(The side to move always sees its own discs first: that view needs no wrapper. In a batch the last move's plane is the option
+``extra_planes=("last_move",)``, which the single environment has too.)
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
+from reversi_env import batch
 from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical
-from reversi_env.envs.settings import SettingsError, last_action_of
+from reversi_env.envs.settings import Settings, SettingsError, last_action_of
 from reversi_env.envs.single import ReversiEnv
+from reversi_env.envs.vector import ReversiVectorEnv
 from reversi_env.symmetries import action_images
 
 
@@ -21,6 +25,29 @@ def _reversi_inside(env: gym.Env) -> ReversiEnv:
     if not isinstance(env.unwrapped, ReversiEnv):
         raise SettingsError(f"{env} is not Reversi: expected a ReversiEnv, wrapped or not")
     return env.unwrapped
+
+
+def _turned_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray:
+    """Rows of something about actions, each turned: ``sources[i, a]`` is the action of row *i* that comes to lie at *a*."""
+    return np.take_along_axis(actions, sources, axis=1)
+
+
+def _turned_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
+    """Rows of boards, flat or in planes, each turned."""
+    count, squares = len(boards), sources[:, :-1]
+    if settings.channels_last:
+        rows = boards.reshape(count, squares.shape[1], -1)
+        return np.take_along_axis(rows, squares[:, :, None], axis=1).reshape(boards.shape)
+    rows = boards.reshape(count, -1, squares.shape[1])
+    return np.take_along_axis(rows, squares[:, None, :], axis=2).reshape(boards.shape)
+
+
+def _turned_observations(observations: Any, sources: np.ndarray, settings: Settings) -> Any:
+    """Rows of observations, each turned."""
+    if not isinstance(observations, dict):
+        return _turned_boards(observations, sources, settings)
+    boards, masks = observations["observation"], observations["action_mask"]
+    return {"observation": _turned_boards(boards, sources, settings), "action_mask": _turned_actions(masks, sources)}
 
 
 class _Symmetric(gym.Wrapper, RecordConstructorArgs):
@@ -60,22 +87,18 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         raise NotImplementedError
 
     def _turned_actions(self, actions: np.ndarray) -> np.ndarray:
-        turned = np.empty_like(actions)
-        turned[self._images[self.symmetry]] = actions
-        return turned
+        return _turned_actions(actions[None], self._sources())[0]
 
-    def _turned_board(self, board: np.ndarray) -> np.ndarray:
-        rows = board.reshape(-1, self._images.shape[1] - 1)
-        turned = np.empty_like(rows)
-        turned[:, self._images[self.symmetry, :-1]] = rows
-        return turned.reshape(board.shape)
+    def _sources(self) -> np.ndarray:
+        return self._images[[INVERSE_SYMMETRY[self.symmetry]]]
 
     def _turned(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         info = info | {"action_mask": self._turned_actions(info["action_mask"]), "symmetry": self.symmetry}
+        settings = self._reversi.settings
         if not isinstance(observation, dict):
-            return self._turned_board(observation), info
-        board, mask = observation["observation"], observation["action_mask"]
-        return {"observation": self._turned_board(board), "action_mask": self._turned_actions(mask)}, info
+            return _turned_boards(observation[None], self._sources(), settings)[0], info
+        rows = {name: part[None] for name, part in observation.items()}
+        return {name: part[0] for name, part in _turned_observations(rows, self._sources(), settings).items()}, info
 
 
 class SymmetryAugmentation(_Symmetric):
@@ -91,6 +114,94 @@ class CanonicalPositions(_Symmetric):
     def _choose(self, *, begins: bool) -> int:
         position = self._reversi.position()
         return int(canonical(np.uint64(position.own), np.uint64(position.opp))[2])
+
+
+class _VectorSymmetric(VectorWrapper):
+    """Shows every game of a batch under a symmetry of its own and translates the actions back."""
+
+    def __init__(self, env: VectorEnv) -> None:
+        super().__init__(env)
+        if not isinstance(env.unwrapped, ReversiVectorEnv):
+            raise SettingsError(f"{env} is not a batch of Reversi: expected a ReversiVectorEnv, wrapped or not")
+        self._reversi = env.unwrapped
+        self._images = action_images(self._reversi.rules.size)
+        #: The symmetry that each game is shown under.
+        self.symmetries = np.zeros(self.num_envs, np.int64)
+        self._ended = np.zeros(self.num_envs, np.bool_)
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        begun = (options or {}).get("reset_mask")
+        begun = np.ones(self.num_envs, np.bool_) if begun is None else begun
+        self._choose(begun)
+        self._ended &= ~begun
+        return self._turned(observations, infos)
+
+    def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Play the actions that the caller sees as *actions*."""
+        seen = self._reversi.action_numbers(actions)
+        played = self._images[INVERSE_SYMMETRY[self.symmetries], seen]
+        observations, rewards, terminated, truncated, infos = self.env.step(played)
+        if "final_obs" in infos:
+            infos = self._turned_ends(infos)
+        ended = terminated | truncated
+        mode = self._reversi.autoreset_mode
+        self._choose(ended if mode == AutoresetMode.SAME_STEP else self._ended)
+        self._ended = ended & (mode == AutoresetMode.NEXT_STEP)
+        observations, infos = self._turned(observations, infos)
+        return observations, rewards, terminated, truncated, infos
+
+    def action_masks(self) -> np.ndarray:
+        """The legal actions as the caller sees them."""
+        return _turned_actions(self._reversi.action_masks(), self._sources())
+
+    def sample_legal(self) -> np.ndarray:
+        """Random legal actions as the caller sees them."""
+        return self._images[self.symmetries, self._reversi.sample_legal()]
+
+    def _choose(self, begun: np.ndarray) -> None:
+        """Choose `symmetries` for the positions that are shown now; *begun*: in these games an episode has begun."""
+        raise NotImplementedError
+
+    def _sources(self) -> np.ndarray:
+        return self._images[INVERSE_SYMMETRY[self.symmetries]]
+
+    def _turned(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        sources = self._sources()
+        told = {"symmetry": self.symmetries.copy(), "_symmetry": infos["_action_mask"]}
+        infos = infos | told | {"action_mask": _turned_actions(infos["action_mask"], sources)}
+        return _turned_observations(observations, sources, self._reversi.settings), infos
+
+    def _turned_ends(self, infos: dict[str, Any]) -> dict[str, Any]:
+        """The ends of episodes, under the symmetries that they had."""
+        rows, sources = np.flatnonzero(infos["_final_obs"]), self._sources()
+        final, settings = infos["final_obs"].copy(), self._reversi.settings
+        if settings.observation == "dict":
+            parts = {name: np.stack([end[name] for end in final[rows]]) for name in ("observation", "action_mask")}
+            turned = _turned_observations(parts, sources[rows], settings)
+            final[rows] = [dict(zip(turned, end, strict=True)) for end in zip(*turned.values(), strict=True)]
+        else:
+            boards = _turned_boards(np.stack(final[rows].tolist()), sources[rows], settings)
+            final[rows] = np.fromiter(boards, object, rows.size)
+        ends = infos["final_info"]
+        told = ends | {"action_mask": _turned_actions(ends["action_mask"], sources)}
+        return infos | {"final_obs": final, "final_info": told}
+
+
+class VectorSymmetryAugmentation(_VectorSymmetric):
+    """`SymmetryAugmentation` for a `ReversiVectorEnv`: every episode of every game has a symmetry of its own."""
+
+    def _choose(self, begun: np.ndarray) -> None:
+        self.symmetries[begun] = self._reversi.np_random.integers(8, size=int(begun.sum()))
+
+
+class VectorCanonicalPositions(_VectorSymmetric):
+    """`CanonicalPositions` for a `ReversiVectorEnv`."""
+
+    def _choose(self, begun: np.ndarray) -> None:
+        states = self._reversi.get_state()
+        self.symmetries = batch.canonical(states["own"], states["opp"])[2].astype(np.int64)
 
 
 class LastMovePlane(gym.Wrapper, RecordConstructorArgs):

@@ -7,10 +7,25 @@ from gymnasium.error import InvalidAction
 from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
-from reversi_env.envs import ReversiEnv, SettingsError
-from reversi_env.envs.wrappers import CanonicalPositions, LastMovePlane, SymmetryAugmentation
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs.wrappers import (
+    CanonicalPositions,
+    LastMovePlane,
+    SymmetryAugmentation,
+    VectorCanonicalPositions,
+    VectorSymmetryAugmentation,
+)
 from reversi_env.symmetries import action_images
-from tests.envs.helpers import ENDS_AFTER_A_PASS, GAMES, board_of, draw_legal, mask_of, moves_of, only_these_warnings
+from tests.envs.helpers import (
+    ENDS_AFTER_A_PASS,
+    GAMES,
+    board_of,
+    draw_legal,
+    last_legal,
+    mask_of,
+    moves_of,
+    only_these_warnings,
+)
 
 SYMMETRIC = [SymmetryAugmentation, CanonicalPositions]
 
@@ -43,7 +58,7 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
     options = {"size": size, "variant": variant, "observation": observation, "opponent": "random", "colour": "random"}
     wrapped, plain = wrapper(ReversiEnv(**options)), ReversiEnv(**options)
     images, rng, symmetries = action_images(size), np.random.default_rng(1), set()
-    for seed in range(6):
+    for seed in range(3):
         seen, info = wrapped.reset(seed=seed)
         plain.reset(seed=seed)
         terminated = False
@@ -69,6 +84,63 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
     assert len(symmetries) > 1
 
 
+@pytest.mark.parametrize("wrapper", [VectorSymmetryAugmentation, VectorCanonicalPositions])
+@pytest.mark.parametrize(
+    ("mode", "form"),
+    [
+        ("NEXT_STEP", {"observation": "flat"}),
+        ("SAME_STEP", {"observation": "dict"}),
+        ("SAME_STEP", {"channels_last": True, "dtype": "float32"}),
+        ("DISABLED", {"extra_planes": ("legal",)}),
+    ],
+)
+def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
+    """The same games in both; what is shown of each is its image, its end included, and the actions are turned back."""
+    options = {"size": 4, "opponent": "greedy", "colour": "random", "autoreset_mode": mode, **form}
+    wrapped, plain = wrapper(ReversiVectorEnv(5, **options)), ReversiVectorEnv(5, **options)
+    (seen, infos), (shown, _) = wrapped.reset(seed=3), plain.reset(seed=3)
+    images, rng, ends, symmetries = action_images(4), np.random.default_rng(1), 0, set()
+    for _ in range(40):
+        before, mask = wrapped.symmetries.copy(), infos["action_mask"]
+        symmetries |= set(before.tolist())
+        for i, position in enumerate(plain.positions()):
+            assert is_image(game_of(seen, i), game_of(shown, i), images[before[i]], form)
+            assert np.array_equal(mask[i][images[before[i]]], plain.action_masks()[i])
+            if wrapper is VectorCanonicalPositions:
+                assert position.transformed(int(before[i])) == position.canonical()
+        assert np.array_equal(wrapped.action_masks(), mask.astype(bool))
+        assert np.array_equal(infos["symmetry"], before)
+        actions = draw_legal(rng, mask)
+        originals = [np.flatnonzero(images[k] == action)[0] for k, action in zip(before, actions, strict=True)]
+        seen, rewards, terminated, _, infos = wrapped.step(actions)
+        shown, expected, ended, _, told = plain.step(originals)
+        assert (rewards.tolist(), terminated.tolist()) == (expected.tolist(), ended.tolist())
+        for i in np.flatnonzero(ended):
+            ends += 1
+            if mode == "SAME_STEP":
+                assert is_image(infos["final_obs"][i], told["final_obs"][i], images[before[i]], form)
+        if mode == "DISABLED" and ended.any():
+            again = {"options": {"reset_mask": ended}}
+            (seen, infos), (shown, _) = wrapped.reset(**again), plain.reset(**again)
+    assert ends > 10
+    assert len(symmetries) > 4
+
+
+def game_of(observations, i):
+    return {name: part[i] for name, part in observations.items()} if isinstance(observations, dict) else observations[i]
+
+
+def is_image(seen, shown, image, form):
+    """Whether one game is *seen* as the image of what is *shown* of it."""
+    if isinstance(seen, dict):
+        masks_too = np.array_equal(seen["action_mask"][image], shown["action_mask"])
+        return masks_too and is_image(seen["observation"], shown["observation"], image, form)
+    shape = (image.size - 1, -1) if "channels_last" in form else (-1, image.size - 1)
+    rows, expected = seen.reshape(shape), shown.reshape(shape)
+    turned = rows[image[:-1]] if "channels_last" in form else rows[:, image[:-1]]
+    return seen.dtype == shown.dtype and np.array_equal(turned, expected)
+
+
 @pytest.mark.parametrize("wrapper", SYMMETRIC)
 def test_sampled_actions_are_legal_as_seen(wrapper):
     env = wrapper(ReversiEnv(size=6, illegal="raise"))
@@ -78,6 +150,11 @@ def test_sampled_actions_are_legal_as_seen(wrapper):
         action = env.sample_legal()
         assert info["action_mask"][action]
         _, _, terminated, _, info = env.step(action)
+    around = VectorSymmetryAugmentation if wrapper is SymmetryAugmentation else VectorCanonicalPositions
+    envs = around(ReversiVectorEnv(4, size=6, illegal="raise"))
+    envs.reset(seed=2)
+    for _ in range(40):
+        envs.step(envs.sample_legal())
 
 
 def test_an_episode_keeps_its_symmetry_and_all_eight_come():
@@ -125,6 +202,59 @@ def test_turning_goes_around_the_last_move():
         LastMovePlane(SymmetryAugmentation(ReversiEnv()))
 
 
+@pytest.mark.parametrize("observation", ["planes", "dict"])
+@pytest.mark.parametrize(("dtype", "channels_last"), [("int8", False), ("float32", True)])
+def test_extra_planes_and_other_forms(observation, dtype, channels_last):
+    """Legal moves, and what `LastMovePlane` shows; in a batch, in its ends and to an opponent the same as in one game."""
+    asked = []
+
+    def opponent(board, mask):
+        asked.append((board, mask))
+        return last_legal(board, mask)
+
+    form = {"extra_planes": ["last_move", "legal"], "dtype": dtype, "channels_last": channels_last}
+    options = {"size": 4, "opponent": opponent, "observation": observation, **form}
+    single, plain = ReversiEnv(**options), LastMovePlane(ReversiEnv(size=4, opponent=last_legal))
+    envs = ReversiVectorEnv(1, autoreset_mode="SAME_STEP", **options)
+    (seen, info), (planes, _), (rows, _) = single.reset(seed=2), plain.reset(seed=2), envs.reset(seed=2)
+    terminated = False
+    while True:
+        legal = info["action_mask"][None, :-1].reshape(1, 4, 4)
+        expected = np.concatenate([planes, legal]).astype(dtype)
+        expected = np.moveaxis(expected, 0, -1) if channels_last else expected
+        for shown in (board_in(seen), board_in(game_of(rows, 0))):
+            assert (shown.dtype, shown.shape) == (expected.dtype, expected.shape)
+            assert np.array_equal(shown, expected)
+        assert seen in single.observation_space
+        if terminated:
+            break
+        action = single.sample_legal()
+        (seen, _, terminated, _, info), (planes, *_) = single.step(action), plain.step(action)
+        rows, _, ended, _, infos = envs.step([action])
+        rows = infos["final_obs"] if ended[0] else rows
+    for board, mask in asked:
+        one, legal = (board, mask) if mask.ndim == 1 else (board[0], mask[0])
+        planes = np.moveaxis(one, -1, 0) if channels_last else one
+        assert planes.shape == (4, 4, 4)
+        assert np.array_equal(planes[3].reshape(-1), legal[:-1])
+        assert planes[2].sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"extra_planes": "legal"}, "extra_planes='legal': expected some of"),
+        ({"extra_planes": ["legal", "legal"]}, "each once"),
+        ({"dtype": "float16"}, "dtype='float16': expected one of 'int8', 'float32'"),
+        ({"channels_last": 1}, "channels_last=1: expected True or False"),
+        ({"observation": "flat", "channels_last": True}, "'flat' has no planes"),
+    ],
+)
+def test_forms_that_there_are_not(options, message):
+    with pytest.raises(SettingsError, match=message):
+        ReversiEnv(**options)
+
+
 @pytest.mark.parametrize("observation", ["flat", "dict"])
 def test_the_plane_needs_planes(observation):
     with pytest.raises(SettingsError, match="expected observation='planes'"):
@@ -135,6 +265,8 @@ def test_the_plane_needs_planes(observation):
 def test_other_games_are_refused(wrapper):
     with pytest.raises(SettingsError, match="is not Reversi"):
         wrapper(gymnasium.make("CartPole-v1"))
+    with pytest.raises(SettingsError, match="is not a batch of Reversi"):
+        VectorCanonicalPositions(gymnasium.make_vec("CartPole-v1", num_envs=2))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 * Networks fitted to them: `FitOptions`, `fit`.
 * Agents against each other: `play_match`, `TournamentOptions`, `run_tournament`; their games as data: `self_play`.
 * Judged by the solver: `ExactSet`, `EndgameOptions`, `noisy_endgames`; every move of a game: `analyse`.
-* stable-baselines3: `ReversiVecEnv`.
+* Reinforcement learning: `score_policy`, how good any policy is; `ReversiVecEnv`, for stable-baselines3.
 
 Whatever needs an extra says so when it is used.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from train.judging.review import analyse
     from train.labels import LabelOptions, Labels, generate, label_positions, sample_positions
     from train.rl.sb3 import ReversiVecEnv
+    from train.rl.scoring import PolicyScore, score_policy
 
 _HOMES = {
     "EndgameOptions": "train.judging.endgames",
@@ -32,6 +33,7 @@ _HOMES = {
     "FitOptions": "train.fitting.options",
     "LabelOptions": "train.labels",
     "Labels": "train.labels",
+    "PolicyScore": "train.rl.scoring",
     "ReversiVecEnv": "train.rl.sb3",
     "TournamentOptions": "train.games.options",
     "analyse": "train.judging.review",
@@ -42,6 +44,7 @@ _HOMES = {
     "play_match": "train.games.playing",
     "run_tournament": "train.games.tournament",
     "sample_positions": "train.labels",
+    "score_policy": "train.rl.scoring",
     "self_play": "train.games.self_play",
 }
 
@@ -51,6 +54,7 @@ __all__ = [
     "FitOptions",
     "LabelOptions",
     "Labels",
+    "PolicyScore",
     "ReversiVecEnv",
     "TournamentOptions",
     "analyse",
@@ -61,6 +65,7 @@ __all__ = [
     "play_match",
     "run_tournament",
     "sample_positions",
+    "score_policy",
     "self_play",
 ]
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,0 +1,152 @@
+"""`score_policy`: how good a policy is, whoever trained it – points and Elo on a ladder of opponents, and discs given away.
+
+A policy is what a user of the environments has: a function from observations and masks to actions. It climbs the ladder that
+`reversi rl` measures its own policies on, so that the figures can be compared. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Position, Rules, batch
+from reversi_env.core import episodes
+from reversi_env.envs.opponents import Player, Turn
+from reversi_env.envs.settings import Settings
+from reversi_env.errors import shown
+from train.errors import TrainError
+from train.games.batch import Boards, Numbers, Words
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.judging.exact import ExactSet, Judgement
+from train.judging.exam import packaged_endgames
+from train.rl.ladder import Ladder, Standing
+
+#: Positions shown to a policy at once.
+BATCH = 4096
+ON_8X8 = Rules()
+
+
+@dataclass(frozen=True)
+class PolicyScore:
+    """A policy's ``standing`` on the ladder, points and Elo above ``random``, and its ``regret`` in solved endgames.
+
+    Printed, it is a table.
+    """
+
+    rules: Rules
+    standing: Standing
+    regret: Judgement
+
+    @property
+    def elo(self) -> float:
+        """Elo above ``random``."""
+        return self.standing.elo
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**self.standing.as_dict(), "regret": self.regret.as_dict()}
+
+    def __str__(self) -> str:
+        rungs, overall = self.standing.scores, self.regret.overall
+        width = max(map(len, rungs))
+        lines = [f"{'against':{width}}  points  discs  games"]
+        for name, results in rungs.items():
+            lines.append(f"{name:{width}}  {results.score:6.1%} {results.discs_per_game:+6.1f} {results.games:6}")
+        lines.append(f"Elo above random: {self.elo:.0f} ({self.standing.low:.0f} to {self.standing.high:.0f})")
+        lines.append(
+            f"given away: {overall.regret:.2f} discs a move, best moves {overall.optimal:.1%} ({overall.positions} endgames)"
+        )
+        return "\n".join(lines)
+
+
+class ObservingPlayer:
+    """A policy of the environments as a player of many games at once: it is shown what an environment would show it.
+
+    *policy*: as the ``opponent`` of an environment, a callable from boards and masks to actions or an object with
+    ``predict``; *batched*: whether it takes many at once, with a leading axis. *form*: the environment's options
+    ``observation``, ``extra_planes``, ``dtype`` and ``channels_last``. (The last move is unknown here: its plane is empty.)
+    """
+
+    def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
+        self.rules, self._batched = rules, batched
+        self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
+        self._squares = self._settings.squares()
+        self._player = Player(policy)
+        if self._player.kind != episodes.EXTERNAL_OPPONENT:
+            raise TrainError(f"policy {shown(policy)}: expected a callable, a model, or the spec of another agent")
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """The policy's squares."""
+        most = BATCH if self._batched else 1
+        parts = [slice(start, start + most) for start in range(0, own.size, most)]
+        actions = [self._player.actions(self._turn(own[part], opp[part]), batched=self._batched) for part in parts]
+        return self._squares.astype(np.int64)[np.concatenate(actions)]
+
+    def _turn(self, own: Boards, opp: Boards) -> Turn:
+        """The positions as an environment's opponent sees them."""
+        records = np.zeros(own.size, episodes.STATE)
+        records["own"], records["opp"], records["last_square"] = own, opp, -1
+        records["legal"] = batch.legal_moves(own, opp, self.rules)
+        flat, count = self._settings.observation == "flat", self._squares.size
+        boards = np.empty((own.size, count if flat else 2 * count), np.int8)
+        masks, to_move = np.empty((own.size, count + 1), np.int8), np.empty(own.size, np.int8)
+        observe = episodes.observe_flat if flat else episodes.observe_planes
+        observe(own.size, records, self._squares, boards, masks, to_move)
+        positions = [(int(mine), int(theirs)) for mine, theirs in zip(own, opp, strict=True)]
+        return Turn(
+            lambda: [Position(self.rules, *boards) for boards in positions],
+            self._settings.boards(boards, masks, records),
+            masks,
+            self._settings.observation == "dict",
+        )
+
+
+def score_policy(
+    policy: Any,
+    rules: Rules = ON_8X8,
+    *,
+    games: int = 400,
+    opponents: tuple[str, ...] | None = None,
+    endgames: ExactSet | None = None,
+    batched: bool = True,
+    seed: int = 0,
+    **form: Any,
+) -> PolicyScore:
+    """How good any policy is: points against a ladder of opponents, Elo above ``random``, exact regret near the end.
+
+    Args:
+        policy: a callable from observations and masks of legal actions to legal actions, whatever library made it; or a
+            model with ``predict``, or anything else that an environment takes as its ``opponent``.
+        rules: the game.
+        games: games against each opponent, from paired random openings (a few plies), half of them with each colour.
+        opponents: their specs, each ``random``, ``greedy`` or an evaluator with a depth; by default the ladder of
+            `train.rl.ladder`, the weakest first.
+        endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
+        batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
+            it is asked one by one, as in a single environment, which takes longer.
+        seed: of openings and of the opponents' lots. Same seed, same opponents' play.
+        form: what the policy is shown: ``observation``, ``extra_planes``, ``dtype``, ``channels_last`` as in `ReversiEnv`.
+
+    A policy that plays an illegal move raises and is told the legal ones; it is never asked where it must pass.
+
+    >>> import numpy as np
+    >>> def first_legal(boards, masks):
+    ...     return masks.argmax(axis=1)
+    >>> score = score_policy(first_legal, Rules(4), games=20, opponents=("random", "greedy"))
+    >>> score.standing.scores["random"].games, score.regret.overall.regret > 0
+    (20, True)
+
+    """
+    player = ObservingPlayer(policy, rules, batched=batched, **form)
+    if games < 2 or games % 2:
+        raise TrainError(f"games={shown(games)}: expected an even number, every opening is played from both sides")
+    truth = _endgames(rules) if endgames is None else endgames
+    return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), truth.batch_regret(player))
+
+
+def _endgames(rules: Rules) -> ExactSet:
+    if rules.size == 4:
+        return noisy_endgames(EndgameOptions(4, rules.variant))
+    return packaged_endgames(rules)

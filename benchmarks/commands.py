@@ -352,6 +352,10 @@ def server(
     agent: Annotated[str, typer.Option("--agent", "-a", help="The server's agent.")] = "six-factor:depth=2",
     pause: Annotated[float, typer.Option(help="Mean seconds before each move of a client; 0 for none.", min=0)] = 0.0,
     workers: Annotated[int, typer.Option(help="The server's search processes; by default one a core.", min=0)] = 0,
+    hostile: Annotated[
+        int,
+        typer.Option(help="Clients with a game against each of two agents while one address attacks.", min=0, max=128),
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     r"""`reversi serve` on this machine under many games at once: times of the answers, errors, lag of its event loop.
@@ -366,7 +370,11 @@ def server(
     from benchmarks import server as speed
 
     report = Report("Server", "starlette", "uvicorn", "websockets", "msgspec", "uvloop")
-    with speed.running_server("--workers", str(workers or os.cpu_count() or 1)) as (url, pid):
+    arguments = ("--workers", str(workers or os.cpu_count() or 1))
+    if hostile:
+        _under_attack(report, arguments, hostile, pause, as_json)
+        return
+    with speed.running_server(*arguments) as (url, pid):
         found = report.measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
         memory = speed.memory_mib(pid)
     p95, p99, longest = (found[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
@@ -377,6 +385,25 @@ def server(
     report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
     report.row("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms")
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
+    report.show(as_json)
+    if found["errors"]:
+        raise typer.Exit(1)
+
+
+def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, pause: float, as_json: bool) -> None:
+    """What well-behaved clients find while one address does all that it may."""
+    from benchmarks import server as speed
+
+    with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, _):
+        found = report.measure(f"{clients} clients", lambda: speed.load_under_attack(url, clients, pause))
+    report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks", **found)
+    for agent, times in found["agents"].items():
+        median, p99 = times["answer_median_ms"], times["answer_p99_ms"]
+        report.row(f"answer of {agent}, median / 99 %", f"{median:.0f} / {p99:.0f} ms, {times['moves']:,} moves")
+    report.row("errors", str(found["errors"]))
+    report.row("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms")
+    for kind, count in sorted(found["attack"].items()):
+        report.row(f"attack: {kind}", f"{count:,}")
     report.show(as_json)
     if found["errors"]:
         raise typer.Exit(1)

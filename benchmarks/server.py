@@ -2,6 +2,9 @@
 
 A client waits *pause* seconds before each of its moves, as somebody who looks at the board would, or not at all. A move's answer is
 the state with the agent's move (or the end of the game) in it.
+
+Under attack, everybody has an address of their own, as a proxy would tell it, and all that one address may do is done by another
+process (`hostile.py`).
 """
 
 from __future__ import annotations
@@ -25,6 +28,11 @@ from reversi_env import ReversiError
 
 #: Games that are played before the measurement.
 WARM_GAMES = 8
+#: What the gentle play against while somebody attacks, and what all workers have loaded before.
+GENTLE = ("random", "six-factor:time=0.1")
+WARM_AGENTS = ("random", "six-factor:depth=1", "network:depth=1", "greedy-invincible")
+#: How a proxy tells whom it serves.
+FORWARDED = "X-Forwarded-For"
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 
 
@@ -50,9 +58,8 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
 def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[str, Any]:
     """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
     client = Client(url)
-    answers, errors, seconds = asyncio.run(_all_games(client, games, agent, pause, seed))
-    health = client.ask("GET", "/api/health")
-    answers.sort()
+    asyncio.run(_warm(client, agent))
+    (answers,), errors, seconds = asyncio.run(_all_games([[client] * games], [agent], pause, seed))
     return {
         "games": games,
         "agent": agent,
@@ -62,9 +69,49 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
         "moves_per_second": len(answers) / seconds,
         "errors": len(errors),
         "first_errors": errors[:3],
-        **{f"answer_{name}_ms": _quantile(answers, share) for name, share in QUANTILES.items()},
-        **{name: health[name] for name in ("lag_median_ms", "lag_p99_ms", "lag_max_ms")},
+        **_quantiles(answers),
+        **_lags(client),
     }
+
+
+def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> dict[str, Any]:
+    """What so many *clients* find, each with a game against each of `GENTLE`, while one address attacks; and what that is told.
+
+    The server must believe a proxy on this machine.
+    """
+    client = Client(url)
+    for agent in WARM_AGENTS:
+        asyncio.run(_warm(client, agent))
+    peers = [[Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)] for _ in GENTLE]
+    with attacked(url) as told:
+        answers, errors, seconds = asyncio.run(_all_games(peers, list(GENTLE), pause, seed))
+    return {
+        "clients": clients,
+        "pause_seconds": pause,
+        "seconds": seconds,
+        "errors": len(errors),
+        "first_errors": errors[:3],
+        "agents": {
+            agent: {"moves": len(found), **_quantiles(found)} for agent, found in zip(GENTLE, answers, strict=True)
+        },
+        "attack": told,
+        **_lags(client),
+    }
+
+
+@contextmanager
+def attacked(url: str) -> Iterator[dict[str, int]]:
+    """Attack the server at *url* from another process meanwhile; what that was answered, by kind, is there at the end."""
+    command = [sys.executable, "-P", str(Path(__file__).with_name("hostile.py")), url]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    told: dict[str, int] = {}
+    try:
+        if process.stdout.readline() != "attacking\n":
+            raise ReversiError("the attack did not begin: expected a server that answers")
+        yield told
+    finally:
+        told.update(json.loads(process.communicate()[0] or "{}"))  # it ends with its standard input
 
 
 def memory_mib(pid: int) -> float | None:
@@ -76,26 +123,34 @@ def memory_mib(pid: int) -> float | None:
     return int(line.split()[1]) / 1024
 
 
-async def _all_games(
-    client: Client, games: int, agent: str, pause: float, seed: int
-) -> tuple[list[float], list[str], float]:
-    """All games at once, begun when everybody has joined: the answers' times, the errors, and the seconds it took."""
-    answers: list[float] = []
-    errors: list[str] = []
-    ready = asyncio.Barrier(games)
+async def _warm(client: Client, agent: str) -> None:
+    """So many games at once that every worker has loaded its kernels."""
+    alone = asyncio.Barrier(WARM_GAMES)
+    games = (_one_game(client, agent, 0.0, random.Random(n), [], alone) for n in range(WARM_GAMES))
+    await asyncio.gather(*games)
 
-    async def one(number: int) -> None:
+
+async def _all_games(
+    clients: list[list[Client]], agents: list[str], pause: float, seed: int
+) -> tuple[list[list[float]], list[str], float]:
+    """A game of each of the *clients* that an agent has, all at once, begun when everybody has joined.
+
+    The answers' times for each agent, the errors, and the seconds it took.
+    """
+    answers: list[list[float]] = [[] for _ in agents]
+    errors: list[str] = []
+    ready = asyncio.Barrier(sum(map(len, clients)))
+
+    async def one(number: int, client: Client, agent: str, answers: list[float]) -> None:
         try:
             await _one_game(client, agent, pause, random.Random(f"{seed} {number}"), answers, ready)
         except Exception as error:  # whatever it was, it is an error of the server or of this machine
             errors.append(repr(error))
             await ready.abort()
 
-    workers = range(WARM_GAMES)
-    alone = asyncio.Barrier(WARM_GAMES)  # so many games at once that every worker has loaded its kernels
-    await asyncio.gather(*(_one_game(client, agent, 0.0, random.Random(n), [], alone) for n in workers))
+    games = [(client, *each) for some, *each in zip(clients, agents, answers, strict=True) for client in some]
     began = perf_counter()
-    await asyncio.gather(*(one(number) for number in range(games)))
+    await asyncio.gather(*(one(number, *game) for number, game in enumerate(games)))
     return answers, errors, perf_counter() - began
 
 
@@ -105,7 +160,13 @@ async def _one_game(
     wanted = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", wanted)
     socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
-    async with websockets.connect(socket, compression=None, open_timeout=60, ping_interval=None) as connection:
+    how: dict[str, Any] = {
+        "compression": None,
+        "open_timeout": 60,
+        "ping_interval": None,
+        "additional_headers": client.headers,
+    }
+    async with websockets.connect(socket, **how) as connection:
         await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
         await ready.wait()
         await _play(connection, pause, generator, answers)
@@ -128,6 +189,16 @@ async def _play(connection: Any, pause: float, generator: random.Random, answers
         message = {"type": "move", "move": generator.choice(state["legal"]), "ply": len(state["moves"])}
         moved = perf_counter()
         await connection.send(json.dumps(message))
+
+
+def _quantiles(answers: list[float]) -> dict[str, float]:
+    ordered = sorted(answers)
+    return {f"answer_{name}_ms": _quantile(ordered, share) for name, share in QUANTILES.items()}
+
+
+def _lags(client: Client) -> dict[str, float]:
+    health = client.ask("GET", "/api/health")
+    return {name: health[name] for name in ("lag_median_ms", "lag_p99_ms", "lag_max_ms")}
 
 
 def _quantile(ordered: list[float], share: float) -> float:

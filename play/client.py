@@ -76,10 +76,10 @@ def server_url(address: str) -> str:
 
 
 class Client:
-    """One server, by its URL. The handshake is made at once: an error if it is none of ours."""
+    """One server, by its URL. The handshake is made at once: an error if it is none of ours. *headers* go with every request."""
 
-    def __init__(self, url: str) -> None:
-        self.url = url
+    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
+        self.url, self.headers = url, headers or {}
         health = self.ask("GET", "/api/health")
         if not isinstance(health, dict) or health.get("status") != "ok":
             raise ConnectError(f"{url} is no Reversi server: expected one started with `reversi serve`")
@@ -87,7 +87,7 @@ class Client:
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         """The answer to a request."""
         data = None if body is None else json.dumps(body).encode()
-        request = Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        request = Request(self.url + path, data, {"Content-Type": "application/json", **self.headers}, method=method)
         try:
             with urlopen(request, timeout=ANSWER_SECONDS) as response:
                 return json.load(response)

@@ -40,8 +40,8 @@ log = logging.getLogger("reversi.server")
 
 #: Agents that are kept, each with an engine and its tables, the ones used last.
 KEPT_AGENTS = 12
-#: Longer searches than this count as long, in seconds: they never occupy all workers.
-SHORT_SECONDS = 0.25
+#: Longer searches than this count as long, in seconds: they never occupy all workers. So long may the quickest agents have to wait.
+SHORT_SECONDS = 0.1
 
 
 class Job(msgspec.Struct, frozen=True):

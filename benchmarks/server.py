@@ -59,7 +59,7 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
     """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
     client = Client(url)
     asyncio.run(_warm(client, agent))
-    (answers,), errors, seconds = asyncio.run(_all_games([[client] * games], [agent], pause, seed))
+    (answers,), errors, seconds = asyncio.run(_all_games([client] * games, (agent,), pause, seed))
     return {
         "games": games,
         "agent": agent,
@@ -82,9 +82,9 @@ def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> di
     client = Client(url)
     for agent in WARM_AGENTS:
         asyncio.run(_warm(client, agent))
-    peers = [[Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)] for _ in GENTLE]
+    peers = [Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)]
     with attacked(url) as told:
-        answers, errors, seconds = asyncio.run(_all_games(peers, list(GENTLE), pause, seed))
+        answers, errors, seconds = asyncio.run(_all_games(peers, GENTLE, pause, seed))
     return {
         "clients": clients,
         "pause_seconds": pause,
@@ -131,26 +131,27 @@ async def _warm(client: Client, agent: str) -> None:
 
 
 async def _all_games(
-    clients: list[list[Client]], agents: list[str], pause: float, seed: int
+    clients: list[Client], agents: tuple[str, ...], pause: float, seed: int
 ) -> tuple[list[list[float]], list[str], float]:
-    """A game of each of the *clients* that an agent has, all at once, begun when everybody has joined.
+    """A game of each of the *clients* against each of the *agents*, all at once, begun when everybody has joined.
 
     The answers' times for each agent, the errors, and the seconds it took.
     """
     answers: list[list[float]] = [[] for _ in agents]
     errors: list[str] = []
-    ready = asyncio.Barrier(sum(map(len, clients)))
+    ready = asyncio.Barrier(len(clients) * len(agents))
 
-    async def one(number: int, client: Client, agent: str, answers: list[float]) -> None:
+    async def one(number: int, client: Client) -> None:
+        which, generator = number % len(agents), random.Random(f"{seed} {number}")
         try:
-            await _one_game(client, agent, pause, random.Random(f"{seed} {number}"), answers, ready)
+            await _one_game(client, agents[which], pause, generator, answers[which], ready)
         except Exception as error:  # whatever it was, it is an error of the server or of this machine
             errors.append(repr(error))
             await ready.abort()
 
-    games = [(client, *each) for some, *each in zip(clients, agents, answers, strict=True) for client in some]
+    players = [client for client in clients for _ in agents]
     began = perf_counter()
-    await asyncio.gather(*(one(number, *game) for number, game in enumerate(games)))
+    await asyncio.gather(*(one(number, client) for number, client in enumerate(players)))
     return answers, errors, perf_counter() - began
 
 

@@ -110,14 +110,14 @@ def start(as_json: Json = False) -> None:
 def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
-    Pgx and OpenSpiel are measured beside them where they are installed
-    (the extra bench). How much all threads are faster than one is measured
+    Pgx, OpenSpiel (the extra bench) and EnvPool are measured beside them
+    where they are installed. How much all threads are faster than one is measured
     twice: as the machine is, and beside a process that wants a core for itself.
     """
     from benchmarks import env as speed
     from benchmarks import timing
 
-    report = Report("Environments", "numpy", "numba", "gymnasium", "pettingzoo", "pgx", "open-spiel")
+    report = Report("Environments", "numpy", "numba", "gymnasium", "pettingzoo", "pgx", "open-spiel", "envpool")
     plies, steps, times = "{:,.0f} plies/s".format, "{:,.0f} steps/s".format, "{:.2f}x".format
     two_players, agent = partial(speed.single_rate, None, 20_000, 5), partial(speed.single_rate, "random", 20_000, 5)
     aec, speedup = partial(speed.aec_rate, 20_000, 5), partial(speed.vector_speedup, 100, 25)
@@ -134,11 +134,12 @@ def env(as_json: Json = False) -> None:
     with timing.busy_process():
         name, label = "vector_thread_speedup_beside_busy_process", "… the same beside a busy process"
         report.figure(name, label, times, speedup)
-    peers = report.measure("Pgx and OpenSpiel, where installed", speed.peer_rates)
+    peers = report.measure("Pgx, OpenSpiel and EnvPool, where installed", speed.peer_rates)
     report.result |= {f"{peer}_plies_per_second": rate for peer, rate in peers.items()}
     for peer, title, ours, rate, digits in (
         ("pgx", "Pgx", "vector", one, 0),
         ("openspiel", "OpenSpiel", "single", single, 1),
+        ("envpool", "EnvPool", "vector", one, 0),
     ):
         ratio = rate / peers[peer] if peers[peer] else None
         text = f"{peers[peer]:,.0f} plies/s; {ours} is {ratio:.{digits}f}x" if ratio else "not installed"

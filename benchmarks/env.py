@@ -1,4 +1,4 @@
-"""Speed of the environments, observations and masks produced at every step, and of two well-known peers beside them."""
+"""Speed of the environments, observations and masks produced at every step, and of well-known peers beside them."""
 
 from __future__ import annotations
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from importlib.util import find_spec
 from typing import Any
 
 from benchmarks.timing import measured_apart, rate
 
 #: The modules that each peer needs.
-MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",)}
+MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",), "envpool": ("envpool",)}
 #: Batches, and plies a run, that Pgx is measured with; the best counts.
 PGX_CPU_BATCHES = ((256, 200), (4096, 20))
 PGX_GPU_BATCHES = ((65_536, 100), (2**20, 30))
+#: Games in a batch, and steps, that EnvPool is measured with; the best counts.
+ENVPOOL_BATCHES = ((64, 2000), (4096, 40))
 
 
 def measured(peer: str, where: str) -> dict[str, Any] | None:
@@ -86,6 +89,26 @@ def openspiel_rate(plies: int = 5000) -> float:
     return rate(run, 3)
 
 
+def envpool_rate(batches: tuple[tuple[int, int], ...] = ENVPOOL_BATCHES) -> float:
+    """EnvPool's ``Othello-v1`` on one thread, random legal actions; only its steps are timed, not the choice of actions."""
+    import envpool
+    import numpy as np
+
+    best = 0.0
+    for count, steps in batches:
+        envs, rng = envpool.make_gymnasium("Othello-v1", num_envs=count, num_threads=1), np.random.default_rng(0)
+        _, infos = envs.reset()
+        spent = 0.0
+        for _ in range(steps):
+            masks = infos["legal_action_mask"]
+            actions = (masks * rng.random(masks.shape, np.float32)).argmax(axis=1).astype(np.int32)
+            begun = time.perf_counter()
+            *_, infos = envs.step(actions)
+            spent += time.perf_counter() - begun
+        best = max(best, count * steps / spent)
+    return best
+
+
 def main(peer: str, where: str) -> None:
     """Print the figures of a peer."""
     if where == "core" and hasattr(os, "sched_setaffinity"):
@@ -93,7 +116,7 @@ def main(peer: str, where: str) -> None:
     if peer == "pgx":
         plies, backend = pgx_rate(PGX_GPU_BATCHES if where == "cuda" else PGX_CPU_BATCHES)
     else:
-        plies, backend = openspiel_rate(), "cpu"
+        plies, backend = (envpool_rate if peer == "envpool" else openspiel_rate)(), "cpu"
     print(json.dumps({"plies_per_second": plies, "backend": backend}))
 
 

@@ -10,8 +10,9 @@ from benchmarks import env as speed
 from play import machine
 from play.cli import application
 
-RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", "pgx", "openspiel")}
-SPEEDUPS = {"vector_thread_speedup", "vector_thread_speedup_beside_busy_process", "pgx_ratio", "openspiel_ratio"}
+PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
+RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", *PEERS)}
+SPEEDUPS = {"vector_thread_speedup", "vector_thread_speedup_beside_busy_process", *(f"{peer}_ratio" for peer in PEERS)}
 FIGURES = RATES | SPEEDUPS | {"agent_steps_per_second", "vector_plies_per_second_all_cores"}
 KEYS = {"cpu", "versions"} | FIGURES
 
@@ -33,7 +34,7 @@ def test_the_vector_environments_rates():
 
 def test_peers_that_are_not_installed_have_no_rate(monkeypatch):
     monkeypatch.setattr(speed.peers, "find_spec", lambda name: None)
-    assert speed.peer_rates() == {"pgx": None, "openspiel": None}
+    assert speed.peer_rates() == dict.fromkeys(PEERS)
 
 
 def bench_json(monkeypatch, peers):
@@ -50,7 +51,7 @@ def bench_json(monkeypatch, peers):
 
 
 def test_the_json_has_its_keys(monkeypatch):
-    found = bench_json(monkeypatch, {"pgx": 200_000.0, "openspiel": 50_000.0})
+    found = bench_json(monkeypatch, {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0})
     assert set(found) == KEYS
     assert found["cpu"] == machine.cpu_name()
     assert found["pgx_ratio"] == pytest.approx(found["vector_plies_per_second"] / 200_000)
@@ -59,24 +60,24 @@ def test_the_json_has_its_keys(monkeypatch):
 
 
 def test_without_the_peers_their_values_are_null(monkeypatch):
-    found = bench_json(monkeypatch, {"pgx": None, "openspiel": None})
+    found = bench_json(monkeypatch, dict.fromkeys(PEERS))
     assert set(found) == KEYS
     assert [key for key in sorted(KEYS) if found[key] is None] == sorted(
-        ["pgx_plies_per_second", "openspiel_plies_per_second", "pgx_ratio", "openspiel_ratio"]
+        [f"{peer}_plies_per_second" for peer in PEERS] + [f"{peer}_ratio" for peer in PEERS]
     )
 
 
 def test_the_table_names_what_is_missing(monkeypatch):
-    bench_json(monkeypatch, {"pgx": None, "openspiel": None})
+    bench_json(monkeypatch, dict.fromkeys(PEERS))
     table = CliRunner().invoke(application(), ["bench", "env"]).stdout
-    assert table.count("not installed") == 2
+    assert table.count("not installed") == 3
     assert "million plies/s" in table
 
 
 @pytest.mark.slow
 def test_the_peers_are_measured_where_they_are_installed():
-    """Each in a process of its own, on one core; the environments are faster than both."""
+    """Each in a process of its own, on one core; the environments are faster than all."""
     rates = speed.peer_rates()
-    for peer, module in (("pgx", "pgx"), ("openspiel", "pyspiel")):
+    for peer, module in PEERS.items():
         assert (rates[peer] is None) == (find_spec(module) is None)
         assert rates[peer] is None or rates[peer] > 1_000

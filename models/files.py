@@ -51,7 +51,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     named = check_name(Path(path), data, "weight file")
     try:
         tensors, header = load(data), read_header(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read ({error}): expected safetensors") from None
     if header.get("format") != FORMAT:
         raise WeightsError(f"weight file {str(path)!r} of format {shown(header.get('format'))}: expected {FORMAT}")
@@ -102,7 +102,7 @@ def unsealed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """The header and the tensors of what `sealed` made; a `WeightsError` that says what is wrong with anything else."""
     try:
         tensors, header = load(data), read_header(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightsError(f"{error}") from None
     there = header.pop("sha256", None)
     if there is None:

@@ -202,7 +202,7 @@ def read_json(path: Path, format: str = "") -> dict[str, Any]:
         if format and found["format"] != format:
             raise ValueError(f"format {shown(found['format'])}")
         return dict(found)
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         expected = f"a manifest of the format {format}" if format else "what a run has written"
         raise TrainError(f"{str(path)!r} cannot be read ({error}): expected {expected}") from None
 
@@ -252,7 +252,7 @@ class JsonLines:
         for number, line in enumerate(data[:whole].splitlines(), 1):
             try:
                 lines.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise self.damaged(number, error) from None
         return lines
 

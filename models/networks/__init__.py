@@ -31,7 +31,7 @@ def read_weights(path: Path) -> Network:
     """The network in a weight file, checked against the hashes that there are."""
     header, tensors = read_file(path)
     kinds = {kind.architecture: kind for kind in NETWORKS.values()}
-    kind = kinds.get(header["architecture"])
+    kind = kinds.get(str(header["architecture"]))
     if kind is None:
         raise WeightsError(
             f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: "

@@ -102,7 +102,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
         agents = {BLACK: kept.get("black"), WHITE: kept.get("white")}
         settings = Settings(agents, kept.get("adviser"), kept.get("level"), kept.get("time"))
         return Game.from_ggf(kept["ggf"]), settings, paths[0]
-    except ValueError as error:  # JSON and GGF errors are ValueErrors
+    except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
             f"file {shown(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
         ) from None

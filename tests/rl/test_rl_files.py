@@ -22,9 +22,9 @@ class Malice:
         return (open, (self.trace, "w"))
 
 
-def archive(members):
+def archive(members, how=zipfile.ZIP_STORED):
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as file:
+    with zipfile.ZipFile(stream, "w", how) as file:
         for name, data in members.items():
             file.writestr(name, data)
     return stream.getvalue()
@@ -67,6 +67,8 @@ def test_files_that_are_no_policies(tiny_net, tmp_path):
     path, net = tmp_path / "policy.zip", tiny_net()
     whole = SavedPolicy(Rules(4), net, {}).to_bytes()
     description = SavedPolicy(Rules(4), net, {}).description()
+    with zipfile.ZipFile(io.BytesIO(sb3_like(net)["policy.pth"])) as whole_members:
+        bomb = archive({name: whole_members.read(name) for name in whole_members.namelist()}, zipfile.ZIP_DEFLATED)
     for data, complaint in (
         (b"", "cannot be read"),
         (b"not a policy", "cannot be read"),
@@ -78,6 +80,9 @@ def test_files_that_are_no_policies(tiny_net, tmp_path):
         (with_description(archive(sb3_like(net)), description | {"size": 5}), "5"),
         (with_description(archive(sb3_like(net)), description | {"size": 6}), "cannot be read"),
         (with_description(archive(sb3_like(net)), {"format": FORMAT}), "cannot be read"),
+        (archive({DESCRIPTION: "[" * 100_000, **sb3_like(net)}), "cannot be read"),
+        (with_description(archive(sb3_like(net), zipfile.ZIP_DEFLATED), description), "'policy.pth' is compressed"),
+        (with_description(archive({"policy.pth": bomb}), description), "'archive/data.pkl' is compressed"),
         (with_description(archive(sb3_like(net)), description | {"architecture": {"layers": 3}}), "cannot be read"),
     ):
         path.write_bytes(data)

@@ -201,6 +201,21 @@ def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
         assert files(folder) == files(made)
 
 
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [("score", np.nan), ("score", np.inf), ("score", -16.5), ("empties", 3), ("own", 2**64 - 1), ("opp", 1)],
+)
+def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, column, number):
+    folder = copy(made, tmp_path / "odd")
+    manifest = read_manifest(folder)
+    labels = storage.read_shard(folder, manifest.shards[1], SMALL.rules)
+    changed = getattr(labels, column).copy()
+    changed[7] = number
+    storage.add_shard(folder, manifest, 1, replace(labels, **{column: changed}))
+    with pytest.raises(TrainError, match=f"shard-00001.parquet, row 7, has .*{column} .*: expected a position of"):
+        read(folder)
+
+
 def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, made, tmp_path):
     folder = copy(made, tmp_path / "labels")
     small = ("--size", 4, "--count", 100, "--empties", "4-6", "--shard-rows", 40, "--block-rows", 80)

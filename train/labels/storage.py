@@ -27,13 +27,15 @@ from reversi_env.rules import Variant
 from reversi_env.writing import write_atomically
 from search import evaluators
 from train.errors import TrainError
-from train.labels.data import Labels
+from train.labels.data import COLUMNS, Labels
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
 from train.run import as_hashes, check_same, read_json
 
 FORMAT = "reversi-labels-1"
 MANIFEST = "manifest.json"
+#: The columns that are numbers, and of which kind.
+NUMBERS = {"own": np.uint64, "opp": np.uint64, "score": np.float32, "empties": np.uint8, "depth": np.uint8}
 KINDS, VARIANTS = ("exact", "search"), get_args(Variant)
 
 
@@ -198,10 +200,28 @@ def read_shard(folder: Path, shard: Shard, rules: Rules) -> Labels:
         game = [table[column].unique().to_pylist() for column in ("size", "variant")]
         exact = pyarrow.compute.equal(table["kind"].cast(pyarrow.string()), "exact")
         own, opp, score, empties, depth = (
-            table[column].to_numpy() for column in ("own", "opp", "score", "empties", "depth")
+            table[column].to_numpy().astype(kind, casting="safe") for column, kind in NUMBERS.items()
         )
-    except (pyarrow.ArrowException, KeyError, ValueError) as error:
+    except (pyarrow.ArrowException, KeyError, ValueError, TypeError) as error:
         raise TrainError(f"{name} cannot be read ({error}): expected a shard of labels") from None
     if game != [[rules.size], [rules.variant]]:
         raise TrainError(f"{name} is of size {game[0]} and variant {game[1]}: expected {rules}")
-    return Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)
+    labels = Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)
+    if (wrong := _wrong_row(labels)) is not None:
+        row = ", ".join(f"{column} {getattr(labels, column)[wrong]}" for column in COLUMNS)
+        raise TrainError(
+            f"{name}, row {wrong}, has {row}: expected a position of {rules} with a score that it can have"
+        )
+    return labels
+
+
+def _wrong_row(labels: Labels) -> int | None:
+    """The first row that is no position with a score: estimates are finite, exact scores are those of some end of a game."""
+    own, opp, most = labels.own, labels.opp, labels.rules.square_count
+    within = np.isfinite(labels.score) & (~labels.exact | (np.abs(labels.score) <= most))
+    playable = np.uint64(labels.rules.playable)
+    sound = (
+        ((own & opp) == 0) & (((own | opp) & ~playable) == 0) & (np.bitwise_count(own | opp) + labels.empties == most)
+    )
+    wrong = np.flatnonzero(~(within & sound))
+    return int(wrong[0]) if len(wrong) else None

@@ -36,8 +36,6 @@ FORMAT = 1
 DESCRIPTION, METADATA = "reversi.json", "policy"
 #: The member with the tensors, and before which of their names the network's own begin.
 TENSORS, PREFIXES = "policy.pth", ("net.", "q_net.net.")
-#: No member of a zip file is larger than this, in bytes, once it is unpacked.
-LARGEST = 1 << 28
 #: How those that are for `rl` without a name were trained; and all that there are.
 DEFAULT, SHIPPED = "ppo", ("ppo", "expert")
 
@@ -119,13 +117,24 @@ def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
         for name in (DESCRIPTION, TENSORS):
             if name not in names:
                 raise WeightsError(f"no {name} in it: expected a zip file that `reversi rl` wrote")
-            if members.getinfo(name).file_size > LARGEST:
-                raise WeightsError(f"its {name} is larger than {LARGEST:,} bytes: expected less")
-        description = json.loads(members.read(DESCRIPTION))
+        _check_stored(members)
+        description, content = json.loads(members.read(DESCRIPTION)), BytesIO(members.read(TENSORS))
+        if zipfile.is_zipfile(content):  # as torch writes them
+            _check_stored(zipfile.ZipFile(content))
+        content.seek(0)
         with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
-            tensors = torch.load(BytesIO(members.read(TENSORS)), map_location="cpu", weights_only=True)
+            tensors = torch.load(content, map_location="cpu", weights_only=True)
     prefix = next((p for p in PREFIXES if any(name.startswith(p) for name in tensors)), "net.")
     return description, {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _check_stored(members: zipfile.ZipFile) -> None:
+    """Refuse what unpacks to more than it is: neither library compresses."""
+    for member in members.infolist():
+        if member.compress_type != zipfile.ZIP_STORED:
+            raise WeightsError(
+                f"its {shown(member.filename)} is compressed: expected a zip file that `reversi rl` wrote"
+            )
 
 
 def _from_safetensors(data: bytes) -> tuple[Any, dict[str, Tensor]]:

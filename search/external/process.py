@@ -32,6 +32,8 @@ GAME_FOLDERS = "/usr/games:/usr/local/games"
 LONGEST_LINE, MOST_UNREAD = 65536, 100_000
 #: Seconds that a program is waited for: one that was asked to end, and one that was killed.
 FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
+#: Seconds that the end of its output is waited for once it is dead: who still holds it open is another.
+OUTPUT_SECONDS = 1.0
 #: The guard: nothing to do if it reads a line, the whole group to kill if the pipe ends without one.
 GUARD = 'read -r line || kill -9 "-$0"'
 
@@ -107,6 +109,9 @@ class EngineProcess:
 class _Output:
     """What a program writes, read by threads: a queue of lines with None at the end, and the last words for a report.
 
+    Each thread closes its stream at the end, and nobody else does: a child that the program has left behind in a session of its own
+    holds the stream open, and closing it would wait for the thread, which waits for the child.
+
     It knows the process but not the `EngineProcess`, which can so be forgotten while the threads still read.
     """
 
@@ -119,7 +124,12 @@ class _Output:
             self.threads.append(self._thread(process.stderr, self._read_errors))
 
     def _thread(self, stream: IO[bytes] | None, read: Callable[[IO[bytes]], None]) -> threading.Thread:
-        thread = threading.Thread(target=read, args=(stream,), daemon=True)
+        def read_to_end() -> None:
+            assert stream is not None
+            with stream:
+                read(stream)
+
+        thread = threading.Thread(target=read_to_end, daemon=True)
         thread.start()
         return thread
 
@@ -176,19 +186,19 @@ def _kill_group(group: int) -> None:
 def _end(
     process: subprocess.Popen[bytes], guard: subprocess.Popen[bytes] | None, readers: list[threading.Thread]
 ) -> None:
-    """Kill the group, dismiss the guard, and leave neither zombies nor open pipes."""
+    """Kill the group, dismiss the guard, and leave neither zombies nor open pipes, unless a child in another session has them."""
     _kill_group(process.pid)  # before it is reaped: until then nobody else can have its number
     with suppress(subprocess.TimeoutExpired):
         process.wait(REAP_SECONDS)
     if guard is not None:
         with suppress(subprocess.TimeoutExpired, OSError):
             guard.communicate(b"\n", timeout=REAP_SECONDS)
+    ends = monotonic() + OUTPUT_SECONDS
     for reader in readers:
-        reader.join(REAP_SECONDS)
-    for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            with suppress(OSError):
-                stream.close()
+        reader.join(max(0.0, ends - monotonic()))
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
 
 
 def _status_text(status: int) -> str:

@@ -282,6 +282,19 @@ def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
     wait_until(lambda: all(map(gone, pids)))
 
 
+def test_a_child_in_another_session_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
+    program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
+    child = int(program.read_line(processes.Wait("its number", 60)))
+    try:
+        program.close("quit")
+        assert gone(program.pid)
+        assert not gone(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+    wait_until(lambda: program._process.stdout.closed and program._process.stderr.closed)
+
+
 def test_a_program_that_is_forgotten_ends(tmp_path):
     program = make(spec("gtp", "--pids", tmp_path / "pids"))
     program.choose(Position.initial())

@@ -1,7 +1,8 @@
 """`Client`: the other end of `play.server` – creates or joins a game, and plays it to its end, for a person or by an agent.
 
 The client of report 001 in today's form: it shakes hands, checks every board that the server sends against its own, and ends by
-itself when the game does. A dropped connection is taken up again where it was.
+itself when the game does. A dropped connection is taken up again where it was. A server is a stranger: what it says is shown
+without what a terminal would obey, and it cannot keep us coming back for ever.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ from reversi_env.errors import shown
 from reversi_env.rules import BLACK, WHITE, Colour
 
 DEFAULT_PORT = 8400
-#: Seconds for an answer of the server, and for a game to come back after a lost connection.
-ANSWER_SECONDS, RETURN_SECONDS = 20.0, 60.0
+#: Seconds for an answer of the server, for a game to come back after a lost connection, and between two tries.
+ANSWER_SECONDS, RETURN_SECONDS, RETRY_SECONDS = 20.0, 60.0, 0.5
+#: Seconds that a connection has lasted which counts as one, if it has brought no move.
+STEADY_SECONDS = 10.0
+#: Bytes of an answer, at most.
+LARGEST_ANSWER = 1 << 20
 #: Close codes after which the server does not want us back.
 NOT_ADMITTED, POLICY = 4403, 1008
 
@@ -90,13 +95,13 @@ class Client:
         request = Request(self.url + path, data, {"Content-Type": "application/json", **self.headers}, method=method)
         try:
             with urlopen(request, timeout=ANSWER_SECONDS) as response:
-                return json.load(response)
+                return heard(response.read(LARGEST_ANSWER))
         except HTTPError as error:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
         except (URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise UnreachableError(
-                f"cannot reach {self.url}: {reason}; expected a server there, see `reversi serve`"
+                f"cannot reach {self.url}: {_plain(str(reason))}; expected a server there, see `reversi serve`"
             ) from None
 
     def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:
@@ -105,31 +110,38 @@ class Client:
         if opponent is not None:
             request[str(colour.other)] = {"kind": "agent", "agent": opponent}
         created = self.ask("POST", "/api/games", request)
-        tokens = created["tokens"]
-        theirs = Ticket(created["game"], tokens[str(colour.other)]) if opponent is None else None
-        return Ticket(created["game"], tokens[str(colour)]), theirs
+        try:
+            tokens = created["tokens"]
+            theirs = Ticket(created["game"], tokens[str(colour.other)]) if opponent is None else None
+            return Ticket(created["game"], tokens[str(colour)]), theirs
+        except (LookupError, TypeError):
+            raise ConnectError(f"{self.url} created {shown(created)}: expected a game and its tokens") from None
 
     def play(self, ticket: Ticket, player: Player) -> Game:
         """Play the game of *ticket* to its end."""
         session = _Session(ticket, player)
+        address = f"{self.url.replace('http', 'ws', 1)}/api/games/{quote(ticket.game)}/socket"
         lost_at: float | None = None
         while True:
+            began, moves = time.monotonic(), session.game.moves
             try:
-                address = f"{self.url.replace('http', 'ws', 1)}/api/games/{quote(ticket.game)}/socket"
                 with connect(address, compression=None, open_timeout=ANSWER_SECONDS) as socket:
-                    lost_at = None
                     if session.follow(socket):
                         return session.game
             except ConnectionClosed as closed:
+                reason = _plain(closed.rcvd.reason) if closed.rcvd else ""
                 if closed.rcvd and closed.rcvd.code in (NOT_ADMITTED, POLICY):
-                    raise ConnectError(f"{self.url} refuses: {closed.rcvd.reason or 'connection closed'}") from None
+                    raise ConnectError(f"{self.url} refuses: {reason or 'connection closed'}") from None
+                if session.game.moves != moves or time.monotonic() - began > STEADY_SECONDS:
+                    lost_at = None
             except (OSError, InvalidHandshake, TimeoutError) as error:
-                if lost_at is not None and time.monotonic() - lost_at > RETURN_SECONDS:
-                    raise UnreachableError(f"lost {self.url}: {error}; come back with --join {ticket}") from None
+                reason = _plain(str(error))
             if lost_at is None:
                 lost_at = time.monotonic()
                 player.note("connection lost, trying again")
-            time.sleep(0.5)
+            elif time.monotonic() - lost_at > RETURN_SECONDS:
+                raise UnreachableError(f"lost {self.url}: {reason or 'closed'}; come back with --join {ticket}")
+            time.sleep(RETRY_SECONDS)
 
 
 class Player:
@@ -169,10 +181,13 @@ class _Session:
         """Play over one connection; whether the game is over."""
         socket.send(json.dumps({"type": "join", "token": self._ticket.token}))
         while True:
-            message = json.loads(socket.recv())
-            kind = message.get("type")
+            try:
+                message = heard(socket.recv())
+                kind = message.get("type")
+            except (ValueError, AttributeError) as error:
+                raise ConnectError(f"the server's message cannot be read ({error}): expected a JSON object") from None
             if kind == "joined":
-                self._role = message["role"]
+                self._role = str(message.get("role"))
                 self._player.joined(self._role)
             elif kind == "error":
                 self._error(message)
@@ -210,18 +225,36 @@ def verified(state: dict[str, Any]) -> Game:
         result = state.get("result")
         if result and result["ending"] in ("resigned", "timeout"):
             game.end(result["ending"], WHITE if result["winner"] == "black" else BLACK)
-    except (ReversiError, KeyError, TypeError) as error:
+        board, status, _ = state["board"], state["status"], state["turn"]
+        score = state["result"]["score"] if game.is_over() else None
+    except (ReversiError, KeyError, TypeError, AttributeError) as error:
         raise ConnectError(f"the server's game breaks the rules: {error}") from None
-    if game.position.to_text() != state["board"] or game.is_over() != (state["status"] == "finished"):
+    if game.position.to_text() != board or game.is_over() != (status == "finished"):
         raise ConnectError(f"the server's board is not ours after {' '.join(game.moves[-3:])}: expected the same rules")
-    if game.is_over() and game.score(BLACK) != state["result"]["score"]:
-        raise ConnectError(f"the server's score {state['result']['score']} is not ours: expected {game.score(BLACK)}")
+    if game.is_over() and game.score(BLACK) != score:
+        raise ConnectError(f"the server's score {shown(score)} is not ours: expected {game.score(BLACK)}")
     return game
+
+
+def heard(text: str | bytes) -> Any:
+    """The JSON that a server sends; its texts without what is not printable: a terminal would obey escape sequences."""
+    try:
+        return _plain(json.loads(text))
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join(character for character in value if character.isprintable())
+    if isinstance(value, dict):
+        return {_plain(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _reason(error: HTTPError) -> str:
     with error:  # it is the answer, and holds the connection
         try:
-            return str(json.load(error)["message"])
+            return str(heard(error.read(LARGEST_ANSWER))["message"])
         except (ValueError, KeyError, TypeError, OSError):
             return f"HTTP {error.code}"

@@ -3,9 +3,12 @@
 import json
 import random
 import threading
+from contextlib import ExitStack
 
 import pytest
+from websockets.sync.server import serve
 
+from play import client
 from play.client import Client, ConnectError, Ticket, server_url, verified
 
 
@@ -122,6 +125,62 @@ def test_addresses_and_tickets():
     assert server_url("https://reversi.example") == "https://reversi.example"
     link = "http://127.0.0.1:8400/#join=abc.white.secret"
     assert Ticket.read(link) == Ticket("abc", "secret")
+
+
+@pytest.fixture
+def stranger():
+    """Start a server that answers a socket with these messages and closes it; its URL."""
+    with ExitStack() as stack:
+
+        def start(*messages):
+            def attend(connection):
+                connection.recv()
+                for message in messages:
+                    connection.send(message)
+
+            server = stack.enter_context(serve(attend, "127.0.0.1", 0, process_request=health))
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+
+        yield start
+
+
+def health(connection, request):
+    """The answer to a handshake over HTTP; a socket goes on."""
+    return connection.respond(200, '{"status": "ok"}') if request.path == "/api/health" else None
+
+
+def test_a_server_that_never_lets_us_play_is_given_up(stranger, api, reversi, monkeypatch):
+    """Whatever it says first, as long as it brings no move."""
+    monkeypatch.setattr(client, "RETURN_SECONDS", 0.1)
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
+    state = json.dumps(api.state(api.create(size=4)))
+    for messages in ((), ('{"type": "joined", "role": "white"}', state)):
+        code, _, err = reversi("connect", stranger(*messages), "--join", "game.token", "--level", 1)
+        assert code == 1
+        assert err.count("connection lost, trying again") == 1
+        assert "lost http://127.0.0.1:" in err
+
+
+@pytest.mark.parametrize(
+    ("message", "complaint"),
+    [
+        ('{"type": "error", "status": 403, "message": "\\u001b]0;title\\u0007\\u009b31mno"}', "refuses: ]0;title31mno"),
+        ('{"type": "state"}', "breaks the rules: 'size'"),
+        ('{"type": "state", "size": 4, "variant": "normal", "moves": ["\\u001b[2J"]}', "breaks the rules"),
+        ("[]", "cannot be read"),
+        ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
+    ],
+)
+def test_a_terminal_obeys_no_server(stranger, reversi, message, complaint):
+    code, out, err = reversi("connect", stranger(message), "--join", "game.token", "--level", 1)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert complaint in err
+    assert err[:-1].isprintable()
 
 
 def test_a_server_that_breaks_the_rules_is_caught(api):

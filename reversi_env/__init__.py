@@ -4,7 +4,8 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 
 * The game: `Rules`, `Position`, `Colour`; arrays of positions, the module `reversi_env.batch`; boards in compiled code,
   `reversi_env.bits`.
-* Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`.
+* Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`; games as values, to branch and to search,
+  `reversi_env.functional`.
 * Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`.
 * Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """

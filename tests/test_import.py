@@ -30,6 +30,8 @@ import gymnasium, pettingzoo
 from pettingzoo.env_registry import registration
 print(gymnasium.make("ReversedReversi-v0", size=4).unwrapped.rules.variant, "Reversi-v0" in registration.aec_registry)
 print(type(gymnasium.__loader__).__name__, type(gymnasium.__spec__.loader).__name__)
+from reversi_env import functional
+print(functional.legal(functional.init(2)).shape, "torch" in sys.modules)
 """
 
 
@@ -56,7 +58,7 @@ def test_the_import_is_light():
 
 def test_environments_are_registered_when_their_library_comes_later():
     lines = processor_seconds(EITHER_ORDER)[1].splitlines()
-    assert lines == ["[]", "reversed True", "SourceFileLoader SourceFileLoader"]
+    assert lines == ["[]", "reversed True", "SourceFileLoader SourceFileLoader", "(2, 65) False"]
 
 
 def test_the_wheel_has_every_package_and_no_studies():

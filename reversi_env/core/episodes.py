@@ -89,10 +89,15 @@ def draw_square(state, board):
 
 
 @kernel
+def moves_and_end(own, opp, playable):
+    """The legal moves of the side to move, and whether the game is over: there are none for either side."""
+    legal = legal_moves(own, opp, playable)
+    return legal, legal == NO_SQUARE and legal_moves(opp, own, playable) == NO_SQUARE
+
+
+@kernel
 def _set_legal(state, game):
-    """Find the legal moves of the side to move; with none for either side the game is over."""
-    state.legal = legal_moves(state.own, state.opp, game.playable)
-    state.over = state.legal == NO_SQUARE and legal_moves(state.opp, state.own, game.playable) == NO_SQUARE
+    state.legal, state.over = moves_and_end(state.own, state.opp, game.playable)
 
 
 @kernel

@@ -91,7 +91,7 @@ def _observer(squares: int, layout: int) -> Any:
     if layout == PACKED:  # the boards are the state itself
         return _nothing()
     block = block_size(squares, layout)
-    write_planes, write_masks = _plane_writer(squares, layout, block), _mask_writer(squares, block)
+    write_planes, write_masks = plane_writer(squares, layout, block), mask_writer(squares, block)
 
     @cuda.jit(device=True)
     def observe(rows, own, opp, legal, count, observations, masks):
@@ -111,7 +111,7 @@ def _observer(squares: int, layout: int) -> Any:
     return observe
 
 
-def _plane_writer(squares: int, layout: int, block: int) -> Any:
+def plane_writer(squares: int, layout: int, block: int) -> Any:
     """A device function that writes planes. A thread always writes the same word of an environment, of every n-th one."""
     in_word = IN_WORD[layout]
     words = 2 * squares // in_word
@@ -144,7 +144,7 @@ def _plane_writer(squares: int, layout: int, block: int) -> Any:
     return write_planes
 
 
-def _mask_writer(squares: int, block: int) -> Any:
+def mask_writer(squares: int, block: int) -> Any:
     """A device function that writes masks: a thread the next eight bytes, then those a block's threads further on."""
     split, skipped = mask_split(squares), divmod(8 * block, squares + 1)
     skip, skip_bytes, bytes_each, border = uint64(skipped[0]), uint64(skipped[1]), uint64(squares + 1), uint64(split)
@@ -187,7 +187,7 @@ def _nothing() -> Any:
     return observe
 
 
-def _game_maker(constants: tuple) -> Any:
+def game_maker(constants: tuple) -> Any:
     """A device function: fills a local `GAME` with constants, so that the compiler drops what this game does not need."""
     playable, start_own, start_opp, discount, start_turn, opening_plies, empties = constants[:7]
     squares, sign, colour, reward, illegal, observation = constants[7:]
@@ -206,7 +206,7 @@ def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
     squares = constants[7]
     staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
     observe = _observer(squares, layout)
-    make_game = _game_maker(constants)
+    make_game = game_maker(constants)
 
     @cuda.jit
     def reset(words, flags, rewards, start, orders, seeds, observations, masks):
@@ -237,7 +237,7 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
     squares = constants[7]
     staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
     observe = _observer(squares, layout)
-    make_game = _game_maker(constants)
+    make_game = game_maker(constants)
 
     @cuda.jit
     def step(words, flags, rewards, actions, observations, masks):
@@ -268,7 +268,7 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
 def _expand_kernel(constants: tuple) -> Any:
     """The boards after every legal move, and the discs turned: one thread a square."""
     squares = constants[7]
-    make_game = _game_maker(constants)
+    make_game = game_maker(constants)
 
     @cuda.jit
     def expand(words, children, turned):

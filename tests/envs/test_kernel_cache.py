@@ -7,8 +7,8 @@ from tests.kernel_report import second_process_agrees
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
-from reversi_env import aec
-from reversi_env.core import episodes
+from reversi_env import Rules, aec, functional
+from reversi_env.core import episodes, states
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 from tests.kernel_report import report
 
@@ -38,9 +38,14 @@ game.reset(seed=1)
 for _ in game.agent_iter():
     seen.update(game.state().tobytes())
     game.step(None if game.last()[2] else game.sample_legal())
+for size in (4, 8):
+    state = functional.init(9, Rules(size), 1, empties=3)
+    state = functional.step(functional.symmetry(state, 5), functional.legal(state).argmax(-1))
+    state = functional.from_boards(state.own, state.opp, state.rules)
+    seen.update(functional.observe(state).tobytes() + functional.score(state).tobytes())
 print(seen.hexdigest())
 
-report(episodes)
+report(episodes, states)
 """
 
 

@@ -1,4 +1,4 @@
-"""One game in four clothes: the single, AEC and vector environment (serial and parallel) play the same games, move by move.
+"""One game in five clothes: the single, AEC and vector environment (serial and parallel) and pure states play the same games.
 
 A batch is played with random legal actions and recorded; each of its games is then played again in a single environment
 (and in the AEC environment) with the same seed and actions, and followed by a `Position`, whose rules have tests of
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+import torch
 
-from reversi_env import BLACK, WHITE, Position, Rules, aec
+from reversi_env import BLACK, WHITE, Position, Rules, aec, functional
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv
 from tests.envs.helpers import GAMES, LastLegal, draw_legal, last_legal, mask_of, result_of
 
@@ -131,7 +132,27 @@ def check_two_player_games(size, variant, start, count, steps):
                 assert reward == result_of(after, before.turn)
         check_aec_game(recorded, i, seed + i, options)
     check_positions(recorded, Rules(size, variant), count)
+    for device in (None, "cpu"):
+        check_pure_states(recorded, Rules(size, variant, STARTS[start].get("start", "standard")), seed, start, device)
     return finished
+
+
+def check_pure_states(recorded, rules, seed, start, device):
+    """`functional` plays the first episode of every game: what it shows, whose turn it is, and what the last move earns."""
+    random_play = {name: value for name, value in STARTS[start].items() if name != "start"}
+    state = functional.init(len(recorded[0].masks), rules, seed, device=device, **random_play)
+    running = np.ones(state.shape, bool)
+    for step in recorded:
+        if step.actions is not None:
+            state = functional.step(state, step.actions if device is None else torch.from_numpy(step.actions))
+            assert np.array_equal(np.asarray(functional.reward(state))[running], step.rewards[running])
+            over = np.asarray(functional.is_over(state))
+            assert np.array_equal(over[running], step.terminated[running])
+        assert np.array_equal(np.asarray(functional.observe(state))[running], step.observations[running])
+        assert np.array_equal(np.asarray(functional.legal(state))[running], step.masks[running] != 0)
+        assert np.array_equal(np.asarray(state.turn)[running], step.to_move[running])
+        running &= ~np.asarray(functional.is_over(state))
+    assert not running.any()
 
 
 def check_positions(recorded, rules, count):
@@ -161,6 +182,30 @@ def check_aec_game(recorded, i, seed, options):
             assert env.terminations == {"player_0": True, "player_1": True}
             return
     raise AssertionError("the game did not end")
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_pure_states_play_a_million_games_of_the_vector_environment():
+    """200,000 of each kind but one: every board, mask, turn, reward and end, and nothing written on what was there."""
+    for size, variant in GAMES[1:]:
+        envs = ReversiVectorEnv(
+            20_000, size=size, variant=variant, opponent=None, reward="discs", autoreset_mode="SAME_STEP"
+        )
+        _, infos = envs.reset(seed=size)
+        start = functional.init(20_000, Rules(size, variant))
+        state, games = start, 0
+        while games < 200_000:
+            actions = envs.sample_legal()
+            observations, rewards, terminated, _, infos = envs.step(actions)
+            state = functional.step(state, actions)
+            assert np.array_equal(functional.is_over(state), terminated)
+            assert np.array_equal(functional.reward(state, "discs"), rewards.astype(np.float32))
+            games += int(terminated.sum())
+            state = functional.where(terminated, start, state)
+            assert np.array_equal(functional.observe(state), observations)
+            assert np.array_equal(functional.legal(state), infos["action_mask"] != 0)
+            assert np.array_equal(state.turn, infos["to_move"])
 
 
 # --- against an opponent --------------------------------------------------------------------------

@@ -11,7 +11,9 @@ import sys
 
 import torch
 
+from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
+from reversi_env.gpu import states
 
 #: On the smaller boards a full block of the simulator's threads and one that is not (`kernels.block_size`); the masks' bytes
 #: are no multiple of eight.
@@ -74,13 +76,40 @@ def check_resets(simulated, cpu):
     assert_same(simulated.children(), cpu.children())
 
 
+def check_states(size, variant):
+    """Pure states (`reversi_env.gpu.states`) after every kind of action, in rows and broadcast, against numpy's."""
+    rules = Rules(size, variant)
+    cpu = functional.init(COUNT, rules, seed=3, empties=3, device="cpu")
+    for step in range(3):
+        wild = torch.arange(COUNT) * 5 % (size * size + 3) - 1
+        actions = torch.where(torch.arange(COUNT) % 4 == step, wild, functional.legal(cpu).to(torch.uint8).argmax(-1))
+        found = states.step(cpu, actions)
+        cpu = functional.step(cpu, actions)
+        assert_same(found, cpu)
+    kept = functional.clone(cpu)
+    for ask in ("legal", "observe", "score"):
+        assert_same([getattr(states, ask)(cpu)], [getattr(functional, ask)(cpu)])
+    assert set(cpu.status.tolist()) == {0, 1, 2}
+    numbers = torch.arange(COUNT) % 8
+    assert_same(states.symmetry(cpu, numbers), functional.symmetry(cpu, numbers))
+    some, every = functional.take(cpu, (slice(0, 2), None)), torch.arange(3) + size * size - 2
+    assert_same(states.step(some, every), functional.step(some, every))
+    assert_same(cpu, kept)
+    assert states.step(cpu, actions, out=cpu) is cpu
+    assert_same(cpu, functional.step(kept, actions))
+
+
 if __name__ == "__main__":
     from reversi_env.gpu.driver import SIMULATED
 
     assert SIMULATED
+    sizes = set()
     for text in sys.argv[1:]:
         size, variant, opponent, layout, steps, *more = text.split(",")
         extra = dict(pair.split("=") for pair in more)
         extra = {name: float(value) if name == "discount" else value for name, value in extra.items()}
         count = play(int(size), variant, None if opponent == "none" else opponent, layout, int(steps), **extra)
+        if size not in sizes:
+            check_states(int(size), variant)
+        sizes.add(size)
         print(text, count, flush=True)

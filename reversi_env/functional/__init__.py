@@ -1,0 +1,251 @@
+"""Games as values: pure states and functions over them, for tree search, planning and learners that branch.
+
+A `State` is a named tuple of five arrays of one shape, any shape. `step` gives another state and changes none, so a state can be
+kept, indexed, stacked and branched at will. All functions take numpy arrays and torch tensors: arrays, and tensors on the CPU,
+go through the compiled rules that all environments share, tensors on a GPU through the same compiled for it, one launch a call on
+torch's current stream. (``device`` of `init` chooses; torch is imported with the first tensor.)
+
+* Games: `init`, `from_boards`; `step`; `legal`, `observe`, `is_over`, `reward`, `score`, `symmetry`.
+* States as data: `take`, `clone`, `stack`, `where`, `to`.
+
+The games are those of the environments in two-player mode: turns alternate, passes are actions, an illegal action (or a number
+that is none) forfeits the game.
+
+>>> import numpy as np
+>>> state = init(3, Rules(6))
+>>> state = step(state, legal(state).argmax(-1))
+>>> state.shape, observe(state).shape, legal(state).shape
+((3,), (3, 2, 6, 6), (3, 37))
+
+Branching is broadcasting: all moves of all games, and the reply that wins most discs.
+
+>>> children = step(take(state, np.s_[:, None]), np.arange(37))
+>>> children.shape, int((~is_over(children)).sum()) == int(legal(state).sum())
+((3, 37), True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+
+from reversi_env.core import episodes, states
+from reversi_env.envs.settings import Settings, no_start_found, seed_words
+from reversi_env.errors import PositionError, ReversiError, shown
+from reversi_env.functional import arrays
+from reversi_env.rules import Rules, Variant
+
+__all__ = [
+    "State",
+    "clone",
+    "from_boards",
+    "init",
+    "is_over",
+    "legal",
+    "observe",
+    "reward",
+    "score",
+    "stack",
+    "step",
+    "symmetry",
+    "take",
+    "to",
+    "where",
+]
+
+NORMAL_8X8 = Rules()
+_NO_POOL = np.zeros(0, episodes.POOL)
+
+
+class State(NamedTuple):
+    """Games as five arrays of one shape: numpy's, or torch's, where boards are int64, since torch has few functions of uint64.
+
+    ``own``, ``opp``, ``legal``: bits of the 8x8 frame, a1 lowest: discs of the side to move, of the other side, and squares
+    that may be played on. ``turn``: int8, the side to move, 0 black, 1 white. ``status``: int8, 0 while the game goes on, 1 when
+    neither side can move, 2 when the side to move has forfeited it by an illegal action.
+
+    Which game it is belongs to the type (``state.rules``), so that functions over all arrays, such as those of torch's pytree,
+    meet nothing but arrays.
+    """
+
+    own: Any
+    opp: Any
+    legal: Any
+    turn: Any
+    status: Any
+
+    rules = NORMAL_8X8  # type: ignore[misc]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The games' shape."""
+        return tuple(self.own.shape)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.rules.size, self.rules.variant, *self)
+
+
+@cache
+def _kind(size: int, variant: Variant) -> type[State]:
+    """The type of a game's states; the start is no part of it."""
+    rules = Rules(size, variant)
+    return State if rules == NORMAL_8X8 else type("State", (State,), {"__slots__": (), "rules": rules})
+
+
+def _restored(size: int, variant: Variant, *fields: Any) -> State:
+    return _kind(size, variant)(*fields)
+
+
+# --- games ----------------------------------------------------------------------------------------
+
+
+def init(
+    shape: int | Sequence[int] = (),
+    rules: Rules = NORMAL_8X8,
+    seed: int | None = None,
+    *,
+    opening_plies: int = 0,
+    empties: int | None = None,
+    device: Any = None,
+) -> State:
+    """Games at their start, or after random play.
+
+    Args:
+        shape: of the arrays; a number is a row of so many.
+        rules: the game and its start.
+        seed: decides the random play: game *i*, counted row by row, starts as an environment with ``seed + i`` does. None:
+            other games every time.
+        opening_plies: random plies before the start.
+        empties: random play until so many squares are empty.
+        device: None for numpy, else a torch device: ``"cpu"``, ``"cuda"``.
+
+    """
+    games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in games):
+        raise ReversiError(f"shape={shown(shape)}: expected whole numbers of 0 or more")
+    settings = Settings(rules.size, rules.variant, start=rules.start, opening_plies=opening_plies, empties=empties)
+    count = int(np.prod(games)) if opening_plies or empties is not None else 1
+    records = np.zeros(count, episodes.STATE)
+    entropy = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
+    every = np.ones(count, np.bool_)
+    episodes.seed_all(records, seed_words(entropy, count)[0], every)
+    episodes.begin_all(count, records, settings.game(), _NO_POOL, every)
+    if records["failed"].any():
+        raise no_start_found(settings)
+    fields = [records[name] for name in ("own", "opp", "legal", "turn", "over")]
+    if count == 1:  # all alike
+        fields = [np.full(games, field[0]) for field in fields]
+    state = _kind(rules.size, rules.variant)(*(field.reshape(games).copy() for field in fields))
+    return state if device is None else to(state, device)
+
+
+def from_boards(own: Any, opp: Any, rules: Rules = NORMAL_8X8, turn: Any = 0) -> State:
+    """States of positions: boards of the side to move and of the other side, as bits of the frame, and whose *turn* it is.
+
+    Both are numpy arrays (or numbers) of uint64, or both tensors of int64, of one shape.
+    """
+    home = _home(own)
+    boards = [home.as_words(board) for board in (own, opp)]
+    if boards[0].shape != boards[1].shape:
+        raise PositionError(f"boards of shape {boards[0].shape} and {boards[1].shape}: expected the same")
+    return cast(State, home.from_boards(_kind(rules.size, rules.variant), *boards, turn))
+
+
+def step(state: State, action: Any, out: State | None = None) -> State:
+    """The states after *action*: whole numbers, the board's squares row by row and then the pass.
+
+    Shapes are broadcast: one action for all games, or all actions for each of them. A game that is over stays as it is; an
+    illegal action forfeits it. *out*: states to write to, of the shape of the result; they may be *state* itself.
+    """
+    return cast(State, _home(state.own).step(state, action, out))
+
+
+def legal(state: State) -> Any:
+    """The legal actions, bool (…, squares + 1). The last one, the pass, is legal where no square is, also at the end."""
+    return _home(state.own).legal(state)
+
+
+def observe(state: State) -> Any:
+    """What the environments show: own discs and the opponent's as 0 and 1, (…, 2, size, size); int8, as tensors uint8."""
+    return _home(state.own).observe(state)
+
+
+def is_over(state: State) -> Any:
+    """Which games are over, bool."""
+    return state.status != states.RUNNING
+
+
+def score(state: State) -> Any:
+    """The results of finished games in discs for the side to move, int8, empty squares to the winner; 0 before the end.
+
+    Positive means that it won, in the reversed game by having fewer discs. Who forfeits loses all squares.
+    """
+    return _home(state.own).score(state)
+
+
+def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
+    """What the environments give for the step that led here, float32, to the player that made it: 0 before the end.
+
+    ``"win"``: 1, 0 or -1. ``"discs"``: the score over the board's squares; an illegal action gets -1.
+    """
+    if kind not in ("win", "discs"):
+        raise ReversiError(f"kind={shown(kind)}: expected 'win' or 'discs'")
+    return _home(state.own).reward(state, kind)
+
+
+def symmetry(state: State, k: Any) -> State:
+    """The states under symmetry *k*: 0 to 7, one number or one for each game, as `reversi_env.symmetries` numbers them.
+
+    ``action_images(size)[k, action]`` there is where an action goes.
+    """
+    return cast(State, _home(state.own).symmetry(state, k))
+
+
+# --- states as data -------------------------------------------------------------------------------
+
+
+def take(state: State, index: Any) -> State:
+    """Some of the games, by anything that indexes an array; views and copies as there."""
+    return type(state)(*(field[index] for field in state))
+
+
+def clone(state: State) -> State:
+    """A copy with memory of its own."""
+    return type(state)(*(_home(field).copied(field) for field in state))
+
+
+def stack(given: Sequence[State], axis: int = 0) -> State:
+    """States of one game and shape along a new axis."""
+    if not given or any(one.rules != given[0].rules for one in given):
+        raise ReversiError(f"{len(given)} states: expected some, all of one game")
+    home = _home(given[0].own)
+    return type(given[0])(*(home.stacked(fields, axis) for fields in zip(*given, strict=True)))
+
+
+def where(condition: Any, state: State, other: State) -> State:
+    """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` begins anew."""
+    if state.rules != other.rules:
+        raise ReversiError(f"states of {state.rules} and {other.rules}: expected one game")
+    choose = _home(state.own).where
+    return type(state)(*(choose(condition, one, two) for one, two in zip(state, other, strict=True)))
+
+
+def to(state: State, device: Any) -> State:
+    """The states as tensors on a torch device, or as numpy arrays if *device* is None; the same memory where it can be."""
+    if device is None:
+        return type(state)(*(_home(field).as_array(field) for field in state))
+    from reversi_env.functional import tensors
+
+    return type(state)(*(tensors.as_tensor(field, device) for field in state))
+
+
+def _home(field: Any) -> Any:
+    """The module that does it for this kind of array."""
+    if isinstance(field, (np.ndarray, np.generic, int)):
+        return arrays
+    from reversi_env.functional import tensors
+
+    return tensors

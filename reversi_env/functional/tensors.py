@@ -1,0 +1,134 @@
+"""`reversi_env.functional` for torch tensors: on the CPU numpy's functions on the same memory, on a GPU the kernels there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reversi_env.core import states
+from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, shown
+from reversi_env.extras import extra_libraries
+from reversi_env.functional import arrays
+
+with extra_libraries():
+    import torch
+
+#: A state's tensors: boards, turn, status.
+DTYPES = (torch.int64, torch.int64, torch.int64, torch.int8, torch.int8)
+
+where, copied = torch.where, torch.clone
+
+
+def stacked(fields: Any, axis: int) -> torch.Tensor:
+    """Along a new axis."""
+    return torch.stack(tuple(fields), dim=axis)
+
+
+def as_array(field: torch.Tensor) -> np.ndarray:
+    """A field as numpy has it, the same memory on the CPU."""
+    array = (field.cpu() if field.is_cuda else field).numpy()
+    return array.view(np.uint64) if array.dtype == np.int64 else array
+
+
+def as_tensor(field: Any, device: Any) -> torch.Tensor:
+    """A field of numpy's, or a tensor, as a tensor on *device*."""
+    if not isinstance(field, torch.Tensor):
+        array = np.asarray(field)
+        array = array.view(np.int64) if array.dtype == np.uint64 else array
+        field = torch.from_numpy(array if array.flags.writeable else array.copy())
+    try:
+        return field.to(device)
+    except (RuntimeError, AssertionError) as error:
+        raise ReversiError(f"device={shown(device)}: {str(error).splitlines()[0]}; expected 'cpu' or 'cuda'") from error
+
+
+def as_words(board: torch.Tensor) -> torch.Tensor:
+    """Boards as int64."""
+    if board.dtype != torch.int64:
+        raise PositionError(f"boards of {board.dtype}: expected torch.int64, the bits of a board")
+    return board
+
+
+def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> Any:
+    """The states of positions; made by the CPU."""
+    turns = as_array(turn) if isinstance(turn, torch.Tensor) else turn
+    made = arrays.from_boards(kind, as_array(own), as_array(opp), np.asarray(turns).astype(np.int8))
+    return type(made)(*(field.to(own.device) for field in _shown(made)))
+
+
+def step(state: Any, action: Any, out: Any = None) -> Any:
+    """The states after the actions."""
+    actions = _numbers(action, state.own.device)
+    if actions is None:
+        raise IllegalMoveError(f"actions {shown(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
+    arrays.out_fits(out is None or all(isinstance(field, torch.Tensor) for field in out))
+    if state.own.is_cuda:
+        return _gpu().step(state, actions, out)
+    written = None if out is None else _views(out)
+    found = arrays.step(_views(state), actions.numpy(), written)
+    return _shown(found) if out is None else out
+
+
+def legal(state: Any) -> torch.Tensor:
+    """The masks."""
+    return _gpu().legal(state) if state.own.is_cuda else torch.from_numpy(arrays.legal(_views(state)))
+
+
+def observe(state: Any) -> torch.Tensor:
+    """The planes."""
+    if state.own.is_cuda:
+        return _gpu().observe(state)
+    return torch.from_numpy(arrays.observe(_views(state)).view(np.uint8))
+
+
+def score(state: Any) -> torch.Tensor:
+    """The results in discs."""
+    return _gpu().score(state) if state.own.is_cuda else torch.from_numpy(arrays.score(_views(state)))
+
+
+def reward(state: Any, kind: str) -> torch.Tensor:
+    """The rewards of the players that acted: the side to move if it has forfeited, else the other one."""
+    result = score(state).to(torch.float32)
+    result = result.sign() if kind == "win" else result / state.rules.square_count
+    return torch.where(state.status == states.FORFEITED, result, 0 - result)
+
+
+def symmetry(state: Any, k: Any) -> Any:
+    """The states turned; of numbers that lie on a GPU the lowest three bits count, since nobody waits for it to look at them."""
+    numbers = _numbers(k, state.own.device)
+    arrays.check_symmetries(numbers is not None, k)
+    assert numbers is not None
+    if not (isinstance(k, torch.Tensor) and k.is_cuda):
+        there = np.asarray(k)
+        arrays.check_symmetries(bool(((there >= 0) & (there < 8)).all()), k)
+    if state.own.is_cuda:
+        return _gpu().symmetry(state, numbers)
+    return _shown(arrays.symmetry(_views(state), numbers.numpy()))
+
+
+def _numbers(given: Any, device: Any) -> torch.Tensor | None:
+    """Whole numbers as int64 on the device; None if they are none."""
+    try:
+        tensor = torch.as_tensor(given, device=device)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    fractions = tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
+    return None if fractions else tensor.to(torch.int64)
+
+
+def _views(state: Any) -> Any:
+    return type(state)(*(as_array(field) for field in state))
+
+
+def _shown(state: Any) -> Any:
+    """Tensors of the same memory."""
+    own, opp, legal, turn, status = state
+    boards = (torch.from_numpy(board.view(np.int64)) for board in (own, opp, legal))
+    return type(state)(*boards, torch.from_numpy(turn), torch.from_numpy(status))
+
+
+def _gpu() -> Any:
+    from reversi_env.gpu import states as on_gpu
+
+    return on_gpu

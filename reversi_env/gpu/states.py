@@ -1,0 +1,195 @@
+"""`reversi_env.functional` for tensors on a GPU: one launch a call, one thread a state, outputs that are torch's own memory.
+
+The rules are those of `core/states`, the observations are written as the environments write them (`kernels`).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reversi_env.core.bitboard import NO_SQUARE
+from reversi_env.core.episodes import GAME
+from reversi_env.core.rollout import compact, mask_rows, plane_rows
+from reversi_env.core.states import score_of, stepped
+from reversi_env.core.symmetry import transform
+from reversi_env.extras import extra_libraries
+from reversi_env.functional import arrays
+from reversi_env.gpu import kernels
+from reversi_env.gpu.driver import SIMULATED, cuda, require_gpu, shared_array, stream_of
+from reversi_env.gpu.kernels import LEGAL_ROW, MASK_ROW
+from reversi_env.rules import Rules
+
+with extra_libraries():
+    import torch
+
+uint64 = np.uint64
+
+
+class Kernels(NamedTuple):
+    """The kernels of one game, not yet launched."""
+
+    step: Any
+    score: Any
+    turn: Any
+    planes: Any
+    masks: Any
+    block: int
+
+
+@lru_cache(maxsize=16)
+def kernels_of(rules: Rules) -> Kernels:
+    """The kernels of a game; a `GpuError` says why numba cannot use the GPU that torch uses."""
+    require_gpu()
+    constants = tuple(value.item() for value in arrays.game_of(rules)[0][0])
+    make_game = kernels.game_maker(constants)
+
+    @cuda.jit
+    def step(own, opp, legal, turn, status, actions, own_out, opp_out, legal_out, turn_out, status_out):
+        i = cuda.grid(1)
+        if i < own.size:
+            games = cuda.local.array(1, GAME)
+            game = games[0]
+            make_game(game)
+            found = stepped(own[i], opp[i], legal[i], turn[i], status[i], actions[i], game)
+            own_out[i], opp_out[i], legal_out[i] = found[0], found[1], found[2]
+            turn_out[i], status_out[i] = found[3], found[4]
+
+    @cuda.jit
+    def score(own, opp, status, scores):
+        i = cuda.grid(1)
+        if i < own.size:
+            games = cuda.local.array(1, GAME)
+            game = games[0]
+            make_game(game)
+            scores[i] = score_of(own[i], opp[i], status[i], game)
+
+    @cuda.jit
+    def turn(own, opp, legal, symmetries, own_out, opp_out, legal_out):
+        i = cuda.grid(1)
+        if i < own.size:
+            own_out[i] = transform(own[i], symmetries[i])
+            opp_out[i] = transform(opp[i], symmetries[i])
+            legal_out[i] = transform(legal[i], symmetries[i])
+
+    return Kernels(
+        step, score, turn, *_observers(rules.square_count), kernels.block_size(rules.square_count, kernels.BYTES)
+    )
+
+
+def _observers(squares: int) -> tuple[Any, Any]:
+    """Kernels that write planes, and masks: the environments' writers over boards that lie in tensors."""
+    block = kernels.block_size(squares, kernels.BYTES)
+    write_planes = kernels.plane_writer(squares, kernels.BYTES, block)
+    write_masks = kernels.mask_writer(squares, block)
+    staged = (kernels.ROWS, block + 1)
+
+    @cuda.jit
+    def planes(own, opp, written):
+        rows = cuda.shared.array(staged, uint64)
+        i, thread = cuda.grid(1), cuda.threadIdx.x
+        if i < own.size:
+            mine, theirs = uint64(compact(own[i], squares)), uint64(compact(opp[i], squares))
+            rows[0, thread], rows[1, thread] = plane_rows(mine, theirs, squares)
+        cuda.syncthreads()
+        write_planes(rows, uint64(min(block, own.size - cuda.blockIdx.x * block)), written)
+
+    @cuda.jit
+    def masks(legal, written):
+        rows = cuda.shared.array(staged, uint64)
+        i, thread = cuda.grid(1), cuda.threadIdx.x
+        rows[LEGAL_ROW, thread] = compact(legal[i], squares) if i < legal.size else NO_SQUARE
+        cuda.syncthreads()
+        mine, following = rows[LEGAL_ROW, thread], rows[LEGAL_ROW, thread + 1]
+        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(mine, following, squares)
+        cuda.syncthreads()
+        write_masks(rows, uint64(min(block, legal.size - cuda.blockIdx.x * block)), written)
+
+    return planes, masks
+
+
+def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
+    """The states after the actions."""
+    shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, actions.shape)
+    if out is None:
+        out = type(state)(*(torch.empty(shape, dtype=field.dtype, device=field.device) for field in state))
+    else:
+        arrays.check_out(out, type(state), shape)
+        arrays.out_fits(all(field.is_contiguous() and field.device == state.own.device for field in out))
+    given = [_flat(field, shape) for field in (*state, actions)]
+    _launch(
+        state, "step", *map(_argument, given[:5]), shared_array(given[5]), *map(_argument, out), count=given[5].numel()
+    )
+    return out
+
+
+def legal(state: Any) -> torch.Tensor:
+    """The masks."""
+    boards, squares = _flat(state.legal, state.own.shape), state.rules.square_count
+    words = _words(state, kernels.word_counts(squares, kernels.BYTES, boards.numel())[1])
+    _launch(state, "masks", _argument(boards), _argument(words))
+    rows = words.view(torch.uint8)[: boards.numel() * (squares + 1)]
+    return rows.view(torch.bool).view(*state.own.shape, squares + 1)
+
+
+def observe(state: Any) -> torch.Tensor:
+    """The planes."""
+    own, opp = (_flat(field, state.own.shape) for field in state[:2])
+    size = state.rules.size
+    words = _words(state, kernels.word_counts(size * size, kernels.BYTES, own.numel())[0])
+    _launch(state, "planes", _argument(own), _argument(opp), _argument(words))
+    return words.view(torch.uint8)[: own.numel() * 2 * size * size].view(*state.own.shape, 2, size, size)
+
+
+def score(state: Any) -> torch.Tensor:
+    """The results in discs."""
+    own, opp, _, _, status = (_flat(field, state.own.shape) for field in state)
+    scores = torch.empty(own.shape, dtype=torch.int8, device=own.device)
+    _launch(state, "score", _argument(own), _argument(opp), shared_array(status), shared_array(scores))
+    return scores.view(state.own.shape)
+
+
+def symmetry(state: Any, numbers: torch.Tensor) -> Any:
+    """The states turned."""
+    shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, numbers.shape)
+    given = [_flat(field, shape) for field in (*state[:3], numbers)]
+    boards = [torch.empty(shape, dtype=torch.int64, device=numbers.device) for _ in range(3)]
+    _launch(
+        state,
+        "turn",
+        *map(_argument, given[:3]),
+        shared_array(given[3]),
+        *map(_argument, boards),
+        count=given[3].numel(),
+    )
+    return type(state)(*boards, *(field.expand(shape).clone() for field in state[3:]))
+
+
+def _flat(field: torch.Tensor, shape: Any) -> torch.Tensor:
+    return field.expand(shape).reshape(-1).contiguous()
+
+
+def _words(state: Any, count: int) -> torch.Tensor:
+    """Memory to write to; at least a word, since none has no address."""
+    return torch.empty(max(count, 1), dtype=torch.int64, device=state.own.device)
+
+
+def _argument(tensor: torch.Tensor) -> Any:
+    """A tensor's memory in one row, boards as the kernels have them."""
+    return shared_array(tensor.view(-1), np.uint64 if tensor.dtype == torch.int64 else None)
+
+
+def _launch(state: Any, name: str, *arguments: Any, count: int | None = None) -> None:
+    threads = state.own.numel() if count is None else count
+    if not threads:
+        return
+    device, made = state.own.device, kernels_of(state.rules)
+    handle = 0 if SIMULATED else torch.cuda.current_stream(device).cuda_stream
+    ready = getattr(made, name)[(threads + made.block - 1) // made.block, made.block, stream_of(handle)]
+    if SIMULATED or torch.cuda.device_count() == 1:
+        ready(*arguments)
+    else:
+        with cuda.gpus[device.index]:
+            ready(*arguments)

@@ -1,0 +1,205 @@
+"""`reversi_env.functional`: states are values. That they play the right games is in `test_same_games`."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from torch.utils import _pytree
+
+from reversi_env import BLACK, Position, ReversiError, Rules, batch, functional
+from reversi_env.envs import ReversiEnv
+from reversi_env.functional import State
+from reversi_env.symmetries import action_images
+
+GAMES = [Rules(4), Rules(6, "reversed"), Rules(8)]
+#: As numpy arrays and as tensors.
+homes = pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
+games = pytest.mark.parametrize("rules", GAMES, ids=lambda rules: f"{rules.size}-{rules.variant}")
+
+
+def number(values, like):
+    """Numbers as the states have them."""
+    return torch.as_tensor(values) if isinstance(like.own, torch.Tensor) else np.asarray(values)
+
+
+def same(left, right):
+    """Whether two states are equal, their types included."""
+    pairs = [(np.asarray(one), np.asarray(other)) for one, other in zip(left, right, strict=True)]
+    return type(left) is type(right) and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+def random_state(shape, rules, device=None, seed=1):
+    """States of all kinds: in the middle of games, finished and forfeited."""
+    state, rng = functional.init(shape, rules, seed, empties=5, device=device), np.random.default_rng(seed)
+    for _ in range(5):
+        masks = np.asarray(functional.legal(state))
+        actions = (rng.random(masks.shape) * masks).argmax(-1)
+        actions = np.where(rng.random(actions.shape) < 0.05, 0, actions)
+        state = functional.step(state, number(actions, state))
+    assert set(np.unique(state.status)) == {0, 1, 2}
+    return state
+
+
+def position_of(state, rules):
+    own, opp = (int(board) % 2**64 for board in (state.own, state.opp))
+    return Position(rules, own, opp, BLACK.other if int(state.turn) else BLACK)
+
+
+@homes
+@games
+def test_a_step_changes_nothing_that_was_there(rules, device):
+    state = random_state((40, 3), rules, device)
+    kept, actions = functional.clone(state), number(np.arange(120).reshape(40, 3) % (rules.pass_action + 1), state)
+    after = functional.step(state, actions)
+    assert same(state, kept)
+    assert not same(after, kept)
+    for row in range(40):  # any shape: the same as one row, or one game, at a time
+        assert same(functional.take(after, row), functional.step(functional.take(state, row), actions[row]))
+    one = functional.step(functional.take(state, (7, 2)), actions[7, 2])
+    assert same(one, functional.take(after, (7, 2)))
+    assert one.shape == ()
+    out = functional.clone(kept)
+    assert functional.step(kept, actions, out=out) is out
+    assert same(out, after)
+    assert functional.step(kept, actions, out=kept) is kept  # in place, because it is asked for
+    assert same(kept, after)
+
+
+@homes
+@games
+def test_branching_is_broadcasting(rules, device):
+    """All actions of all states at once are the moves of positions; what is illegal is forfeited."""
+    state = random_state(30, rules, device)
+    children = functional.step(functional.take(state, np.s_[:, None]), number(np.arange(rules.pass_action + 1), state))
+    assert children.shape == (30, rules.pass_action + 1)
+    scores, rewards = functional.score(children), functional.reward(children)
+    for i in range(30):
+        if functional.is_over(state)[i]:
+            assert same(functional.take(children, (i, 5)), functional.take(state, i))
+            continue
+        position = position_of(functional.take(state, i), rules)
+        for action in range(rules.pass_action + 1):
+            child = functional.take(children, (i, action))
+            if action not in position.legal_actions():
+                assert (int(child.status), int(child.turn), int(child.legal)) == (2, int(state.turn[i]), 0)
+                assert (int(scores[i, action]), float(rewards[i, action])) == (-rules.square_count, -1)
+                continue
+            after = position.play(action)
+            assert position_of(child, rules) == after
+            assert int(child.status) == after.is_over()
+            if after.is_over():
+                assert int(scores[i, action]) == after.score()
+                assert float(rewards[i, action]) == np.sign(after.score(position.turn))
+
+
+@homes
+def test_an_action_that_is_none_forfeits_and_the_end_stays(device):
+    state = functional.init(4, Rules(6), device=device)
+    after = functional.step(state, number([-1, 37, 2**40, 36], state))
+    assert np.asarray(after.status).tolist() == [2] * 4
+    assert np.asarray(functional.reward(after, "discs")).tolist() == [-1.0] * 4
+    assert same(functional.step(after, number(7, state)), after)
+    env = ReversiEnv(size=6, opponent=None)
+    env.reset(seed=1)
+    assert env.step(36)[1] == -1.0
+
+
+@homes
+@games
+def test_symmetries_commute_with_steps(rules, device):
+    state, images = random_state(24, rules, device), action_images(rules.size)
+    each = np.arange(24) % 8
+    turned = functional.symmetry(state, number(each, state))
+    for i in range(24):
+        shown = functional.take(turned, i)
+        assert position_of(shown, rules) == position_of(functional.take(state, i), rules).transformed(int(each[i]))
+        assert same(functional.take(functional.symmetry(state, int(each[i])), i), shown)
+    actions = np.asarray(functional.legal(state)).argmax(-1)
+    after = functional.step(turned, number(images[each, actions], state))
+    assert same(after, functional.symmetry(functional.step(state, number(actions, state)), number(each, state)))
+
+
+@homes
+def test_states_are_data(device):
+    rules = Rules(6, "reversed")
+    one, two = (random_state(20, rules, device, seed) for seed in (1, 2))
+    both = functional.stack([one, two])
+    assert both.shape == (2, 20)
+    assert same(functional.take(both, 1), two)
+    assert same(functional.take(functional.stack([one, two], axis=1), np.s_[:, 0]), one)
+    over = functional.is_over(one)
+    begun = functional.where(over, functional.init(20, rules, device=device), one)
+    assert not np.asarray(functional.is_over(begun)).any()
+    assert same(functional.take(begun, ~over), functional.take(one, ~over))
+    for twin in (copy.deepcopy(one), pickle.loads(pickle.dumps(one)), _pytree.tree_map(lambda field: field, one)):
+        assert same(twin, one)
+        assert twin.rules == rules
+    there = functional.to(one, "cpu" if device is None else None)
+    assert isinstance(there.own, np.ndarray if device else torch.Tensor)
+    assert same(functional.to(there, device), one)
+    boards = one.own, one.opp, rules, one.turn
+    made = functional.from_boards(*boards)
+    running = np.asarray(one.status) < 2  # what was forfeited is not seen on the board
+    assert same(functional.take(made, running), functional.take(one, running))
+
+
+@games
+def test_starts(rules):
+    """The same as the environments' for the same seed; without random play all alike."""
+    start = functional.init((2, 3), rules)
+    assert start.shape == (2, 3)
+    assert position_of(functional.take(start, (1, 2)), rules) == Position.initial(rules)
+    drawn, env = (
+        functional.init((2, 3), rules, 5, opening_plies=4),
+        ReversiEnv(**vars_of(rules), opponent=None, opening_plies=4),
+    )
+    for i in range(6):
+        env.reset(seed=5 + i)
+        assert position_of(functional.take(drawn, divmod(i, 3)), rules) == env.position()
+    assert not same(functional.init(30, rules, opening_plies=4), functional.init(30, rules, opening_plies=4))
+    assert functional.init(rules=rules).shape == ()
+    assert functional.init(0, rules, empties=3).shape == (0,)
+    parallel = Rules(rules.size, rules.variant, "parallel")
+    assert position_of(functional.init((), parallel), parallel) == Position.initial(parallel)
+
+
+def vars_of(rules):
+    return {"size": rules.size, "variant": rules.variant}
+
+
+@homes
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda state: functional.step(state, number([1.0], state)), "expected whole numbers from 0 to 64"),
+        (lambda state: functional.step(state, number([1, 2, 3], state)), r"shape \(2,\) and numbers of shape \(3,\)"),
+        (lambda state: functional.step(state, 1, out=functional.take(state, 0)), "out: expected states of the same"),
+        (lambda state: functional.step(state, 1, out=functional.init(2, Rules(6))), "out: expected states of the same"),
+        (lambda state: functional.symmetry(state, 8), "symmetry 8: expected whole numbers from 0 to 7"),
+        (lambda state: functional.symmetry(state, 0.5), "symmetry 0.5: expected whole numbers from 0 to 7"),
+        (lambda state: functional.reward(state, "shaped"), "kind='shaped': expected 'win' or 'discs'"),
+        (lambda state: functional.stack([]), "0 states: expected some, all of one game"),
+        (lambda state: functional.stack([state, functional.init(2, Rules(6))]), "expected some, all of one game"),
+        (lambda state: functional.where(True, state, functional.init(2, Rules(6))), "expected one game"),
+        (lambda state: functional.init(-1), "shape=-1: expected whole numbers of 0 or more"),
+        (lambda state: functional.init(2, empties=70), "empties=70: expected a whole number from 1 to 60"),
+        (lambda state: functional.from_boards(state.own, state.own), "boards that overlap"),
+        (lambda state: functional.from_boards(state.own, state.opp[:1]), "boards of shape"),
+        (lambda state: functional.from_boards(state.own == 0, state.own), "boards of .*bool: expected"),
+        (lambda state: functional.to(state, "nowhere"), "device='nowhere': .*expected 'cpu' or 'cuda'"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, message, device):
+    with pytest.raises(ReversiError, match=message):
+        call(functional.init(2, device=device) if device else State(*functional.init(2)))
+
+
+def test_a_tensors_memory_is_numpys():
+    """Nothing is copied on the way to the CPU's kernels and back."""
+    state = functional.init(5, device="cpu")
+    assert np.shares_memory(functional.to(state, None).own, state.own.numpy())
+    own, opp = batch.start(5)
+    assert np.array_equal(functional.to(state, None).own, own)
+    assert np.array_equal(functional.from_boards(own, opp).legal, batch.legal_moves(own, opp))

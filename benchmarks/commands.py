@@ -331,8 +331,15 @@ def gpu(
     policy = report.measure("a policy network plays", partial(speed.environment_share, device, 256 if cpu else 65_536))
     text = f"{millions('plies', 2)(policy['plies_per_second'])}, {policy['share']:.1%} in the environment"
     report.row(f"small CNN policy, batch {policy['batch']:,.0f}", text, policy=policy)
+    states = report.measure("pure states", partial(speed.states_rates, device, 4096 if cpu else 1_000_000))
+    text = f"{millions('steps')(states['steps_per_second'])}; a branch of all {1000 * states['branch_seconds']:.2f} ms"
+    report.row(f"pure states, {states['count']:,} at once", text, states=states)
+    pure = report.measure("pure states beside environments", partial(speed.states_equal_to_environments, device, plies))
+    text = f"{sum(game['plies'] for game in pure):,} plies"
+    text += " equal" if all(game["equal"] for game in pure) else " DIFFER"
+    report.row("pure states beside TorchVectorEnv", text, states_compared=pure)
     compared = report.measure("equality with the CPU core", lambda: list(speed.equal_to_cpu(device, plies)))
-    report.result |= {"equal": all(game["equal"] for game in compared), "compared": compared}
+    report.result |= {"equal": all(game["equal"] for game in [*compared, *pure]), "compared": compared}
     for side in (8, 6, 4):
         report.row(f"random play on {side}x{side}", _equality([game for game in compared if game["size"] == side]))
     report.show(as_json)

@@ -13,13 +13,16 @@ from torch import nn
 from benchmarks import peers
 from benchmarks.timing import rate
 from play.machine import cpu_name
+from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
+from reversi_env.rules import Variant
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
 CPU_BATCHES = (256, 4096, 65_536)
 #: Steps that bring the games out of step with each other before a measurement.
 WARM_UP_STEPS = 70
-GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in ("normal", "reversed"))
+VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
+GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in VARIANTS)
 
 
 def device_name(device: str) -> str:
@@ -156,6 +159,60 @@ def _row_hash(rows: torch.Tensor) -> torch.Tensor:
         (piece.sum(1).to(torch.int64) * _FACTORS[k % 8] * (k + 1) for k, piece in enumerate(pieces)),
         start=torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device),
     )
+
+
+# --- pure states --------------------------------------------------------------------------------------------
+
+
+def states_rates(device: str, count: int, repeats: int = 10) -> dict[str, float]:
+    """Of *count* pure states in the middle of 8x8 games: steps a second, and the seconds that a branch of all of them takes.
+
+    A branch gathers states by a tensor of parents into memory of its own, as a tree search does.
+    """
+    state = functional.to(functional.init(min(count, 65_536), seed=1, opening_plies=20), device)
+    parents = torch.randint(state.shape[0], (count,), device=device, generator=torch.Generator(device).manual_seed(1))
+    state = functional.take(state, parents)
+    actions = functional.legal(state).to(torch.uint8).argmax(-1)
+
+    def step() -> int:
+        functional.step(state, actions)
+        wait_for(device)
+        return count
+
+    def branch() -> int:
+        functional.take(state, parents)
+        wait_for(device)
+        return count
+
+    for warm_up in (step, branch):
+        warm_up()
+    return {"count": count, "steps_per_second": rate(step, repeats), "branch_seconds": count / rate(branch, repeats)}
+
+
+def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -> list[dict[str, Any]]:
+    """Random games of every size and variant by `TorchVectorEnv` and by pure states on *device*, compared after every ply."""
+    found = []
+    for size, variant in GAMES:
+        rows = min(batch, max(256, plies // 150))
+        steps, lots = -(-plies // rows), torch.Generator(device).manual_seed(1)
+        envs = TorchVectorEnv(rows, device=device, size=size, variant=variant, reward="discs")
+        envs.reset(seed=1)
+        start = state = functional.init(rows, Rules(size, variant), device=device)
+        differ = torch.zeros((), dtype=torch.bool, device=device)
+        for _ in range(steps):
+            masks = envs.infos["action_mask"]
+            actions = (torch.rand(masks.shape, device=device, generator=lots) * masks).argmax(-1)
+            observations, rewards, terminated, _, infos = envs.step(actions)
+            after = functional.step(state, actions)
+            differ |= (functional.is_over(after) != terminated).any()
+            differ |= (functional.reward(after, "discs") != rewards).any()
+            state = functional.where(terminated, start, after)
+            differ |= (functional.observe(state) != observations).any()
+            differ |= (functional.legal(state) != infos["action_mask"]).any()
+            differ |= (torch.stack([state.own, state.opp], -1) != envs.boards).any() | (state.legal != envs.legal).any()
+            differ |= (state.turn != infos["to_move"]).any()
+        found.append({"size": size, "variant": variant, "plies": rows * steps, "equal": not bool(differ)})
+    return found
 
 
 # --- a network that plays -----------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ def test_the_benchmark_runs_without_a_gpu(monkeypatch):
     assert min(result["plies_per_second"].values()) > 0
     assert result["bytes_per_ply"] == 281
     assert 0 < result["policy"]["share"] < 1
+    assert len(result["states_compared"]) == 6
+    assert min(result["states"].values()) > 0
     assert result["pgx_ratio"] is None
 
 
@@ -50,3 +52,18 @@ def test_a_difference_anywhere_changes_the_hash(monkeypatch):
     honest = hashed()
     monkeypatch.setattr(TorchVectorEnv, "random_step", forged)
     assert hashed() != honest
+
+
+def test_a_difference_of_pure_states_is_noticed(monkeypatch):
+    monkeypatch.setattr(gpu, "GAMES", ((4, "reversed"),))
+    (found,) = gpu.states_equal_to_environments("cpu", 4000)
+    assert found == {"size": 4, "variant": "reversed", "plies": 4096, "equal": True}
+    honest, calls = gpu.functional.reward, []
+
+    def forged(state, kind):
+        calls.append(1)
+        return honest(state, kind) + (len(calls) == 14)
+
+    monkeypatch.setattr(gpu.functional, "reward", forged)
+    (found,) = gpu.states_equal_to_environments("cpu", 4000)
+    assert not found["equal"]

@@ -51,6 +51,9 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
       ``empties``, ``render_mode``; and ``reset(options=…)`` takes ``start``, ``opening_plies``, ``empties``.
     * `state`: (3, n, n) int8: black discs, white discs, and a plane of ones if white is to move.
 
+    Turns strictly alternate, passes included: a learner that plays both agents and takes the next observation's value for the
+    future needs ``gamma=-1``, since that value is the other agent's.
+
     A game in progress can be cloned, deep-copied and pickled, or kept and taken up again with `get_state` and
     `set_state`.
     """

@@ -85,7 +85,7 @@ class State(NamedTuple):
         return tuple(self.own.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (self.rules.size, self.rules.variant, *self)
+        return restored, (self.rules.size, self.rules.variant, *self)
 
 
 @cache
@@ -95,7 +95,8 @@ def _kind(size: int, variant: Variant) -> type[State]:
     return State if rules == NORMAL_8X8 else type("State", (State,), {"__slots__": (), "rules": rules})
 
 
-def _restored(size: int, variant: Variant, *fields: Any) -> State:
+def restored(size: int, variant: Variant, *fields: Any) -> State:
+    """A state of a game from its arrays: what pickles call."""
     return _kind(size, variant)(*fields)
 
 

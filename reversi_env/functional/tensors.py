@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from reversi_env.core import states
 from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, shown
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import arrays
+from reversi_env.rules import Variant
 
 with extra_libraries():
     import torch
@@ -59,6 +60,8 @@ def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> A
 
 def step(state: Any, action: Any, out: Any = None) -> Any:
     """The states after the actions."""
+    if out is None and torch.compiler.is_compiling():
+        return type(state)(*_in_a_graph("step", state, action))
     actions = _numbers(action, state.own.device)
     if actions is None:
         raise IllegalMoveError(f"actions {shown(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
@@ -72,11 +75,15 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
 
 def legal(state: Any) -> torch.Tensor:
     """The masks."""
+    if torch.compiler.is_compiling():
+        return _in_a_graph("legal", state)[0]
     return _gpu().legal(state) if state.own.is_cuda else torch.from_numpy(arrays.legal(_views(state)))
 
 
 def observe(state: Any) -> torch.Tensor:
     """The planes."""
+    if torch.compiler.is_compiling():
+        return _in_a_graph("observe", state)[0]
     if state.own.is_cuda:
         return _gpu().observe(state)
     return torch.from_numpy(arrays.observe(_views(state)).view(np.uint8))
@@ -84,6 +91,8 @@ def observe(state: Any) -> torch.Tensor:
 
 def score(state: Any) -> torch.Tensor:
     """The results in discs."""
+    if torch.compiler.is_compiling():
+        return _in_a_graph("score", state)[0]
     return _gpu().score(state) if state.own.is_cuda else torch.from_numpy(arrays.score(_views(state)))
 
 
@@ -96,6 +105,8 @@ def reward(state: Any, kind: str) -> torch.Tensor:
 
 def symmetry(state: Any, k: Any) -> Any:
     """The states turned; of numbers that lie on a GPU the lowest three bits count, since nobody waits for it to look at them."""
+    if torch.compiler.is_compiling():
+        return type(state)(*_in_a_graph("symmetry", state, k))
     numbers = _numbers(k, state.own.device)
     arrays.check_symmetries(numbers is not None, k)
     assert numbers is not None
@@ -105,6 +116,58 @@ def symmetry(state: Any, k: Any) -> Any:
     if state.own.is_cuda:
         return _gpu().symmetry(state, numbers)
     return _shown(arrays.symmetry(_views(state), numbers.numpy()))
+
+
+_EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "observe": observe, "score": score}
+
+
+# --- in a graph of torch.compile: all of it is one operator, of which torch knows the shapes of the results ----------------
+
+
+def _in_a_graph(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
+    rules, given = state.rules, torch.as_tensor(numbers, device=state.own.device)
+    return _operator(name, *state, given, rules.size, rules.variant)
+
+
+@torch.library.custom_op("reversi_env::functional", mutates_args=())
+def _operator(
+    name: str,
+    own: torch.Tensor,
+    opp: torch.Tensor,
+    legal: torch.Tensor,
+    turn: torch.Tensor,
+    status: torch.Tensor,
+    numbers: torch.Tensor,
+    size: int,
+    variant: str,
+) -> list[torch.Tensor]:
+    from reversi_env.functional import restored
+
+    state = restored(size, cast(Variant, variant), own, opp, legal, turn, status)
+    found = _EAGER[name](state, numbers) if name in ("step", "symmetry") else _EAGER[name](state)
+    return [found] if isinstance(found, torch.Tensor) else list(found)
+
+
+@_operator.register_fake
+def _shapes(
+    name: str,
+    own: torch.Tensor,
+    opp: torch.Tensor,
+    legal: torch.Tensor,
+    turn: torch.Tensor,
+    status: torch.Tensor,
+    numbers: torch.Tensor,
+    size: int,
+    variant: str,
+) -> list[torch.Tensor]:
+    if name in ("step", "symmetry"):
+        shape = torch.broadcast_shapes(own.shape, numbers.shape)
+        return [field.new_empty(shape) for field in (own, opp, legal, turn, status)]
+    if name == "score":
+        return [status.new_empty(own.shape)]
+    if name == "legal":
+        return [own.new_empty((*own.shape, size * size + 1), dtype=torch.bool)]
+    return [own.new_empty((*own.shape, 2, size, size), dtype=torch.uint8)]
 
 
 def _numbers(given: Any, device: Any) -> torch.Tensor | None:

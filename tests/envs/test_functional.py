@@ -203,3 +203,22 @@ def test_a_tensors_memory_is_numpys():
     own, opp = batch.start(5)
     assert np.array_equal(functional.to(state, None).own, own)
     assert np.array_equal(functional.from_boards(own, opp).legal, batch.legal_moves(own, opp))
+
+
+@pytest.mark.slow
+def test_a_compiled_function_has_one_graph():
+    """`torch.compile` goes through without a break, and without being told that it traces numpy."""
+
+    def turn(state, weights):
+        logits = functional.observe(state).float().flatten(-3) @ weights
+        logits = logits.masked_fill(~functional.legal(state), -torch.inf)
+        after = functional.symmetry(functional.step(state, logits.argmax(-1)), 3)
+        return after, functional.reward(after) + logits.amax(-1)
+
+    compiled = torch.compile(turn, backend="eager", fullgraph=True)
+    state, weights = random_state(20, Rules(6), "cpu"), torch.randn(72, 37, generator=torch.Generator().manual_seed(1))
+    for _ in range(3):
+        (after, values), (expected, others) = compiled(state, weights), turn(state, weights)
+        assert same(after, expected)
+        assert torch.equal(values, others)
+        state = after

@@ -27,8 +27,7 @@ Branching is broadcasting: all moves of all games, and the reply that wins most 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -36,7 +35,8 @@ from reversi_env.core import episodes, states
 from reversi_env.envs.settings import Settings, no_start_found, seed_words
 from reversi_env.errors import PositionError, ReversiError, shown
 from reversi_env.functional import arrays
-from reversi_env.rules import Rules, Variant
+from reversi_env.functional.state import NORMAL_8X8, State, kind_of
+from reversi_env.rules import Rules
 
 __all__ = [
     "State",
@@ -56,48 +56,7 @@ __all__ = [
     "where",
 ]
 
-NORMAL_8X8 = Rules()
 _NO_POOL = np.zeros(0, episodes.POOL)
-
-
-class State(NamedTuple):
-    """Games as five arrays of one shape: numpy's, or torch's, where boards are int64, since torch has few functions of uint64.
-
-    ``own``, ``opp``, ``legal``: bits of the 8x8 frame, a1 lowest: discs of the side to move, of the other side, and squares
-    that may be played on. ``turn``: int8, the side to move, 0 black, 1 white. ``status``: int8, 0 while the game goes on, 1 when
-    neither side can move, 2 when the side to move has forfeited it by an illegal action.
-
-    Which game it is belongs to the type (``state.rules``), so that functions over all arrays, such as those of torch's pytree,
-    meet nothing but arrays.
-    """
-
-    own: Any
-    opp: Any
-    legal: Any
-    turn: Any
-    status: Any
-
-    rules = NORMAL_8X8  # type: ignore[misc]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The games' shape."""
-        return tuple(self.own.shape)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return restored, (self.rules.size, self.rules.variant, *self)
-
-
-@cache
-def _kind(size: int, variant: Variant) -> type[State]:
-    """The type of a game's states; the start is no part of it."""
-    rules = Rules(size, variant)
-    return State if rules == NORMAL_8X8 else type("State", (State,), {"__slots__": (), "rules": rules})
-
-
-def restored(size: int, variant: Variant, *fields: Any) -> State:
-    """A state of a game from its arrays: what pickles call."""
-    return _kind(size, variant)(*fields)
 
 
 # --- games ----------------------------------------------------------------------------------------
@@ -139,7 +98,7 @@ def init(
     fields = [records[name] for name in ("own", "opp", "legal", "turn", "over")]
     if count == 1:  # all alike
         fields = [np.full(games, field[0]) for field in fields]
-    state = _kind(rules.size, rules.variant)(*(field.reshape(games).copy() for field in fields))
+    state = kind_of(rules.size, rules.variant)(*(field.reshape(games).copy() for field in fields))
     return state if device is None else to(state, device)
 
 
@@ -152,7 +111,7 @@ def from_boards(own: Any, opp: Any, rules: Rules = NORMAL_8X8, turn: Any = 0) ->
     boards = [home.as_words(board) for board in (own, opp)]
     if boards[0].shape != boards[1].shape:
         raise PositionError(f"boards of shape {boards[0].shape} and {boards[1].shape}: expected the same")
-    return cast(State, home.from_boards(_kind(rules.size, rules.variant), *boards, turn))
+    return cast(State, home.from_boards(kind_of(rules.size, rules.variant), *boards, turn))
 
 
 def step(state: State, action: Any, out: State | None = None) -> State:

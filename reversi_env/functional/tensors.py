@@ -10,6 +10,7 @@ from reversi_env.core import states
 from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, shown
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import arrays
+from reversi_env.functional.state import restored
 from reversi_env.rules import Variant
 
 with extra_libraries():
@@ -141,8 +142,6 @@ def _operator(
     size: int,
     variant: str,
 ) -> list[torch.Tensor]:
-    from reversi_env.functional import restored
-
     state = restored(size, cast(Variant, variant), own, opp, legal, turn, status)
     found = _EAGER[name](state, numbers) if name in ("step", "symmetry") else _EAGER[name](state)
     return [found] if isinstance(found, torch.Tensor) else list(found)

@@ -20,7 +20,10 @@ EXPECTED = {
         ["4096"],
         r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\s*$",
     ),
-    "train_maskable_ppo.py": (["4096"], r"10\d\d games against random: score [\d.]+%\s*$"),
+    "train_maskable_ppo.py": (
+        ["4096"],
+        r"random +[\d.]+%[\s\S]*\nElo above random: [\s\S]*\ngiven away: [\d.]+ discs a move",
+    ),
 }
 
 

@@ -178,7 +178,7 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     results, expected = (ours.reset(seed=11), theirs.reset(seed=11)), 0
-    for _ in range(120):
+    for _ in range(80):
         (our_obs, *our_rest, our_infos), (their_obs, *their_rest, their_infos) = results
         assert same(our_obs, their_obs)
         for mine, other in zip(our_rest, their_rest, strict=True):

@@ -32,8 +32,9 @@ def batch(**options):
 # --- learning
 
 
-@pytest.mark.parametrize("observation", POLICIES)
-@pytest.mark.parametrize("make", [single, batch])
+@pytest.mark.parametrize(
+    ("make", "observation"), [(single, "dict"), *((batch, observation) for observation in POLICIES)]
+)
 def test_maskable_ppo_learns(make, observation):
     env = make(observation=observation, colour="random")
     steps = 512 if make is single else 64

@@ -100,6 +100,7 @@ def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
     wrapped, plain = wrapper(ReversiVectorEnv(5, **options)), ReversiVectorEnv(5, **options)
     (seen, infos), (shown, _) = wrapped.reset(seed=3), plain.reset(seed=3)
     images, rng, ends, symmetries = action_images(4), np.random.default_rng(1), 0, set()
+    over = np.zeros(5, bool)
     for _ in range(40):
         before, mask = wrapped.symmetries.copy(), infos["action_mask"]
         symmetries |= set(before.tolist())
@@ -115,6 +116,9 @@ def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
         seen, rewards, terminated, _, infos = wrapped.step(actions)
         shown, expected, ended, _, told = plain.step(originals)
         assert (rewards.tolist(), terminated.tolist()) == (expected.tolist(), ended.tolist())
+        begun, over = (ended if mode == "SAME_STEP" else over), ended & (mode == "NEXT_STEP")
+        if wrapper is VectorSymmetryAugmentation:  # an episode keeps its own to its end
+            assert np.array_equal(wrapped.symmetries[~begun], before[~begun])
         for i in np.flatnonzero(ended):
             ends += 1
             if mode == "SAME_STEP":

@@ -10,11 +10,11 @@ from sb3_contrib import MaskablePPO
 
 from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
+from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
-from train.rl.checkpoints import load_checkpoint, save_checkpoint
 from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of

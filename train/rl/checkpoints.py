@@ -1,83 +1,28 @@
-"""Where a training is, in one file: parts, each of them arrays and what JSON can say, by name.
+"""Where a training with stable-baselines3 is: its model and the global random generators, as parts of `train.checkpoints`.
 
-Every part tells its state itself (`TrainingEnv.state`, `SelfPlayPool.state`); here are those of networks, of stable-baselines3's
-models and of the global random generators. The file is that of `train.run.save_state`: it is whole, or it is refused.
+The other parts tell their states themselves (`TrainingEnv.state`, `SelfPlayPool.state`).
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from reversi_env.extras import extra_libraries
-from train.run import load_state, save_state
+from train.checkpoints import State, network_state, restore_network
 
 with extra_libraries():
     import torch
-    from torch import nn
 
-State = dict[str, Any]
 #: Counters of stable-baselines3 that a training goes on from, and what its replay buffer has for every step.
 _COUNTERS = (
     *("num_timesteps", "_n_updates", "_episode_num", "_n_calls"),
     *("_current_progress_remaining", "exploration_rate"),
 )
 _REPLAY = ("actions", "rewards", "dones", "timeouts")
-
-
-def save_checkpoint(path: Path, parts: Mapping[str, State]) -> None:
-    """Write where a training is."""
-    arrays: State = {}
-    header: dict[str, State] = {}
-    for part, state in parts.items():
-        arrays |= {f"{part}/{name}": value for name, value in state.items() if isinstance(value, np.ndarray)}
-        header[part] = {name: value for name, value in state.items() if not isinstance(value, np.ndarray)}
-    save_state(path, arrays, header)
-
-
-def load_checkpoint(path: Path) -> dict[str, State] | None:
-    """The parts of `save_checkpoint`; None where there is no file, a `TrainError` if it is not as it was written."""
-    found = load_state(path)
-    if found is None:
-        return None
-    parts, arrays = found
-    for name, array in arrays.items():
-        part, _, rest = name.partition("/")
-        parts.setdefault(part, {})[rest] = array.copy()  # as read they cannot be written to
-    return parts
-
-
-# --- networks -------------------------------------------------------------------------------------
-
-
-def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, State]:
-    """Two parts: the weights, and what the optimiser remembers of each parameter."""
-    names = [name for name, _ in net.named_parameters()]
-    memory = {
-        f"{names[index]}/{key}": value
-        for index, state in optimiser.state_dict()["state"].items()
-        for key, value in state.items()
-    }
-    parts = {"net": net.state_dict(), "adam": memory}
-    return {part: {name: value.detach().cpu().numpy() for name, value in of.items()} for part, of in parts.items()}
-
-
-def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Put the weights and the optimiser's memory back."""
-    net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["net"].items()})
-    numbers = {name: index for index, (name, _) in enumerate(net.named_parameters())}
-    memory: dict[int, State] = {}
-    for name, array in parts.get("adam", {}).items():
-        parameter, _, key = name.rpartition("/")
-        memory.setdefault(numbers[parameter], {})[key] = torch.from_numpy(array)
-    optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})
-
-
-# --- stable-baselines3 ----------------------------------------------------------------------------
 
 
 def model_state(model: Any) -> dict[str, State]:

@@ -23,6 +23,7 @@ from reversi_env import ReversiError, batch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from search import evaluators
+from train.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
 from train.errors import TrainError
 from train.fitting.training import provenance
 from train.games.batch import BatchPlayer, EvaluatorPlayer
@@ -30,7 +31,6 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import Judgement
 from train.judging.regret_curves import RegretCurve
 from train.progress import Progress, silent
-from train.rl.checkpoints import load_checkpoint, network_state, restore_network, save_checkpoint
 from train.rl.expert_data import ExpertLabels, expert_labels, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
 from train.rl.figures import rounds_figure

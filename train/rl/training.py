@@ -24,9 +24,10 @@ from typing import Any
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
+from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.rl.checkpoints import load_checkpoint, model_state, restore_model, save_checkpoint
+from train.rl.checkpoints import model_state, restore_model
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
 from train.rl.files import SavedPolicy, read_policy, with_description

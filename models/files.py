@@ -11,9 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError
@@ -24,6 +25,7 @@ from reversi_env.errors import shown
 
 FORMAT = 1
 DIGITS = 12
+Content = TypeVar("Content")
 _HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.safetensors$")
 
 
@@ -64,6 +66,21 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors
+
+
+def read_once(path: Path, read: Callable[[Path], Content]) -> Content:
+    """What *read* makes of a file, which is read again only when it has changed: agents are made anew for every game."""
+    try:
+        found = path.stat()
+    except OSError:
+        return read(path)  # which says what is wrong
+    content: Content = _read_once(path, read, found.st_mtime_ns, found.st_size)
+    return content
+
+
+@lru_cache(maxsize=32)
+def _read_once(path: Path, read: Callable[[Path], Any], changed: int, size: int) -> Any:
+    return read(path)
 
 
 def check_name(path: Path, data: bytes, what: str) -> bool:

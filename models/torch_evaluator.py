@@ -13,6 +13,8 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Literal
 
@@ -37,6 +39,17 @@ with extra_libraries():
 #: Positions that go through the module at once, at most.
 BATCH = 4096
 Boards = NDArray[np.uint64]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one core inside: for a few positions more threads cost more than they give, and spin while others work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class TorchEvaluator(CalledEvaluator):

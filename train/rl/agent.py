@@ -7,37 +7,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from models.files import WeightsError
-from models.torch_evaluator import TorchAgent, TorchEvaluator
+from models.files import WeightsError, read_once
+from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
-from reversi_env.extras import extra_libraries
 from search.agent import Agent
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import ValueOfBoards
 from train.rl.players import policy_numbers
-
-with extra_libraries():
-    import torch
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Let torch use one core inside: for a few positions more threads cost more than they give, and spin while others work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _OfPolicy(Agent):
@@ -51,7 +33,7 @@ class _OfPolicy(Agent):
         weights = self._weights or DEFAULT
         named = weights in SHIPPED and not Path(weights).exists()
         path = shipped(rules, weights) if named else Path(weights)
-        found = _read_once(path, *_stamp(path))
+        found = read_once(path, read_policy)
         if (found.rules.size, found.rules.variant) != (rules.size, rules.variant):
             raise WeightsError(
                 f"policy {str(path)!r} is for {found.rules.size}x{found.rules.size} {found.rules.variant}: "
@@ -115,18 +97,3 @@ class PolicySearchAgent(_OfPolicy):
             evaluator = TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
             self._searchers[key] = TorchAgent(evaluator, self._depth, exact=self._exact, seed=self._seed)
         return self._searchers[key]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """What changes when a file does."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0  # reading it says what is wrong
-    return found.st_mtime_ns, found.st_size
-
-
-@lru_cache(maxsize=32)
-def _read_once(path: Path, changed: int, size: int) -> SavedPolicy:
-    """Agents are made anew for every game of a tournament; the file is read once."""
-    return read_policy(path)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.boards import board_planes, board_tensor, legal_moves
+from models.residual import Block
 from reversi_env import Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
@@ -39,19 +40,6 @@ HEAD_CHANNELS = 8
 VALUE_WIDTH = 64
 #: Positions that go through the network at once.
 BATCH = 2048
-
-
-class Block(nn.Module):
-    """Two convolutions and a way around them."""
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(channels, channels, 3, padding=1)
-        self.second = nn.Conv2d(channels, channels, 3, padding=1)
-
-    def forward(self, maps: Tensor) -> Tensor:
-        """Maps of the same shape."""
-        return torch.relu(maps + self.second(torch.relu(self.first(maps))))
 
 
 class BoardTrunk(nn.Module):

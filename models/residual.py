@@ -1,0 +1,168 @@
+"""`ResidualNet`: a residual network over the board, with a value in discs and a number for every move; the teacher of the others.
+
+It sees more than patterns do, and takes thousands of times as long as a compiled network on a CPU. A GPU values a million positions
+with it in a second: `train.teacher` trains it by play, and fits compiled networks to what it says.
+
+>>> from reversi_env import batch
+>>> net = ResidualNet(6, channels=8, blocks=1)
+>>> numbers, values = net(*(board_tensor(side) for side in batch.start(2, Rules(6))))
+>>> tuple(numbers.shape), tuple(values.shape)
+((2, 36), (2,))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.boards import board_planes, board_tensor, legal_moves, turned
+from models.files import WeightsError, file_content, named_by_hash, read_file
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor, nn
+
+ARCHITECTURE = "residual"
+#: Own discs, the opponent's, the squares where each may play, and ones, which tell the board from what is around it.
+INPUT_PLANES = 5
+#: Maps between the trunk and each head, and units of the value's layer after them.
+HEAD_MAPS, VALUE_UNITS = 32, 256
+#: Discs that 1 stands for in the value's last layer.
+VALUE_DISCS = 16.0
+#: Weights of a file at most: no header makes a process ask for more memory.
+MOST_CHANNELS, MOST_BLOCKS = 512, 64
+
+
+class Block(nn.Module):
+    """Two convolutions and a way around them.
+
+    With *identity* there is nothing but that way at the beginning, so that a deep network learns as soon as a shallow one.
+    """
+
+    def __init__(self, channels: int, *, identity: bool = False) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, channels, 3, padding=1)
+        self.second = nn.Conv2d(channels, channels, 3, padding=1)
+        if not identity:
+            return
+        nn.init.kaiming_normal_(self.first.weight)
+        for zero in (self.first.bias, self.second.weight, self.second.bias):
+            assert zero is not None
+            nn.init.zeros_(zero)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        """Maps of the same shape."""
+        return torch.relu(maps + self.second(torch.relu(self.first(maps))))
+
+
+class ResidualNet(nn.Module):
+    """A network for one board size; the variant of the game is in its weights."""
+
+    def __init__(self, size: int, *, channels: int = 128, blocks: int = 8) -> None:
+        super().__init__()
+        self.size, self.channels, self.playable = size, channels, Rules(size).playable
+        self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
+        self.blocks = nn.Sequential(*(Block(channels, identity=True) for _ in range(blocks)))
+        self.policy_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
+        self.policy = nn.Conv2d(HEAD_MAPS, 1, 3, padding=1)
+        self.value_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
+        self.value_units = nn.Linear(HEAD_MAPS * size * size, VALUE_UNITS)
+        self.value = nn.Linear(VALUE_UNITS, 1)
+        nn.init.zeros_(self.value.weight)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the convolutions are faster so
+
+    def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """Numbers of all squares, ``(n, size²)``, legal or not, and values in discs for the side to move; boards are int64."""
+        sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
+        planes = board_planes(torch.stack([*sides, torch.full_like(own, -1)], dim=1), self.size)
+        maps = self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last))
+        maps = self.blocks(torch.relu(maps))
+        numbers = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
+        units = torch.relu(self.value_units(torch.relu(self.value_maps(maps)).flatten(1)))
+        return numbers.float(), VALUE_DISCS * self.value(units).squeeze(1).float()
+
+    def symmetric_values(self, own: Tensor, opp: Tensor) -> Tensor:
+        """The mean of the values of a position's eight images: what is noise in one is less in all."""
+        images = torch.arange(8, device=own.device).repeat_interleave(len(own))
+        values = self(turned(own.repeat(8), images), turned(opp.repeat(8), images))[1]
+        return values.view(8, -1).mean(0)
+
+
+class ValueOfBoards(nn.Module):
+    """The network's value alone, from two int64 tensors of boards: what `models.torch_evaluator.TorchEvaluator` takes."""
+
+    def __init__(self, net: ResidualNet, *, symmetric: bool = False) -> None:
+        super().__init__()
+        self.net, self.symmetric = net, symmetric
+
+    def forward(self, own: Tensor, opp: Tensor) -> Tensor:
+        """Values in discs for the side to move."""
+        return self.net.symmetric_values(own, opp) if self.symmetric else self.net(own, opp)[1]
+
+
+def square_images(rules: Rules) -> Tensor:
+    """``(8, squares)``: the square whose image under each symmetry (`models.boards.turned`) is that square."""
+    bits = board_tensor(np.array([1 << rules.square_of(k) for k in range(rules.square_count)], np.uint64))
+    images = torch.stack([turned(bits, torch.full_like(bits, symmetry)) for symmetry in range(8)])
+    return (images[:, None, :] == bits[None, :, None]).to(torch.int64).argmax(2)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SavedResidual:
+    """A network with its game; ``record``: what is known about its training, as JSON has it."""
+
+    rules: Rules
+    net: ResidualNet
+    record: dict[str, Any]
+
+    def to_bytes(self) -> bytes:
+        """The content of its file, in half precision."""
+        state = self.net.state_dict()
+        tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
+        shape = {"channels": self.net.channels, "blocks": len(self.net.blocks)}
+        game = {"size": self.rules.size, "variant": self.rules.variant}
+        return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
+
+    def file_name(self, data: bytes) -> str:
+        """The name of the file with that content."""
+        return named_by_hash(f"teacher-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
+
+
+def read_residual(path: Path) -> SavedResidual:
+    """The network in a file, in single precision, checked against the hashes that there are."""
+    header, tensors = read_file(path)
+    if header["architecture"] != ARCHITECTURE:
+        raise WeightsError(
+            f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: expected {ARCHITECTURE}"
+        )
+    try:
+        rules = Rules(header["size"], header["variant"])
+        channels, blocks = header["channels"], header["blocks"]
+        if not (_within(channels, MOST_CHANNELS) and _within(blocks, MOST_BLOCKS)):
+            raise WeightsError(
+                f"{shown(channels)} channels in {shown(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
+            )
+        net = ResidualNet(rules.size, channels=channels, blocks=blocks)
+        if not all(np.isfinite(array).all() for array in tensors.values()):
+            raise WeightsError("infinities or not-a-number among its weights: expected finite ones")
+        net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})
+    except (ReversiError, RuntimeError, TypeError, KeyError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise WeightsError(f"weight file {str(path)!r}: {reason}") from None
+    return SavedResidual(rules, net.eval(), header["record"])
+
+
+def _within(number: Any, most: int) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most
+
+
+__all__ = ["ResidualNet", "SavedResidual", "ValueOfBoards", "board_tensor", "read_residual", "square_images"]

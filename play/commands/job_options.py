@@ -39,6 +39,8 @@ class JobOptions:
     * ``presets``: the game decides what is not given, so that no default is shown and only what was given is passed on.
     * ``without``: fields that are no options of the command.
     * ``named``: other names of options than those of their fields; ``required``: fields that must be given.
+    * ``more``: further classes, for other kinds of the job, by the heading under which the help shows their options. What
+      they have in common with those before is one option.
     """
 
     place: str
@@ -46,14 +48,20 @@ class JobOptions:
     without: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     named: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self) -> list[OptionField]:
         """The fields that are options of the command."""
-        from train.options import option_fields
+        return [one for one, _ in self._with_headings()]
 
-        module, _, name = self.place.partition(":")
-        found = option_fields(getattr(import_module(module), name))
-        return [one for one in found if one.help and one.name not in self.without]
+    def _with_headings(self) -> list[tuple[OptionField, str | None]]:
+        """The same, each with the heading that the help shows above it."""
+        found: dict[str, tuple[OptionField, str | None]] = {}
+        for heading, place in ((None, self.place), *self.more.items()):
+            for one in _fields_of(place):
+                if one.help and one.name not in self.without:
+                    found.setdefault(one.name, (one, heading))
+        return list(found.values())
 
     def option_name(self, one: OptionField) -> str:
         """``--learning-rate`` for ``learning_rate``."""
@@ -65,7 +73,7 @@ class JobOptions:
         def declared(**_: Any) -> None:
             """Stands for the command, to let typer make its options."""
 
-        signature = inspect.Signature([self._parameter(one) for one in self.fields()])
+        signature = inspect.Signature([self._parameter(*one) for one in self._with_headings()])
         declared.__signature__ = signature  # type: ignore[attr-defined]
         app = typer.Typer(add_completion=False)
         app.command()(declared)
@@ -80,7 +88,7 @@ class JobOptions:
         found = {one.name: self._value(one, given[one.name]) for one in self.fields()}
         return {name: value for name, value in found.items() if value is not None}
 
-    def _parameter(self, one: OptionField) -> inspect.Parameter:
+    def _parameter(self, one: OptionField, heading: str | None = None) -> inspect.Parameter:
         name = self.option_name(one)
         kind, default = _typed(one)
         if one.default is MISSING or one.name in self.required:
@@ -92,7 +100,7 @@ class JobOptions:
             how["autocompletion"] = complete_spec
         flag = f"{name}/--no-{name[2:]}" if kind == bool | None or default is True else name
         letters = [LETTERS[name]] if name in LETTERS else []
-        declared = typer.Option(flag, *letters, help=one.help, **how)
+        declared = typer.Option(flag, *letters, help=one.help, rich_help_panel=heading, **how)
         return inspect.Parameter(
             one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
         )
@@ -108,6 +116,13 @@ class JobOptions:
 
 
 _NUMBERS = (int, float, int | None, float | None)
+
+
+def _fields_of(place: str) -> tuple[OptionField, ...]:
+    from train.options import option_fields
+
+    module, _, name = place.partition(":")
+    return option_fields(getattr(import_module(module), name))
 
 
 def _typed(one: OptionField) -> tuple[Any, Any]:

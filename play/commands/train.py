@@ -1,10 +1,11 @@
-"""`reversi train`: a network from labels, or from nothing, in a folder that an interruption cannot spoil."""
+"""`reversi train`: a network from labels, from nothing or from a teacher, in a folder that an interruption cannot spoil."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -17,10 +18,23 @@ from play.commands.job_options import given, options_from
 from play.commands.options import Json, Threads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from train.fitting.fit import Epoch
     from train.fitting.training import Trained
+    from train.teacher.run import Taught
 
 
-@options_from("train.fitting.options:FitOptions", presets=True)
+#: Options of the command's own that are for some kinds of training, and those kinds.
+GAME = {"size", "variant", "exact"}
+
+
+@options_from(
+    "train.fitting.options:FitOptions",
+    presets=True,
+    without=tuple(GAME),
+    more={"With --teacher": "train.teacher.options:TeacherOptions"},
+)
 def train(
     context: typer.Context,
     labels: Annotated[str | None, typer.Argument(metavar="LABELS", help="Folder that reversi label made.")] = None,
@@ -28,6 +42,12 @@ def train(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
     ] = False,
+    teacher: Annotated[
+        bool, typer.Option("--teacher", help="From nothing: a large network that plays itself, best on a GPU.")
+    ] = False,
+    distil: Annotated[
+        str | None, typer.Option("--distil", metavar="FOLDER", help="Learn from the teacher in this folder.")
+    ] = None,
     probcut: Annotated[
         str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")
     ] = None,
@@ -37,14 +57,16 @@ def train(
             "--network", help="linear: a number a pattern; deep: a vector each, and a head; dense: no patterns."
         ),
     ] = None,
-    size: Annotated[int | None, typer.Option("--size", "-n", help="Board of the bootstrap: 4, 6 or 8.")] = None,
+    size: Annotated[int | None, typer.Option("--size", "-n", help="Board, from nothing: 4, 6 or 8.")] = None,
     variant: Annotated[
-        Literal["normal", "reversed"] | None, typer.Option("--variant", "-v", help="Game of the bootstrap.")
+        Literal["normal", "reversed"] | None, typer.Option("--variant", "-v", help="Game, from nothing.")
     ] = None,
     player: Annotated[
         str | None, typer.Option("--player", help="Evaluator that plays the bootstrap's games, as network.")
     ] = None,
-    exact: Annotated[int | None, typer.Option("--exact", help="Empties that the bootstrap solves; GPU: 14.")] = None,
+    exact: Annotated[
+        int | None, typer.Option("--exact", help="Empties that are solved, from nothing; GPU: 14.")
+    ] = None,
     scale: Annotated[float | None, typer.Option("--scale", help="Share of the bootstrap's positions.")] = None,
     threads: Threads = None,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
@@ -60,6 +82,10 @@ def train(
     what is learnt, and so on back to the opening. --scale 1 of that is for a
     GPU and many cores.
 
+    --teacher is another way from nothing: a residual network plays itself by
+    the ten thousand games, all on one device, and learns what they came to.
+    It is too slow for a search; --distil FOLDER fits a network to what it says.
+
     With --probcut WEIGHTS the weights stay as they are; how well shallow
     searches with them foretell deep ones is measured, and a file that knows
     it is written: searches with it leave out what is hopeless.
@@ -73,32 +99,32 @@ def train(
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
-    of_labels = given(context)
-    seed = of_labels.pop("seed", 0)
-    game: dict[str, Any] = {"size": size, "variant": variant, "scale": scale, "player": player, "exact": exact}
-    of_bootstrap = {name: value for name, value in game.items() if value is not None}
-    if probcut is not None:
-        if labels is not None or bootstrap or of_labels or of_bootstrap or network is not None or device != "cpu":
-            raise ReversiError("--probcut with LABELS or other options of a training: expected it with --out alone")
-        _probcut(probcut, Path(out), seed, threads, as_json)
+    kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
+    own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
+    own |= {"network": network, "device": None if device == "cpu" else device}
+    changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
+    _check_options(kind, changes)
+    changes.pop("device", None)
+    if kind == "--probcut":
+        _probcut(str(probcut), Path(out), changes.get("seed", 0), threads, as_json)
         return
-    _check_kind(labels, bootstrap, of_labels, of_bootstrap)
     require("torch", "pyarrow")
     from models.networks import checked_network
 
-    kind: dict[str, Any] = {"network": checked_network(network)} if network is not None else {}
+    if network is not None:
+        checked_network(network)
     how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device, "threads": threads}
+    jobs: dict[str, tuple[Any, Any]] = {
+        "LABELS": (partial(_on_labels, str(labels)), _print_result),
+        "--bootstrap": (_from_nothing, _print_result),
+        "--teacher": (_teacher, _print_taught),
+        "--distil": (partial(_distil, str(distil)), _print_result),
+    }
+    job, show_result = jobs[kind]
     began = perf_counter()
     with ends_at_ctrl_c("stopped; the same command goes on"), progress_bar() as show:
-        if bootstrap:
-            from train.fitting.bootstrap import BootstrapOptions
-            from train.fitting.training import train_from_nothing
-
-            options = BootstrapOptions(**of_bootstrap, **kind, seed=seed)
-            trained = train_from_nothing(Path(out), options, **how, progress=show)
-        else:
-            trained = _on_labels(str(labels), Path(out), {**of_labels, **kind, "seed": seed}, how, show)
-    _print_result(trained, perf_counter() - began, as_json)
+        result = job(Path(out), changes, how, show)
+    show_result(result, perf_counter() - began, as_json)
 
 
 def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: bool) -> None:
@@ -134,39 +160,107 @@ def _command(arguments: list[str]) -> str:
     return shlex.join(kept)
 
 
-def _check_kind(labels: str | None, bootstrap: bool, of_labels: dict[str, Any], of_bootstrap: dict[str, Any]) -> None:
-    """Labels or a bootstrap, each with its own options."""
+def _kind(labels: str | None, **asked: Any) -> str:
+    """Which kind of training is asked for, by its option or as LABELS; more than one, or none, is refused."""
     from reversi_env.errors import ReversiError
 
-    if bootstrap and labels is not None:
+    kinds = [f"--{name}" for name, value in asked.items() if value]
+    if labels is not None and kinds:
+        raise ReversiError(f"LABELS {labels!r} with {kinds[0]}: expected one of them")
+    if len(kinds) > 1:
+        raise ReversiError(f"{kinds[0]} with {kinds[1]}: expected one of them")
+    if labels is None and not kinds:
         raise ReversiError(
-            f"LABELS {labels!r} with --bootstrap: expected one of them; a bootstrap makes its own labels"
+            "LABELS is missing: expected a folder that `reversi label` made, or --bootstrap, --teacher, --distil or --probcut"
         )
-    if not bootstrap and labels is None:
-        raise ReversiError("LABELS is missing: expected a folder that `reversi label` made, or --bootstrap")
-    wrong = of_labels if bootstrap else of_bootstrap
-    if wrong:
-        option = f"--{next(iter(wrong)).replace('_', '-')}"
-        what = "not for --bootstrap: expected it with LABELS" if bootstrap else "for --bootstrap: expected it there"
-        raise ReversiError(f"{option} is {what}")
+    return kinds[0] if kinds else "LABELS"
+
+
+def _check_options(kind: str, options: dict[str, Any]) -> None:
+    """Refuse an option that is for another kind of training, and name one that it is for."""
+    from reversi_env.errors import ReversiError
+    from train.fitting.options import FitOptions
+    from train.options import option_fields
+    from train.teacher.options import TeacherOptions
+
+    fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, TeacherOptions))
+    known = {
+        "LABELS": fit | {"network", "device"},
+        "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
+        "--teacher": taught | {"device"},
+        "--distil": fit | {"network", "device"},
+        "--probcut": {"seed"},
+    }
+    for name in options.keys() - known[kind]:
+        places = [other for other, names in known.items() if name in names]
+        option = f"--{name.replace('_', '-')}"
+        raise ReversiError(f"{option} is not for {_told(kind)}: expected it with {' or '.join(places)}")
+
+
+def _told(kind: str) -> str:
+    return "a training on LABELS" if kind == "LABELS" else kind
+
+
+def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+    from train.fitting.bootstrap import BootstrapOptions
+    from train.fitting.training import train_from_nothing
+
+    return train_from_nothing(out, BootstrapOptions(**changes), **how, progress=show)
+
+
+def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Taught:
+    from train.run import remembered
+    from train.teacher.options import TeacherOptions, preset
+    from train.teacher.run import TeacherRun
+
+    begun = remembered(out, TeacherOptions)
+    options = replace(begun, **changes) if begun else preset(changes.pop("size", 8), how["device"], **changes)
+    return TeacherRun(out, options, **how, progress=show).run()
+
+
+def _distil(folder: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+    from train.fitting.options import preset
+    from train.teacher.distil import distil, teacher_of
+
+    options, _ = teacher_of(Path(folder))
+    network = changes.pop("network", "deep")
+    fit = preset(options.size, options.variant, network, **changes)
+    return distil(Path(folder), out, fit, **how, network=network, progress=show, told=_epochs(show, fit.epochs))
 
 
 def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
     from reversi_env.errors import ReversiError, shown
-    from train.fitting.fit import Epoch, preset
+    from train.fitting.options import preset
     from train.fitting.training import train_on_labels
     from train.labels import read_manifest
 
     if Path(labels).is_file():
         raise ReversiError(f"LABELS {shown(labels, 300)} is a file: expected a folder that `reversi label` made")
     manifest = read_manifest(Path(labels)).options
-    options = preset(manifest.size, manifest.variant, **changes)
+    network = changes.pop("network", "linear")
+    options = preset(manifest.size, manifest.variant, network, **changes)
+    how |= {"network": network, "solving": partial(show, "solving successors")}
+    return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
 
-    def tell(epoch: Epoch) -> None:
-        show("fitting, epochs", epoch.number, options.epochs, f"error {epoch.validation_error:.3f} discs")
 
-    how |= {"network": changes.get("network", "linear"), "solving": partial(show, "solving successors")}
-    return train_on_labels(labels, out, options, **how, progress=tell)
+def _epochs(show: Show, epochs: int) -> Callable[[Epoch], None]:
+    """Tell of every epoch."""
+    return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
+
+
+def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
+    """Where the teacher is, how far from the truth its values are, and what to do with it."""
+    last = taught.figures[-1]
+    empties = [int(name.removeprefix("error_")) for name in last if name.startswith("error_")]
+    if as_json:
+        figures = [{"empties": e, "error": last[f"error_{e}"], "bias": last[f"bias_{e}"]} for e in empties]
+        print_json({"weights": str(taught.weights), "by_empties": figures, "seconds": seconds})
+        return
+    rows = [(e, f"{last[f'error_{e}']:.2f}", f"{last[f'bias_{e}']:+.2f}") for e in empties]
+    print_table(("empties", "error, discs", "bias"), rows, words=0)
+    print(f"{len(taught.figures)} generations and pieces of the last steps, {seconds:.1f} s")
+    print(f"weights: {taught.weights}")
+    print(f"use them: reversi train --distil {taught.weights.parent} --out student")
 
 
 def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:

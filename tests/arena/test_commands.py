@@ -84,10 +84,13 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from search.agents import names
     from search.evaluators import published
 
-    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
+    complete = [name for name in names() if name != "teacher"]  # which needs a file
+    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *complete)
     assert _expanded(["network", "published"], 6, "normal") == ("network", *published())
-    assert capsys.readouterr().err == ""
-    without_policy = [name for name in names() if name not in ("rl", "rl-search")]
+    assert capsys.readouterr().err.splitlines() == [
+        "reversi: teacher is left out: teacher without a file: expected teacher:FILE, which `reversi train --teacher` makes"
+    ]
+    without_policy = [name for name in names() if name not in ("rl", "rl-search", "teacher")]
     assert _expanded(["all"], 8, "normal") == tuple(without_policy)
     assert "rl is left out: rl for 8x8 normal: the package has no policy" in capsys.readouterr().err
     assert _expanded(["all"], 4, "normal") == tuple(name for name in without_policy if name != "network")

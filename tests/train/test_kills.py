@@ -87,6 +87,11 @@ JOBS = {
         REVERSI,
         f"rl expert --out out {SMALL_RL} --iterations 3 --positions 60 --samples 600 --threads 1 --exam 0 --cache cache",
     ),
+    "teacher": Job(
+        REVERSI,
+        "train --teacher --size 4 --generations 3 --games 8 --steps 2 --last-steps 3 --batch-size 8 --channels 2 --blocks 1 "
+        "--memory 2 --out out",
+    ),
     "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,31 @@ def train_on_labels(
     """
     engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
     labels = read(folder)
+    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
+    about = partial(_summary, Path(folder))
+    return train_in_folder(lambda: labels, about, out, options, **how, solving=solving, progress=progress)
+
+
+def train_in_folder(
+    read_labels: Callable[[], Labels],
+    about: Callable[[Labels], dict[str, Any]],
+    out: Path,
+    options: FitOptions,
+    *,
+    network: str,
+    command: str,
+    device: str,
+    threads: int | None,
+    solving: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[Epoch], None] = lambda epoch: None,
+) -> Trained:
+    """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
+
+    *about* tells what the record says of them.
+    """
+    engine_for(network, options.loss, device)
     with Run(out):
+        labels = read_labels()
         data: Labels | Trees = labels
         if options.loss == "structural":
             data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
@@ -77,7 +102,7 @@ def train_on_labels(
             "network": network,
             "options": options.as_dict(),
             "device": device,
-            "data": _summary(Path(folder), labels),
+            "data": about(labels),
             "positions": report.positions,
             "held_out": report.held_out,
             **report.figures(),

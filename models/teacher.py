@@ -1,0 +1,89 @@
+"""The agent ``teacher``: a residual network (`models.residual`) that plays its best move, or looks ahead with its values.
+
+``teacher:FILE`` looks one ply ahead, ``teacher:FILE,depth=2`` two; with ``depth=0`` it plays by its policy alone. All of them see a
+position under the eight symmetries of the board.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.boards import board_tensor, turned
+from models.files import WeightsError, read_once
+from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
+from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
+from reversi_env import Position, Rules
+from reversi_env.extras import extra_libraries
+from search.agent import Agent
+from search.limits import SearchResult
+
+with extra_libraries():
+    import torch
+
+
+class TeacherAgent(Agent):
+    """Plays the moves of the network in the file *weights*, *depth* plies ahead, and exactly from *exact* empty squares on.
+
+    With *seed* equally good moves are drawn by lot.
+    """
+
+    def __init__(self, weights: str | None = None, *, depth: int = 1, exact: int = 10, seed: int | None = None) -> None:
+        self._weights, self._depth, self._exact, self._seed = weights, depth, exact, seed
+        self._searchers: dict[tuple[int, str], TorchAgent] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_searchers": {}}
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the network cannot play that game."""
+        self.saved(rules)
+
+    prepare = check
+
+    def saved(self, rules: Rules) -> SavedResidual:
+        """The network, if it is for that game."""
+        if self._weights is None:
+            raise WeightsError("teacher without a file: expected teacher:FILE, which `reversi train --teacher` makes")
+        found = read_once(Path(self._weights), read_residual)
+        if (found.rules.size, found.rules.variant) != (rules.size, rules.variant):
+            raise WeightsError(
+                f"teacher {self._weights!r} is for {found.rules.size}x{found.rules.size} {found.rules.variant}: "
+                f"expected one for {rules.size}x{rules.size} {rules.variant}"
+            )
+        return found
+
+    def choose(self, position: Position) -> int:
+        """The best action."""
+        if position.must_pass():
+            return position.rules.pass_action
+        with one_thread():
+            if self._depth or position.empties <= self._exact:
+                return self._searcher(position.rules).choose(position)
+            return likely_move(self.saved(position.rules).net, position)
+
+    def search(self, position: Position) -> SearchResult:
+        """All that the search finds out; values in discs."""
+        with one_thread():
+            return self._searcher(position.rules).search(position)
+
+    def _searcher(self, rules: Rules) -> TorchAgent:
+        key = (rules.size, rules.variant)
+        if key not in self._searchers:
+            value = ValueOfBoards(self.saved(rules).net, symmetric=True)
+            evaluator = TorchEvaluator(value, rules, inputs="boards", name="teacher")
+            self._searchers[key] = TorchAgent(evaluator, max(1, self._depth), exact=self._exact, seed=self._seed)
+        return self._searchers[key]
+
+
+def likely_move(net: ResidualNet, position: Position) -> int:
+    """The legal move with the highest number, in the mean over the eight images of the position."""
+    images = torch.arange(8)
+    own, opp = (turned(board_tensor(np.full(8, side, np.uint64)), images) for side in (position.own, position.opp))
+    with torch.inference_mode():
+        numbers = torch.log_softmax(net(own, opp)[0], 1)
+    back = torch.zeros_like(numbers).scatter_(1, square_images(position.rules), numbers).mean(0)
+    actions = [action for action in position.legal_actions() if action != position.rules.pass_action]
+    return actions[int(back[actions].argmax())]

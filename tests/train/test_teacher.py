@@ -1,0 +1,186 @@
+"""The teacher: its games against the solver and the rules, its run in a folder, and a student."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.boards import after_move, bit_counts, board_planes, board_tensor, legal_moves, turned
+from models.files import WeightsError
+from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
+from models.torch_evaluator import TorchEvaluator
+from reversi_env import Position, Rules, batch
+from search.agents import make
+from search.solver import solve_batch
+from train.errors import TrainError
+from train.fitting.options import preset as fit_preset
+from train.teacher.distil import distil, teacher_of
+from train.teacher.games import move_values, play, true_values
+from train.teacher.options import TeacherOptions, preset
+from train.teacher.run import STATE, TeacherRun
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+CPU = torch.device("cpu")
+TINY = {"games": 12, "steps": 3, "last_steps": 4, "generations": 2, "batch_size": 16, "channels": 4, "blocks": 1}
+
+
+def boards_of(rules, count=200, seed=1):
+    plies = np.arange(count) % (rules.square_count - 5)
+    own, opp = batch.random_positions(count, plies, rules, seed=seed)
+    return own, opp, board_tensor(own), board_tensor(opp)
+
+
+def discs(own, opp):
+    """Values that anybody can check: own discs minus the other's."""
+    return (bit_counts(own) - bit_counts(opp)).float()
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_moves_on_tensors_are_those_of_the_rules(size):
+    rules = Rules(size)
+    own, opp, own_tensor, opp_tensor = boards_of(rules)
+    children = batch.expand(own, opp, rules)
+    moved = children.square < 64
+    parent = torch.from_numpy(children.parent[moved].astype(np.int64))
+    square = torch.from_numpy(children.square[moved].astype(np.int64))
+    found = after_move(own_tensor[parent], opp_tensor[parent], square)
+    assert (found[0].numpy().view(np.uint64) == children.own[moved]).all()
+    assert (found[1].numpy().view(np.uint64) == children.opp[moved]).all()
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_values_one_ply_ahead_are_those_of_the_children(variant):
+    rules = Rules(6, variant)
+    own, opp, *tensors = boards_of(rules)
+    found = move_values(discs, *tensors, rules).numpy()
+    children = batch.expand(own, opp, rules)
+    values = np.bitwise_count(children.own).astype(int) - np.bitwise_count(children.opp).astype(int)
+    over = batch.is_over(children.own, children.opp, rules)
+    values[over] = batch.final_scores(children.own, children.opp, rules)[over]
+    expected = np.full((len(own), 36), -1000.0)
+    for parent, square, value in zip(children.parent, children.square, values, strict=True):
+        if square < 64:
+            expected[parent, rules.action_of(int(square))] = -np.clip(value, -36, 36)
+    assert over.any()
+    assert (np.abs(found - expected) <= 0.5).all()  # the network's own are kept within half a disc of the board
+
+
+def test_finished_games_have_their_score():
+    rules = Rules(4, "reversed")
+    children = batch.expand(*boards_of(rules, 400)[:2], rules)
+    own, opp = children.own, children.opp
+    found = true_values(lambda own, opp: torch.zeros(len(own)), board_tensor(own), board_tensor(opp), rules).numpy()
+    over = batch.is_over(own, opp, rules)
+    assert 0 < over.sum() < len(own)
+    assert (found == np.where(over, batch.final_scores(own, opp, rules), 0)).all()
+
+
+def test_images_of_squares_are_those_of_the_boards():
+    for size in (4, 6, 8):
+        rules = Rules(size)
+        _, _, own, opp = boards_of(rules)
+        legal = board_planes(legal_moves(own, opp, rules.playable), size).flatten(1)
+        for symmetry, images in enumerate(square_images(rules)):
+            image = torch.full_like(own, symmetry)
+            expected = legal_moves(turned(own, image), turned(opp, image), rules.playable)
+            assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_positions_are_worth_what_their_games_came_to(variant):
+    """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
+    options = TeacherOptions(size=6, variant=variant, games=40, exact=9, aside=0.5, trace=1.0)
+    rules = options.rules
+
+    def solve(own, opp):
+        return solve_batch(own, opp, rules, threads=1)
+
+    found = play(discs, solve, options, 3, CPU)
+    own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
+    empties = rules.square_count - np.bitwise_count(own | opp)
+    solved = empties <= 9
+    assert solved.sum() > 80
+    assert (found.score.numpy()[solved] == solve(own[solved], opp[solved])).all()
+    assert set(np.unique(empties)) >= {8, 9, 10, 20}
+    of_games = [score for score, e in zip(found.score.tolist(), empties, strict=True) if e == 10]
+    assert {abs(score) for score in of_games if score == int(score)} <= set(np.abs(found.score.numpy()[solved]))
+    random = play(None, solve, options, 3, CPU)
+    assert (rules.square_count - bit_counts(random.own | random.opp)).max() == 9
+    assert not random.policy.any()
+    likely = found.policy.float().sum(1)
+    assert (((likely > 240) & (likely < 270)) | (likely == 0)).all()
+
+
+def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
+    """That it ends with the same weights, whenever it is killed, is in test_kills.py."""
+
+    def interrupt(doing, done, total):
+        if doing.startswith("generation 2/2: learning"):
+            raise KeyboardInterrupt
+
+    options = preset(4, "cpu", **TINY)
+    with pytest.raises(KeyboardInterrupt):
+        TeacherRun(tmp_path, options, progress=interrupt).run()
+    with pytest.raises(TrainError, match="was begun with games=12: expected the same, not 13"):
+        TeacherRun(tmp_path, preset(4, "cpu", **{**TINY, "games": 13})).run()
+    (tmp_path / STATE).write_bytes(b"nothing")
+    with pytest.raises(TrainError, match="cannot be read"):
+        TeacherRun(tmp_path, options).run()
+
+
+def test_a_student_learns_from_a_teacher(tmp_path, json_lines):
+    sizes = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    (told,) = json_lines("train", "--teacher", "--size", "6", *sizes, "--out", tmp_path / "t")
+    assert [row["empties"] for row in told["by_empties"]] == [10, 12, 14, 16, 18, 20]
+    options, weights = teacher_of(tmp_path / "t")
+    assert str(weights) == told["weights"]
+    (student,) = json_lines("train", "--distil", tmp_path / "t", "--epochs", "1", "--out", tmp_path / "s")
+    labels = np.load(tmp_path / "s" / "labels.npz")
+    exact = labels["exact"]
+    assert exact.any()
+    assert (labels["empties"][exact] <= options.exact).all()
+    scores = solve_batch(labels["own"][exact][:50], labels["opp"][exact][:50], options.rules, threads=1)
+    assert (labels["score"][exact][:50] == scores).all()
+    assert student["positions"] == len(exact)
+    again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1))
+    assert str(again.weights) != student["weights"]  # the command is part of the record …
+    assert again.validation_error == pytest.approx(student["validation_error"])  # … but nothing was fitted again
+
+
+def assert_it_plays(path, rules):
+    """By its policy, one ply ahead and two, what is legal, and the same in every image of a position."""
+    for own, opp in zip(*boards_of(rules, 8)[:2], strict=True):
+        position = Position(rules, int(own), int(opp))
+        if position.is_over():
+            continue
+        for depth in (0, 1, 2):
+            assert make(f"teacher:{path},depth={depth},exact=0").choose(position) in position.legal_actions()
+    with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for 6x6 normal"):
+        make(f"teacher:{path}").choose(Position.initial(Rules(6)))
+
+
+def test_files_of_teachers_are_checked(tmp_path):
+    rules = Rules(4)
+    net = ResidualNet(4, channels=4, blocks=1)
+    torch.nn.init.normal_(net.value.weight, std=0.01)
+    saved = SavedResidual(rules, net, {"training": "none"})
+    data = saved.to_bytes()
+    path = tmp_path / saved.file_name(data)
+    path.write_bytes(data)
+    found = read_residual(path)
+    own, opp, *_ = boards_of(rules, 20)
+    evaluator = TorchEvaluator(ValueOfBoards(found.net, symmetric=True), rules, inputs="boards")
+    values = evaluator.static_values(own, opp)
+    images = batch.canonical(own, opp)[:2]
+    assert np.allclose(values, evaluator.static_values(*images), atol=1e-4)
+    assert np.ptp(values) > 0
+    assert_it_plays(path, rules)
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    with pytest.raises(WeightsError, match="damaged"):
+        read_residual(path)
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(
+        data.replace(b'"channels\\": 4', b'"channels\\": 6', 1).replace(b'channels\\\\": 4', b'channels\\\\": 6')
+    )
+    with pytest.raises(WeightsError):
+        read_residual(other)

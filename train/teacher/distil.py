@@ -1,0 +1,146 @@
+"""A compiled network that learns from a teacher: positions of its games, and beside them, with what it says about them.
+
+Solved positions keep their scores. The others, and those a random move or two aside of the games, which a search meets far more
+often than good play does, are worth what the teacher says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.boards import bit_counts, legal_moves, turned
+from models.residual import read_residual
+from reversi_env import Rules
+from reversi_env.extras import extra_libraries
+from train.errors import TrainError
+from train.fitting.fit import Epoch, FitOptions, checked_device
+from train.fitting.training import Trained, train_in_folder
+from train.labels import Labels
+from train.labels.data import COLUMNS
+from train.progress import Progress, silent
+from train.run import load_arrays, remembered, save_arrays
+from train.teacher.games import random_children
+from train.teacher.options import TeacherOptions
+from train.teacher.player import Player
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
+
+LABELS = "labels.npz"
+#: Random moves that lead aside of the games, at most.
+ASIDE = 2
+#: Images under which the teacher sees a position; what it says of them is averaged.
+VIEWS = 2
+#: Positions that are looked at at a time.
+PIECE = 1 << 20
+
+
+def distil(
+    teacher: Path,
+    out: Path,
+    options: FitOptions,
+    *,
+    network: str = "deep",
+    command: str = "",
+    device: str = "cpu",
+    threads: int | None = None,
+    progress: Progress = silent,
+    told: Callable[[Epoch], None] = lambda epoch: None,
+) -> Trained:
+    """Fit a network to what the teacher in its folder says, in the folder *out*.
+
+    Interrupted in any way, the same call goes on; the labels are made once.
+    """
+    asked, weights = teacher_of(teacher)
+    data = {"teacher": weights.name, "options": asked.as_dict(), "aside": ASIDE, "views": VIEWS}
+
+    def labels() -> Labels:
+        path = out / LABELS
+        if not path.exists():
+            made = teacher_labels(teacher, asked, weights, options.seed, device, progress)
+            save_arrays(path, {name: getattr(made, name) for name in COLUMNS})
+        return Labels(asked.rules, *load_arrays(path, COLUMNS))
+
+    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
+    return train_in_folder(labels, lambda found: data, out, options, **how, progress=told)
+
+
+def teacher_of(folder: Path) -> tuple[TeacherOptions, Path]:
+    """The options and the weights of the finished training in a folder."""
+    options = remembered(folder, TeacherOptions)
+    found = sorted(folder.glob("teacher-*.safetensors"))
+    if options is None or len(found) != 1:
+        raise TrainError(
+            f"no finished teacher in {str(folder)!r}: expected a folder that `reversi train --teacher` made"
+        )
+    return options, found[0]
+
+
+def teacher_labels(
+    folder: Path, options: TeacherOptions, weights: Path, seed: int, device: str, progress: Progress
+) -> Labels:
+    """All positions that the folder has, and those aside of them, with what they are worth in discs for the side to move."""
+    where = checked_device(device)
+    player = Player(read_residual(weights).net.to(where))
+    generator = torch.Generator(where).manual_seed(seed)
+    files, parts = sorted(folder.glob("positions-*.npz")), list[Labels]()
+    for number, path in enumerate(files):
+        progress("labelling, generations", number, len(files))
+        for own, opp, score in _pieces(path, where):
+            parts.append(_of_games(player, own, opp, score, options))
+            boards = own, opp
+            for _ in range(ASIDE):
+                boards = _going_on(*random_children(*boards, options.rules, generator), options)
+                parts.append(_labels(player, *boards, options.rules))
+    progress("labelling, generations", len(files), len(files))
+    return Labels.concatenate(parts)
+
+
+def _pieces(path: Path, device: torch.device) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Boards and scores of a generation, so many at a time."""
+    arrays = load_arrays(path, ("own", "opp", "score"))
+    for start in range(0, len(arrays[0]), PIECE):
+        own, opp, score = (torch.from_numpy(array[start : start + PIECE]).to(device) for array in arrays)
+        yield own, opp, score
+
+
+def _of_games(player: Player, own: Tensor, opp: Tensor, score: Tensor, options: TeacherOptions) -> Labels:
+    """Positions of the games: solved ones keep their scores."""
+    found = _labels(player, own, opp, options.rules)
+    exact = found.empties <= options.exact
+    depth = np.where(exact, found.empties, 0).astype(np.uint8)
+    return Labels(
+        found.rules,
+        found.own,
+        found.opp,
+        np.where(exact, score.cpu().numpy(), found.score),
+        found.empties,
+        exact,
+        depth,
+    )
+
+
+def _going_on(own: Tensor, opp: Tensor, options: TeacherOptions) -> tuple[Tensor, Tensor]:
+    """Positions where a side can move, and that are not left to the solver."""
+    rules = options.rules
+    moves = legal_moves(own, opp, rules.playable) | legal_moves(opp, own, rules.playable)
+    wanted = (moves != 0) & (rules.square_count - bit_counts(own | opp) >= options.fewest)
+    return own[wanted], opp[wanted]
+
+
+def _labels(player: Player, own: Tensor, opp: Tensor, rules: Rules) -> Labels:
+    """What the teacher says of positions, in the mean over some of their images."""
+    value = torch.zeros(len(own), device=own.device)
+    for symmetry in range(VIEWS):
+        image = torch.full_like(own, symmetry * 5 % 8)
+        value += player.values(turned(own, image), turned(opp, image)) / VIEWS
+    value = value.clamp(-rules.square_count, rules.square_count)
+    mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
+    empties = (rules.square_count - np.bitwise_count(mine | theirs)).astype(np.uint8)
+    nothing = np.zeros(len(own), np.uint8)
+    return Labels(rules, mine, theirs, value.cpu().numpy(), empties, nothing.astype(np.bool_), nothing)

@@ -1,0 +1,47 @@
+"""`Player`: a network's values of many positions, as fast as the device has them."""
+
+from __future__ import annotations
+
+import copy
+
+from models.residual import ResidualNet
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
+    from torch.nn import functional
+
+#: Positions that go through the network at once: on a GPU always so many, since what is compiled there has one shape.
+CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
+
+
+class Player:
+    """A copy of a network, in bfloat16 and compiled where it is on a GPU."""
+
+    def __init__(self, net: ResidualNet) -> None:
+        self.device = next(net.parameters()).device
+        self._is_gpu = self.device.type == "cuda"
+        self._net = copy.deepcopy(net).requires_grad_(False).to(torch.bfloat16 if self._is_gpu else torch.float32)
+        self._value = torch.compile(self._value_of) if self._is_gpu else self._value_of
+
+    def put(self, net: ResidualNet) -> None:
+        """Take the weights of *net*."""
+        with torch.no_grad():
+            for mine, theirs in zip(self._net.parameters(), net.parameters(), strict=True):
+                mine.copy_(theirs)
+
+    def values(self, own: Tensor, opp: Tensor) -> Tensor:
+        """Values in discs for the side to move; boards are int64, on the network's device."""
+        found, size = torch.empty(own.shape, device=self.device), CHUNK[self.device.type]
+        for start in range(0, len(own), size):
+            boards = [side[start : start + size] for side in (own, opp)]
+            count = len(boards[0])
+            if self._is_gpu:
+                boards = [functional.pad(side, (0, size - count)) for side in boards]
+            with torch.no_grad():
+                found[start : start + count] = self._value(*boards)[:count]
+        return found
+
+    def _value_of(self, own: Tensor, opp: Tensor) -> Tensor:
+        return self._net(own, opp)[1]

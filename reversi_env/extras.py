@@ -19,6 +19,7 @@ from reversi_env.errors import ReversiError
 #: The smallest extra that brings a library, by the name that it is imported by.
 EXTRAS = {
     "cma": "tune",
+    "envpool": "bench",
     "h11": "web",
     "jax": "bench",
     "matplotlib": "plots",

@@ -226,7 +226,7 @@ def test_the_command_shows_and_clears(cache, reversi, json_lines):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [4, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.long)])
 def test_flipped_and_cut_files_are_compiled_again(filled, count, tmp_path):
     """In rounds: the same results, no word and no traceback, and whole entries afterwards."""
     cache = shutil.copytree(filled, tmp_path / "cache")

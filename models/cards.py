@@ -117,11 +117,20 @@ def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
         yield row(f"`{name}`", (f"{mark['error']:.2f} ± {mark['error_deviation']:.2f}" for mark in found))
     yield row("always 0", (f"{paper['mean_score']:.2f}" for paper in papers))
     yield row("positions of tournament games", (f"{paper['positions']:,}" for paper in papers))
+    if all("bias" in mark for mark in marks.values()):
+        yield from ("", row("bias for the side to move, discs", heads))
+        yield row("---", ["---"] * len(heads))
+        for name in names:
+            yield row(f"`{name}`", (f"{marks[name, paper['empties']]['bias']:+.2f}" for paper in papers))
     yield from ("", row("given away by the best move one ply ahead, discs (how often none)", heads))
     yield row("---", ["---"] * len(heads))
     for name in names:
         found = [marks[name, paper["empties"]] for paper in papers]
-        yield row(f"`{name}`", (f"{mark['regret']:.2f} ({mark['best_moves']:.0%})" for mark in found))
+        yield row(f"`{name}`", (_given_away(mark) for mark in found))
+
+
+def _given_away(mark: Mapping[str, Any]) -> str:
+    return "–" if mark["regret"] is None else f"{mark['regret']:.2f} ({mark['best_moves']:.0%})"
 
 
 def _by_empties(errors: Mapping[int, float]) -> str:

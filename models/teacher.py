@@ -72,10 +72,19 @@ class TeacherAgent(Agent):
     def _searcher(self, rules: Rules) -> TorchAgent:
         key = (rules.size, rules.variant)
         if key not in self._searchers:
-            value = ValueOfBoards(self.saved(rules).net, symmetric=True)
-            evaluator = TorchEvaluator(value, rules, inputs="boards", name="teacher")
+            evaluator = _evaluator(self.saved(rules))
             self._searchers[key] = TorchAgent(evaluator, max(1, self._depth), exact=self._exact, seed=self._seed)
         return self._searchers[key]
+
+
+def teacher_evaluator(path: Path) -> TorchEvaluator:
+    """The values of the network in a file, each the mean over the eight images of a position; on a GPU if there is one."""
+    return _evaluator(read_residual(path), "cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _evaluator(saved: SavedResidual, device: str = "cpu") -> TorchEvaluator:
+    value = ValueOfBoards(saved.net, symmetric=True)
+    return TorchEvaluator(value, saved.rules, inputs="boards", device=device, name="teacher")
 
 
 def likely_move(net: ResidualNet, position: Position) -> int:

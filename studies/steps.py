@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-from collections.abc import Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +18,6 @@ import numpy as np
 
 from reversi_env import Position, Rules
 from reversi_env.notation import read_wthor
-from reversi_env.rules import BLACK
 from search.cuts import EXACT, LADDER
 from search.solver import Solver
 from search.table import Table
@@ -49,25 +47,10 @@ def of_own_games(rules: Rules, empties: int, count: int, seed: int) -> list[Task
 
 def of_tournaments(folder: Path, count: int, seed: int) -> list[Task]:
     """Positions of the games in the folder's WTHOR files, with the empties at which the files tell the exact score."""
-    found = [task for path in sorted(folder.glob("*.wtb")) for task in _of_file(path)]
-    chosen = np.random.default_rng(seed).permutation(len(found))[:count]
-    return [found[i] for i in chosen]
-
-
-def _of_file(path: Path) -> Iterator[Task]:
-    file = read_wthor(path)
-    for squares, black_discs in zip(file.squares, file.theoretical_scores, strict=True):
-        position = Position.initial()
-        for sq in squares:
-            if position.empties == file.header.depth or position.is_over():
-                break
-            position = position.play("pass") if position.must_pass() else position
-            if sq < 0 or sq > 63:
-                break
-            position = position.play(Rules().action_of(int(sq)))
-        if position.empties == file.header.depth and not position.must_pass():
-            score = 2 * int(black_discs) - 64
-            yield Task(position.own, position.opp, score if position.turn == BLACK else -score)
+    files = [read_wthor(path).solved_positions() for path in sorted(folder.glob("*.wtb"))]
+    own, opp, score = (np.concatenate(column) for column in zip(*files, strict=True))
+    chosen = np.random.default_rng(seed).permutation(len(own))[:count]
+    return [Task(int(own[i]), int(opp[i]), int(score[i])) for i in chosen]
 
 
 @lru_cache

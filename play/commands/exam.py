@@ -14,6 +14,7 @@ from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progres
 from play.commands.options import Json, Seed, Size, Threads, VariantName, checked_plot, made_folder
 
 if TYPE_CHECKING:
+    from search.evaluators import Evaluator
     from train.judging.exam import Exam, Mark
 
 
@@ -48,8 +49,9 @@ def exam(
               reversi exam --wthor data/wthor
 
     For 10 to 20 empty squares: the mean absolute error of the static value
-    against exact scores, and the discs that the best move one ply ahead gives
-    away. Heuristics are first scaled to fit best. The package has positions of
+    against exact scores, its bias, and the discs that the best move one ply
+    ahead gives away; with WTHOR files for 24 too, where those have exact
+    scores. --weights may be a teacher's. Heuristics are first scaled to fit best. The package has positions of
     tournaments (8x8) and of games of its network (6x6, reversed), solved.
     Those of WTHOR files are solved and kept, so that only the first exam takes
     minutes; Ctrl-C loses nothing solved.
@@ -57,20 +59,20 @@ def exam(
     from models.network import NetworkEvaluator
     from reversi_env import Rules
     from search import evaluators
-    from train.judging.exam import EMPTIES, examine, packaged_papers, recorded_papers, wthor_files
+    from train.judging.exam import examine, packaged_papers, recorded_papers, wthor_files
 
     checked_plot(plot)
     for option, folder in (("--cache", cache), ("--annotate", annotate)):
         if folder is not None:
             made_folder(option, folder)
-    rules, network = Rules(size, variant), "network" if weights is None else f"network:weights={weights}"
+    rules, network = Rules(size, variant), _judged(weights)
     with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
         if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(
                 wthor_files(wthor),
                 rules,
                 positions=positions or 1000,
-                empties=empties or EMPTIES,
+                empties=empties,
                 seed=seed,
                 folder=cache,
                 threads=threads,
@@ -89,6 +91,19 @@ def exam(
         _print_tables(result)
 
 
+def _judged(weights: str | None) -> Evaluator | str:
+    """The network that is examined: the package's, that of a weight file, or a teacher."""
+    if weights is None:
+        return "network"
+    from models.files import read_file
+
+    if read_file(Path(weights))[0]["architecture"] != "residual":
+        return f"network:weights={weights}"
+    from models.teacher import teacher_evaluator
+
+    return teacher_evaluator(Path(weights))
+
+
 def _print_tables(result: Exam) -> None:
     """One table of errors and one of regrets for people."""
 
@@ -101,8 +116,11 @@ def _print_tables(result: Exam) -> None:
 
     headings = ["empties", *(str(paper.empties) for paper in result.papers)]
     game = f"{result.size}x{result.size} {result.variant}"
-    errors, regrets = rows(lambda mark: f"{mark.error:.2f}", zero=True), rows(lambda m: f"{m.regret:.2f}", zero=False)
+    errors = rows(lambda mark: f"{mark.error:.2f}", zero=True)
+    biases = rows(lambda mark: f"{mark.bias:+.2f}", zero=False)
+    regrets = rows(lambda mark: "–" if mark.regret is None else f"{mark.regret:.2f}", zero=False)
     print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
+    print_table(headings, biases, title=f"{game}: its bias for the side to move, in discs")
     print_table(headings, regrets, title=f"{game}: discs that the best move one ply ahead gives away")
 
 

@@ -160,9 +160,7 @@ class WthorFile:
 
     def replay(self) -> Replays:
         """Replay all games in compiled code, about a million games in a second."""
-        start = Position.initial()
-        boards = (np.uint64(board) for board in (start.black, start.white, start.rules.playable))
-        return Replays(*replay_games(self.squares, *boards))
+        return Replays(*replay_games(self.squares, *_start()))
 
     def positions(self, empties: int) -> tuple[np.ndarray, np.ndarray]:
         """The position of every game with that many empty squares, in the order of the games: boards (own, opp).
@@ -171,10 +169,20 @@ class WthorFile:
         """
         if not 0 <= empties <= SQUARES - 4:
             raise NotationError(f"{shown(empties)} empty squares: expected 0 to {SQUARES - 4}")
-        start = Position.initial()
-        boards = (np.uint64(board) for board in (start.black, start.white, start.rules.playable))
-        own, opp, reached = positions_with(self.squares, *boards, empties)
+        own, opp, reached = positions_with(self.squares, *_start(), empties)
         return own[reached], opp[reached]
+
+    def solved_positions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The positions with as many empty squares as the header's depth, and their exact scores: boards (own, opp), int8.
+
+        Scores are in discs for the side to move. The file has them, for every game; nothing is solved here.
+        """
+        plies = SQUARES - 4 - self.header.depth
+        own, opp, reached = positions_with(self.squares, *_start(), self.header.depth)
+        black = replay_games(self.squares[:, :plies], *_start())[0]
+        score = 2 * self.theoretical_scores.astype(np.int64) - SQUARES
+        score = np.where(own == black, score, -score).astype(np.int8)
+        return own[reached], opp[reached], score[reached]
 
     def _names(self, index: int) -> list[str]:
         rules = Position.initial().rules
@@ -190,6 +198,12 @@ class WthorFile:
         tags = {"DT": str(self.header.year)} | {name: str(values[index]) for name, values in numbers.items()}
         tournament = _name(self.tournament_names, self.tournaments[index])
         return tags if tournament is None else tags | {"Tournament": tournament}
+
+
+def _start() -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Black's discs and white's at the beginning, and the board."""
+    start = Position.initial()
+    return np.uint64(start.black), np.uint64(start.white), np.uint64(start.rules.playable)
 
 
 def _name(names: tuple[str, ...], number: int) -> str | None:

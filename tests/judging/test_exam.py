@@ -9,6 +9,7 @@ from models.cards import card
 from models.networks import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_wthor
+from reversi_env.rules import BLACK
 from search import evaluators
 from search.solver import solve, solve_all_moves
 from tests.notation.samples import random_moves, wthor_file, wthor_record
@@ -103,9 +104,43 @@ def test_marks_are_those_of_plain_python(games, tmp_path):
             errors = [abs(min(max(scale * v, -64), 64) - score) for v, score in zip(values, exact, strict=True)]
             assert mark.scale == pytest.approx(scale)
             assert mark.error == pytest.approx(np.mean(errors))
+            assert mark.bias == pytest.approx(np.mean(np.clip(scale * np.array(values), -64, 64) - exact))
             regrets = [regret(position, judge) for position in positions]
             assert mark.regret == pytest.approx(np.mean(regrets))
             assert mark.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
+
+
+def test_scores_that_the_files_have_are_taken(games, tmp_path):
+    """With 24 empty squares; each is for black in the file, and nothing is known about the moves."""
+    passing = [
+        wthor_record(random_moves(Position.initial(), seed)) for seed in (508, 655)
+    ]  # white is to move with 24 empties
+    (tmp_path / "passing.wtb").write_bytes(wthor_file(*passing))
+    files, tmp_path = [*wthor_files(games), tmp_path / "passing.wtb"], tmp_path / "solved"
+    tmp_path.mkdir()
+    assert all(read_wthor(path).header.depth == 24 for path in files)
+    (truth,) = recorded_papers(files, Rules(), positions=62, empties=(24,), folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+    expected = {}
+    for path in files:
+        file = read_wthor(path)
+        for game, black_discs in zip(file.games(), file.theoretical_scores, strict=True):
+            position, moves = game.start, iter(game.moves)
+            while position.empties > 24 or (position.must_pass() and not position.is_over()):
+                position = position.play(next(moves))
+            score = 2 * int(black_discs) - 64
+            expected[position.own, position.opp] = score if position.turn == BLACK else -score
+    found = dict(zip(boards((truth.own, truth.opp)), truth.scores.tolist(), strict=True))
+    assert len(found) == 62
+    assert found.items() <= expected.items()
+    assert set(found.values()) == {-4, 4}
+    mark = examine(["network"], Rules(), [truth]).mark("network", 24)
+    assert (mark.regret, mark.best_moves) == (None, None)
+    assert abs(mark.bias) <= mark.error
+    reversed_papers = recorded_papers(
+        files, Rules(8, "reversed"), positions=2, empties=None, folder=tmp_path, threads=1
+    )
+    assert int(next(reversed_papers).empties[0]) == 10  # those scores are of the normal game
 
 
 def regret(position, judge):

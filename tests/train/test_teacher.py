@@ -134,6 +134,8 @@ def test_a_student_learns_from_a_teacher(tmp_path, json_lines):
     assert [row["empties"] for row in told["by_empties"]] == [10, 12, 14, 16, 18, 20]
     options, weights = teacher_of(tmp_path / "t")
     assert str(weights) == told["weights"]
+    (exam,) = json_lines("exam", "--weights", weights, "--size", "6", "--positions", "10", "--empties", "10")
+    assert {mark["evaluator"] for mark in exam["marks"]} > {"teacher", "six-factor"}
     (student,) = json_lines("train", "--distil", tmp_path / "t", "--epochs", "1", "--out", tmp_path / "s")
     labels = np.load(tmp_path / "s" / "labels.npz")
     exact = labels["exact"]

@@ -102,6 +102,11 @@ class Errors:
         return float(self.absolute.mean())
 
     @property
+    def bias(self) -> float:
+        """Mean of values minus scores, in discs: above 0 where the side to move is taken for better off than it is."""
+        return float((self.values - self.scores).mean())
+
+    @property
     def mean_error(self) -> float:
         """Standard error of `mean`."""
         return standard_error(self.absolute)

@@ -20,6 +20,7 @@ from reversi_env import Rules, batch
 from reversi_env.errors import shown
 from reversi_env.notation import read_wthor
 from search import evaluators
+from search.evaluators import Evaluator
 from train.errors import TrainError
 from train.judging.endgames import solved_once
 from train.judging.exact import Boards, ExactSet
@@ -39,8 +40,9 @@ SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
 class Mark:
     """How well one evaluator did on the positions with some number of empty squares, in discs.
 
-    ``error``: mean absolute difference between its value times ``scale`` and the exact score. ``regret``: what the move
-    with the best value one ply ahead gives away, on average; ``best_moves``: how often it gives away nothing.
+    ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference, above 0
+    where it takes the side to move for better off than it is. ``regret``: what the move with the best value one ply ahead gives
+    away, on average; ``best_moves``: how often it gives away nothing. Both are None where only the positions are solved.
     """
 
     empties: int
@@ -49,8 +51,9 @@ class Mark:
     error: float
     error_deviation: float
     correlation: float
-    regret: float
-    best_moves: float
+    bias: float
+    regret: float | None
+    best_moves: float | None
 
 
 @dataclass(frozen=True)
@@ -84,23 +87,26 @@ class Exam:
         return asdict(self)
 
 
-def examine(names: Sequence[str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
-    """Examine the evaluators *names* on sets of positions, each with one number of empty squares; formulas are rescaled."""
-    for name in names:
-        evaluators.get(name).record(rules)  # what is missing is missed now, not after the solving
+def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
+    """Examine evaluators on sets of positions, each with one number of empty squares; formulas are rescaled."""
+    known = {one if isinstance(one, str) else one.name: evaluators.get(one) for one in judged}
+    for evaluator in known.values():
+        evaluator.static_values(*batch.start(1, rules), rules)  # what is missing is missed now, not after the solving
     papers, marks = list[Paper](), list[Mark]()
     for truth in truths:
         empties = int(truth.empties[0])
         papers.append(Paper(empties, len(truth), float(np.abs(truth.scores).mean())))
-        marks += [_mark(name, truth, empties) for name in names]
+        marks += [_mark(name, evaluator, truth, empties) for name, evaluator in known.items()]
     return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
 
 
-def _mark(name: str, truth: ExactSet, empties: int) -> Mark:
-    evaluator = evaluators.get(name)
-    errors, played = truth.errors(evaluator), truth.judge(truth.one_ply_actions(evaluator)).overall
-    found = errors.scale, errors.mean, errors.mean_error, errors.correlation, played.regret, played.optimal
-    return Mark(empties, name, *found)
+def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> Mark:
+    errors = truth.errors(evaluator)
+    found = errors.scale, errors.mean, errors.mean_error, errors.correlation, errors.bias
+    if truth.values is None:
+        return Mark(empties, name, *found, None, None)
+    played = truth.judge(truth.one_ply_actions(evaluator)).overall
+    return Mark(empties, name, *found, played.regret, played.optimal)
 
 
 # --- the positions ----------------------------------------------------------------------------------
@@ -136,7 +142,7 @@ def recorded_papers(
     rules: Rules,
     *,
     positions: int = 1000,
-    empties: Sequence[int] = EMPTIES,
+    empties: Sequence[int] | None = None,
     seed: int = 0,
     folder: Path | None = None,
     threads: int | None = None,
@@ -144,20 +150,40 @@ def recorded_papers(
 ) -> Iterator[ExactSet]:
     """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above.
 
-    They are solved once, and kept in *folder*, by default in the user's cache.
+    They are solved once, and kept in *folder*, by default in the user's cache. Where the files have exact scores themselves, of the
+    normal game and with more empties, those are taken: nothing is known about the moves then.
     """
     if rules.size != 8:
         raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
     if positions < 2:
         raise TrainError(f"{shown(positions)} positions: expected 2 or more")
     solving: dict[str, Any] = {"threads": threads, "progress": progress}
-    for number in empties:
+    known = _known_depth(files) if rules.variant == "normal" else None
+    for number in empties or (*EMPTIES, *([] if known is None else [known])):
+        if number == known:
+            yield _known_scores(files, positions, seed)
+            continue
         count = _share(positions, number)
         own, opp = boards = wthor_sample(files, number, count, seed)
         digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
         name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
         about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
         yield solved_once(name, rules, about, lambda boards=boards: boards, folder, **how)  # type: ignore[misc]
+
+
+def _known_depth(files: Sequence[Path]) -> int | None:
+    """Empties with which all files have exact scores, if they are more than are solved here."""
+    depths = {read_wthor(path).header.depth for path in files}
+    return depth if len(depths) == 1 and (depth := depths.pop()) > EMPTIES[-1] else None
+
+
+def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
+    """As many positions with the exact scores that the files have, or all: different ones, the same for the same seed."""
+    columns = zip(*(read_wthor(path).solved_positions() for path in files), strict=True)
+    own, opp, score = (np.concatenate(column) for column in columns)
+    _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
+    chosen = np.random.default_rng((seed, len(first))).permutation(np.sort(first))[:count]
+    return ExactSet(Rules(), own[chosen], opp[chosen], score[chosen].astype(np.int64))
 
 
 def packaged_endgames(rules: Rules) -> ExactSet:

@@ -6,7 +6,8 @@ mixed with its value one ply ahead.
 
 A network that is shown nothing but what it chooses learns that the other side is better off than it thought: what it chooses is
 what it overrates. So positions aside of the games are shown too, after a random move; they are solved, or worth what they seem to
-be worth by themselves and one ply ahead, in the mean.
+be worth by themselves and one ply ahead, in the mean. And some games are played perfectly where positions are solved: there all
+moves are, and shown.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class Ply(NamedTuple):
     """All games at one moment: boards, empty squares, and what the side to move can get.
 
     ``ahead``: the value of the best move one ply ahead, in discs; ``policy``: how good all moves are. ``kept``: whether the game
-    is past its first random moves, and goes on.
+    is past its first random moves, and goes on. ``solved``: positions after all moves in the games that are played perfectly.
     """
 
     own: Tensor
@@ -74,6 +75,7 @@ class Ply(NamedTuple):
     ahead: Tensor
     policy: Tensor
     kept: Tensor
+    solved: Positions
 
 
 def play(values: Values | None, solve: Solve, options: TeacherOptions, seed: int, device: torch.device) -> Positions:
@@ -82,8 +84,8 @@ def play(values: Values | None, solve: Solve, options: TeacherOptions, seed: int
     *solve* gives exact scores of arrays of boards.
     """
     generator = torch.Generator(device).manual_seed(seed)
-    plies = list(_plies(values, options, generator, seed, device))
-    parts = [_of_games(plies, solve, options, learnt=values is not None)]
+    plies = list(_plies(values, solve, options, generator, seed, device))
+    parts = [_of_games(plies, solve, options, learnt=values is not None), *(ply.solved for ply in plies)]
     if options.aside:
         parts.append(_aside(plies, values, solve, options, generator))
     return Positions.together(parts)
@@ -93,7 +95,12 @@ def play(values: Values | None, solve: Solve, options: TeacherOptions, seed: int
 
 
 def _plies(
-    values: Values | None, options: TeacherOptions, generator: torch.Generator, seed: int, device: torch.device
+    values: Values | None,
+    solve: Solve,
+    options: TeacherOptions,
+    generator: torch.Generator,
+    seed: int,
+    device: torch.device,
 ) -> Iterator[Ply]:
     """Play all games, and tell of every moment of them."""
     rules, count = options.rules, options.games
@@ -101,6 +108,7 @@ def _plies(
     games.reset(seed=seed)
     first = _random_moves(options, generator, device) if values is not None else torch.zeros_like(games.legal)
     going_on = torch.ones(count, dtype=torch.bool, device=device)
+    perfect = torch.arange(count, device=device) < options.perfect * count
     for number in range(2 * rules.square_count):
         own, opp = games.boards.T.clone()
         empties = rules.square_count - bit_counts(own | opp)
@@ -112,7 +120,9 @@ def _plies(
         moves = torch.where(legal, 0.0, NO_VALUE)
         if values is not None:
             moves[kept] = move_values(values, own[kept], opp[kept], rules)
-        yield Ply(own, opp, empties, _best(values, moves, own, opp, kept, rules), _policy(moves, values), kept)
+        ends = kept & perfect & (empties <= options.exact + 1)
+        moves[ends], solved = solved_moves(solve, own[ends], opp[ends], rules)
+        yield Ply(own, opp, empties, _best(values, moves, own, opp, kept, rules), _policy(moves, values), kept, solved)
         noise = (
             torch.empty_like(moves).exponential_(generator=generator).log_().neg_()
         )  # Gumbel's: the softmax is drawn from
@@ -193,9 +203,26 @@ def move_values(values: Values, own: Tensor, opp: Tensor, rules: Rules) -> Tenso
     legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
     found = torch.where(legal, 0.0, NO_VALUE)
     rows, actions = legal.nonzero(as_tuple=True)
-    squares = torch.tensor([rules.square_of(action) for action in range(rules.square_count)], device=own.device)
-    found[rows, actions] = -true_values(values, *after_move(own[rows], opp[rows], squares[actions]), rules)
+    children = after_move(own[rows], opp[rows], _squares(rules, own.device)[actions])
+    found[rows, actions] = -true_values(values, *children, rules)
     return found
+
+
+def solved_moves(solve: Solve, own: Tensor, opp: Tensor, rules: Rules) -> tuple[Tensor, Positions]:
+    """What `move_values` has, exactly, and the solved positions after the moves: those where the next side can move."""
+    legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
+    found, (rows, actions) = torch.where(legal, 0.0, NO_VALUE), legal.nonzero(as_tuple=True)
+    mine, theirs = after_move(own[rows], opp[rows], _squares(rules, own.device)[actions])
+    scores = _scores(solve, mine, theirs)
+    found[rows, actions] = -scores
+    wanted = legal_moves(mine, theirs, rules.playable) != 0
+    policy = torch.zeros((int(wanted.sum()), rules.square_count), dtype=torch.uint8, device=own.device)
+    return found, Positions(mine[wanted], theirs[wanted], scores[wanted], policy)
+
+
+def _squares(rules: Rules, device: torch.device) -> Tensor:
+    """The square of the frame, 0-63, for every action."""
+    return torch.tensor([rules.square_of(action) for action in range(rules.square_count)], device=device)
 
 
 def true_values(values: Values, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:

@@ -27,6 +27,7 @@ class TeacherOptions(GameOptions):
     channels: int = option(128, "Of the network.", low=1, high=512)
     blocks: int = option(8, "Of the network, two convolutions each.", low=1, high=64)
     exact: int = option(14, "Empties from which on positions are solved.", low=1, high=16)
+    perfect: float = option(0.25, "Share of games played perfectly from there on.", low=0.0, high=1.0)
     aside: float = option(0.3, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
     temperature: float = option(1.0, "Discs less that make a move e times less likely.", low=1e-3, high=64.0)
     trace: float = option(0.95, "Weight of how a game goes on, beside the value one ply ahead.", low=0.0, high=1.0)

@@ -54,10 +54,11 @@ def test_equals_plain_minimax(rules):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [3000, pytest.param(10_000, marks=pytest.mark.long)])
 @every_game
-def test_equals_plain_minimax_on_ten_thousand_endgames(rules):
-    """3,000 in each of the six games, 18,000 together, up to ten empty squares."""
-    own, opp = endgames(rules, 3000, 10, seed=1)
+def test_equals_plain_minimax_on_thousands_of_endgames(rules, count):
+    """So many in each of the six games, up to ten empty squares."""
+    own, opp = endgames(rules, count, 10, seed=1)
     assert np.bincount(rules.square_count - np.bitwise_count(own | opp), minlength=11)[10] > 100
     np.testing.assert_array_equal(solve_batch(own, opp, rules), brute_force.values(own, opp, rules))
 

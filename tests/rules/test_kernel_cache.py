@@ -117,14 +117,24 @@ for function in outer, inner:
     except ValueError as error:
         print(error)
 print(inner(4), outer(5), inner(6))
+
+from numba.core.typeinfer import TypeInferer
+typed, copy = [], TypeInferer.copy
+TypeInferer.copy = lambda *arguments, **options: typed.append(1) or copy(*arguments, **options)
+
+@kernel
+def fibonacci(number):
+    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
+
+print(fibonacci(10), len(typed))
 """
 
 
 def test_a_kernel_for_other_kernels_is_built_for_python_when_python_calls_it(tmp_path):
-    """Its errors come out in both, from the compiler as from the cache."""
+    """Its errors come out in both, from the compiler as from the cache. What calls itself is typed once more, not at every call."""
     program = tmp_path / "program.py"
     program.write_text(INNER_AND_OUTER)
     code = f"import runpy; runpy.run_path({str(program)!r})"
     rest = ["below zero", "below zero", "5 12 7"]
-    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 [True]", *rest]
-    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 []", *rest]
+    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 [True]", *rest, "55 1"]
+    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 []", *rest, "55 0"]

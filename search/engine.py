@@ -19,6 +19,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
+from search.core.work import TEAM_WORK
 from search.cuts import CUT_FIELDS, END_FIELDS, EXACT, LADDER, MARGIN, WIDEST_MARGIN, set_cuts
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
@@ -27,7 +28,7 @@ from search.solver import Solution, Solver
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
-from search.works import NO_NODE_LIMIT, checked_threads, make_works
+from search.works import NO_NODE_LIMIT, checked_threads, make_works, sharing
 
 #: First window around the last iteration's value, in units; a value outside widens it.
 ASPIRATION = 3 * UNIT
@@ -48,6 +49,9 @@ SOLVE_BEYOND_DEPTH = 6
 #: Empties from which on a search with no limit at all solves.
 SOLVE_WITHOUT_CLOCK = 12
 DEEPEST = 60
+#: Iterations are searched by one thread until so many nodes are visited, a few milliseconds: waking the others takes one. From so
+#: much depth on, threads leave to each other what one of them is searching.
+NODES_ALONE, SHARE_DEPTH = 20_000, 5
 #: Share of an iteration's time that its first move takes, at least.
 FIRST_MOVE_SHARE = 0.4
 #: Under a game clock a move that is so many discs ahead of all others, by searches two plies less deep, is played after this
@@ -86,7 +90,11 @@ class Engine:
         self._nets = self.evaluator.record(self.rules)
         self.table = Table(megabytes)
         self._use_table = use_table
-        self._works = make_works(self.rules, checked_threads(threads))
+        if checked_threads(threads) == 1:
+            self._works = make_works(self.rules)
+        else:
+            self._works = make_works(self.rules, threads, TEAM_WORK)
+            self._works["share_depth"] = SHARE_DEPTH
         order = self.evaluator if self.evaluator.orders_endgames else None
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order, selective=selective)
         self._switch = StopSwitch(self._works)
@@ -298,7 +306,7 @@ class _Search:
 
     def _must_end(self) -> bool:
         """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
-        return self.engine._switch.requested or int(self.works["nodes"][0]) > int(self.works["node_limit"][0])
+        return self.engine._switch.requested or int(self.works["nodes"].max()) > int(self.works["node_limit"][0])
 
     def _wants_to_solve(self) -> bool:
         """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
@@ -381,7 +389,7 @@ class _Search:
         deepest = min(deepest, self.position.empties)
         for depth in range(1, deepest + 1):
             began = perf_counter()
-            if not self._iterate(depth, helpers=helpers and depth > 5):
+            if not self._iterate(depth, helpers=helpers and len(self.works) > 1 and self._nodes() > NODES_ALONE):
                 break
             self.depth = depth
             if depth >= self.position.empties:  # to the end of the game nothing is cut
@@ -424,22 +432,27 @@ class _Search:
 
     def _search_root(self, values: np.ndarray, low: int, high: int, depth: int, helpers: bool) -> int:
         arguments = (self.engine._nets, *self.boards, self.squares)
-        if not helpers or len(self.works) == 1:
+        if not helpers:
             return int(midgame.search_root(self.works[:1], *arguments, values, low, high, depth, self.lines))
-        finished = 0
+        found = np.full((len(self.works), values.size), -INFINITY, np.int64)
+        finished = [0] * len(self.works)
+
+        def is_complete(k: int) -> bool:
+            return finished[k] == values.size or int(found[k].max()) >= high
 
         def search(k: int) -> bool:
-            nonlocal finished
-            found = np.full_like(values, -INFINITY) if k else values
-            deep = depth + (k & 1)
-            roots = int(midgame.search_root(self.works[k : k + 1], *arguments, found, low, high, deep, self.lines))
-            finished = finished if k else roots
-            return not self.works["stop"][k]
+            found[k] = -INFINITY
+            roots = midgame.search_root(self.works[k : k + 1], *arguments, found[k], low, high, depth, self.lines)
+            finished[k] = int(roots)
+            return is_complete(k)
 
-        self.engine._team.run(search)
+        with sharing(self.works):
+            self.engine._team.run(search, any_ends=True)
         if not self._must_end():
             self.engine._switch.release()
-        return finished
+        best = max(range(len(self.works)), key=lambda k: (is_complete(k), int(found[k].max())))
+        values[:] = found[best]
+        return finished[best]
 
     def _accept(self, values: np.ndarray) -> None:
         """Take a finished iteration's values, best first; moves that were only bounded stay behind the best."""

@@ -16,13 +16,12 @@ from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
 from search.core import endgame
-from search.core.busy import BUSY_WORDS
 from search.cuts import EXACT, LADDER, set_cuts
 from search.evaluators import Evaluator
 from search.stopping import StopSwitch
 from search.table import Table
 from search.team import Team
-from search.works import NO_NODE_LIMIT, checked_threads, give_near_tables, make_works
+from search.works import NO_NODE_LIMIT, checked_threads, give_near_tables, make_works, sharing
 
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
@@ -267,15 +266,13 @@ class Solver:
 
     def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
         works = self._works
-        marks = np.zeros(BUSY_WORDS, np.uint64)
-        works["busy"] = marks.ctypes.data
 
         def close_in(k: int) -> bool:
             endgame.solve_one(works[k : k + 1], self._nets, *boards, guess)
             return bool(works["lower"][k] >= works["upper"][k])
 
-        self._team.run(close_in, any_ends=True)
-        works["busy"] = 0
+        with sharing(works):
+            self._team.run(close_in, any_ends=True)
         if int(works["nodes"].max()) <= int(works["node_limit"][0]):
             self._switch.release()
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
+from search.core.busy import BUSY_WORDS
 from search.core.near_table import NEAR_WORDS
 from search.core.work import WORK
 from search.cuts import EXACT
@@ -36,6 +40,17 @@ def give_near_tables(works: np.ndarray) -> np.ndarray:
     rows = np.zeros((len(works), NEAR_WORDS), np.uint64)
     works["near"] = [row.ctypes.data for row in rows]
     return rows
+
+
+@contextmanager
+def sharing(works: np.ndarray) -> Iterator[None]:
+    """Within it the threads mark what they are searching, and leave it to each other."""
+    marks = np.zeros(BUSY_WORDS, np.uint64)
+    works["busy"] = marks.ctypes.data
+    try:
+        yield
+    finally:
+        works["busy"] = 0
 
 
 def checked_threads(threads: int) -> int:

@@ -7,15 +7,29 @@ time and never a wrong value, so they need no lock.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numba.extending import overload
+
+from reversi_env.core.bitboard import ONE
 from reversi_env.core.compiling import kernel
 from reversi_env.core.symmetry import position_hash
 from search.core.memory import load_word, store_word
+from search.core.move_lists import bring_best
 
 SLOTS = 4
 BUSY_WORDS = SLOTS << 13
+#: Rank of moves that were put off: behind every other.
+_LATER = 1 << 40
 _NOBODY = np.uint64(0)
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+@kernel
+def _mark_of(own, opp, depth):
+    """What stands for a search of the position to that depth."""
+    return position_hash(own, opp) + np.uint64(depth) * _SPREAD
 
 
 @kernel
@@ -24,9 +38,9 @@ def _first_slot(mark):
 
 
 @kernel
-def is_busy(marks, own, opp):
-    """Whether a thread is searching the position."""
-    mark = position_hash(own, opp)
+def is_busy(marks, own, opp, depth):
+    """Whether a thread is searching the position to that *depth*."""
+    mark = _mark_of(own, opp, depth)
     at = _first_slot(mark)
     for slot in range(SLOTS):
         if load_word(marks, at + slot) == mark:
@@ -35,9 +49,9 @@ def is_busy(marks, own, opp):
 
 
 @kernel
-def set_busy(marks, own, opp):
-    """Mark the position; the slot, or -1 if none was free."""
-    mark = position_hash(own, opp)
+def set_busy(marks, own, opp, depth):
+    """Mark the position and *depth*; the slot, or -1 if none was free."""
+    mark = _mark_of(own, opp, depth)
     at = _first_slot(mark)
     for slot in range(SLOTS):
         if load_word(marks, at + slot) == _NOBODY:
@@ -51,3 +65,27 @@ def set_free(marks, slot):
     """Take back a mark."""
     if slot >= 0:
         store_word(marks, slot, _NOBODY)
+
+
+def shares(work: Any, depth: int) -> bool:
+    """Whether threads share what is searched to that *depth*: a constant for a record of one thread alone. For use in kernels."""
+    raise TypeError("shares is compiled into kernels")
+
+
+@overload(shares)
+def _shares(work, depth):
+    if "share_depth" in work.fields:
+        return lambda work, depth: work.busy != 0 and depth >= work.share_depth
+    return lambda work, depth: False
+
+
+@kernel
+def put_off_busy(work, own, opp, level, at, listed, depth):
+    """Put moves that other threads are searching behind all others, until another one, if any is left, is move *at* of the list."""
+    while work.rank[level, at] < _LATER:
+        turned = work.turned[level, at]
+        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, at])
+        if not is_busy(work.busy, child_own, child_opp, depth):
+            return
+        work.rank[level, at] = _LATER
+        bring_best(work, level, at, listed)

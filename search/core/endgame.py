@@ -24,7 +24,7 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, flips, legal_moves, neighb
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
-from search.core.busy import is_busy, set_busy, set_free
+from search.core.busy import put_off_busy, set_busy, set_free
 from search.core.evaluate import evaluate, evaluator
 from search.core.last_squares import WORST, few_empties, four_empties, odd_squares, value_at_end
 from search.core.midgame import INFINITY, UNIT, cut_window, negamax, units
@@ -302,37 +302,24 @@ def null_window(work, net, own, opp, alpha, count):
             work.abandon = answered_above(work, count)
             if work.abandon:
                 return alpha
-    later = NO_SQUARE  # moves, by their number, that other threads are searching
     best, best_sq = WORST, NO_MOVE
-    for turn in range(2 * listed):
-        i = turn
-        if turn < listed:
-            bring_best(work, count, i, listed)
-        else:
-            i = turn - listed
-            if later == NO_SQUARE:
-                break
-            if not (later >> np.uint64(i)) & ONE:
-                continue
+    slot = np.int64(-1)
+    for i in range(listed):
+        bring_best(work, count, i, listed)
+        if shares and i:
+            put_off_busy(work, own, opp, count, i, listed, count)
         turned, sq = work.turned[count, i], work.square[count, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-        if shares and 0 < turn < listed and is_busy(work.busy, child_own, child_opp):
-            later |= ONE << np.uint64(i)
-            continue
-        slot = set_busy(work.busy, child_own, child_opp) if shares else np.int64(-1)
+        if shares:
+            slot = set_busy(work.busy, child_own, child_opp, count)
         value = -null_window(work, net, child_own, child_opp, -alpha - 1, count - 1)
-        while work.abandon == count and not work.stop:  # another thread has answered this very question
-            work.abandon = 0
-            bound = answer(work, own, opp, alpha)
-            if bound > WORST:
-                set_free(work.busy, slot)
-                return bound
-            value = -null_window(
-                work, net, child_own, child_opp, -alpha - 1, count - 1
-            )  # its answer is overwritten: go on
         set_free(work.busy, slot)
         if work.stop or work.abandon:  # the value is void
-            return alpha
+            if work.stop or work.abandon != count:
+                return alpha
+            work.abandon = 0  # another thread has answered this very question
+            bound = answer(work, own, opp, alpha)
+            return bound if bound > WORST else null_window(work, net, own, opp, alpha, count)  # overwritten: once more
         if value > best:
             best, best_sq = value, sq
             if best > alpha:

@@ -7,6 +7,9 @@ depth.
 `descend` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
 ``beta = alpha + 1``. It calls itself and nothing that calls it back, which is what the on-disk cache of recursive kernels
 needs.
+
+Threads search one tree to one depth. As in the solver, each leaves moves that another one is searching for later, when the answer
+will be in the table, and leaves a position when its question, or one on the way there, has been answered meanwhile.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
+from search.core.busy import is_busy, put_off_busy, set_busy, set_free, shares
 from search.core.carried import after_move, begin, room_of, try_move, value_of
 from search.core.move_lists import add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
@@ -43,8 +47,8 @@ EVALUATION_RANK_DEPTH = 3
 LOOK_AHEAD_DEPTH = 4
 #: Units that one reply of the opponent counts in a move's rank.
 REPLY_RANK = 48
-#: Ranks of the table's moves, which are searched before the others are ranked: nine times in ten the first is the last as well.
-FIRST_RANK, SECOND_RANK = -2, -1
+#: Ranks of the table's moves, before all others, which are ranked after them: nine times in ten the first is the last as well.
+FIRST_RANK, SECOND_RANK = -2_000_000, -1_000_000
 #: ProbCut is tried where the evaluation itself is so many standard deviations beyond the window (seldom does it succeed
 #: elsewhere) …
 CUT_SCREEN = 0.7
@@ -113,6 +117,36 @@ def refuting_child(work, own, opp, level, listed, depth, beta):
         if data and depth_of(data) >= depth - 1 and -upper_of(data) >= beta:
             return -upper_of(data)
     return -INFINITY
+
+
+@kernel
+def answer(work, level):
+    """What the table has to say, meanwhile, to what is asked of the position on the way here with so many empties; or -INFINITY."""
+    own, opp = work.path_own[level], work.path_opp[level]
+    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    if data and depth_of(data) >= work.path_depth[level]:
+        lower, upper = lower_of(data), upper_of(data)
+        if lower >= work.path_beta[level] or lower == upper:
+            return lower
+        if upper <= work.path_alpha[level]:
+            return upper
+    return -INFINITY
+
+
+@kernel
+def answered_above(work, level):
+    """Empties of the position nearest to the root, among those that led here, whose question another thread has answered; or 0."""
+    for above in range(work.root, level, -1):
+        if answer(work, above) > -INFINITY:
+            return above
+    return 0
+
+
+@kernel
+def ask(work, own, opp, alpha, beta, depth, level):
+    """Note what is asked of a position, for `answered_above`."""
+    work.path_own[level], work.path_opp[level] = own, opp
+    work.path_alpha[level], work.path_beta[level], work.path_depth[level] = alpha, beta, depth
 
 
 @kernel
@@ -239,21 +273,46 @@ def descend(work, net, own, opp, alpha, beta, depth):
         bound = refuting_child(work, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
-    best, best_sq, bar = -INFINITY, NO_MOVE, alpha
     known = (first != NO_MOVE) + (second != NO_MOVE)
+    unranked, slot = known, np.int64(-1)
+    shared = uses_table and shares(work, depth)
+    if shared:
+        ask(work, own, opp, alpha, beta, depth, level)
+        work.abandon = answered_above(work, level)
+        if work.abandon:
+            return alpha
+        for i in range(known):
+            bring_best(work, level, i, listed)
+        rank_moves(work, net, own, opp, level, known, listed, depth)  # at once: any move but the first may be put off
+        unranked = listed
+    best, best_sq, bar = -INFINITY, NO_MOVE, alpha
     for i in range(listed):
-        if i == known:
+        if i == unranked:
             rank_moves(work, net, own, opp, level, known, listed, depth)
         bring_best(work, level, i, listed)
+        if shared and i:
+            put_off_busy(work, own, opp, level, i, listed, depth)
         turned, sq = work.turned[level, i], work.square[level, i]
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+        if shared:
+            slot = set_busy(work.busy, child_own, child_opp, depth)
         after_move(net, room_of(work, level), sq, turned)
         if i == 0 or not uses(work, NULL_WINDOWS):
             value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
         else:
             value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
-            if bar < value < beta:
+            if bar < value < beta and not work.abandon:
                 value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
+        if shared:
+            set_free(work.busy, slot)
+            if work.abandon == level and not work.stop:  # another thread has answered this very question
+                work.abandon = 0
+                bound = answer(work, level)
+                if bound > -INFINITY:
+                    return bound
+                return descend(work, net, own, opp, alpha, beta, depth)  # its answer is overwritten: once more
+            if work.abandon:
+                return alpha
         if work.stop:
             return alpha
         if value > best:
@@ -274,38 +333,52 @@ def descend(work, net, own, opp, alpha, beta, depth):
 def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, lines):
     """Search the root's moves *squares* in the given order to *depth*; how many were finished before the search was stopped.
 
-    ``values[i]`` is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for the others
-    an upper bound. With a value outside the window the caller searches again.
+    ``values[i]``, at first -INFINITY, is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for
+    the others an upper bound. With a value outside the window the caller searches again.
     """
     work, net = works[0], nets[0]
-    room = room_of(work, empties_of(work, own, opp))
+    level = empties_of(work, own, opp)
+    work.root, work.abandon = level - 1, 0
+    room = room_of(work, level)
     begin(net, room, own, opp)
-    for i in range(squares.size):
+    shared, later, turn, finished = shares(work, depth), NO_SQUARE, 0, 0
+    while turn < squares.size or later != NO_SQUARE:
+        i = turn
+        if turn >= squares.size:
+            i = trailing_zeros(later)
+            later &= later - ONE
+        turn += 1
         turned = flips(squares[i], own, opp)
         child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(squares[i])
-        after_move(net, room, squares[i], turned)
-        bar = _bar(values, i, lines, alpha)
+        bar = _bar(values, lines, alpha)
         if bar >= beta:
-            return i
+            return finished
+        if shared and lines <= i < turn <= squares.size and is_busy(work.busy, child_own, child_opp, depth):
+            later |= ONE << np.uint64(i)
+            continue
+        slot = set_busy(work.busy, child_own, child_opp, depth) if shared else np.int64(-1)
+        after_move(net, room, squares[i], turned)
         if i < lines:
             value = -descend(work, net, child_own, child_opp, -beta, -alpha, depth - 1)
         else:
             value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
             if bar < value < beta:
                 value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
+        set_free(work.busy, slot)
         if work.stop:
-            return i
+            return finished
         values[i] = value
-    return squares.size
+        finished += 1
+    return finished
 
 
 @kernel
-def _bar(values, searched, lines, alpha):
-    """The value a further move must beat: the *lines*-th best of those searched, but at least *alpha*."""
+def _bar(values, lines, alpha):
+    """The value a further move must beat: the *lines*-th best so far, but at least *alpha*."""
     bar = alpha
-    for i in range(searched):  # few moves, and numba takes seconds to compile a sort
+    for i in range(values.size):  # few moves, and numba takes seconds to compile a sort
         as_good = 0
-        for j in range(searched):
+        for j in range(values.size):
             as_good += values[j] >= values[i]
         if as_good >= lines:
             bar = max(bar, values[i])

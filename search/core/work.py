@@ -32,15 +32,19 @@ WORK = np.dtype(
         ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
         ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
         ("upper", np.int64),
-        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
-        ("root", np.int64),  # empties of the position that is being solved
-        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
         ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
-        ("path_own", np.uint64, (65,)),  # the positions on the way there, by empties, and what is asked of them
+        # --- threads that search together
+        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
+        ("root", np.int64),  # empties of the position that is being searched
+        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
+        # --- the positions on the way there, by empties, and what is asked of them
+        ("path_own", np.uint64, (65,)),
         ("path_opp", np.uint64, (65,)),
         ("path_alpha", np.int64, (65,)),
+        ("path_beta", np.int64, (65,)),
+        ("path_depth", np.int64, (65,)),
         # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
         ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
         ("cut_slope", np.float64, (64,)),
@@ -52,6 +56,16 @@ WORK = np.dtype(
         ("cut_deviation", np.float32, (64, 64)),  # by depth and empties
         STATES,  # what the evaluator carries from move to move
         *MOVE_LISTS,
+    ],
+    align=True,
+)
+
+#: The record of a thread that may share a search to a depth with others; without, the questions this takes are no part of the code,
+#: which is 2 % faster. The new field comes first: a record that only goes on where another ends would do for numba in its place.
+TEAM_WORK = np.dtype(
+    [
+        ("share_depth", np.int64),  # from so much depth on, threads leave to each other what one of them is searching
+        *((name, WORK[name]) for name in WORK.names or ()),
     ],
     align=True,
 )

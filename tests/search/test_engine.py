@@ -11,12 +11,16 @@ from benchmarks.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
 from search import engine as engine_module
 from search import evaluators
+from search.core.busy import set_busy
 from search.core.evaluate import static_values
-from search.core.midgame import UNIT, units
+from search.core.midgame import INFINITY, UNIT, search_root, units
+from search.core.work import TEAM_WORK
 from search.cuts import EXACT
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve, solve_all_moves
+from search.table import Table
+from search.works import make_works, sharing
 from studies import textbook
 from tests.cli.jobs import PATIENCE
 from tests.search.background import AT_ONCE, in_background, stopped_after
@@ -103,13 +107,12 @@ def test_with_an_empty_table_the_value_is_the_same(rules):
             assert engine.search(position, at_depth(depth)).value == expected, (depth, position)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_table_in_use_gives_legal_moves_and_sane_values(threads):
+def test_a_table_in_use_gives_legal_moves_and_sane_values():
     """Entries of deeper searches may take the place of shallower ones, as in every engine, so the value is not fixed then:
     it lies between those of nearby depths, give or take what a few plies can change.
     """
     rules = Rules(6)
-    engine, fresh = Engine("six-factor", rules, megabytes=0.1, threads=threads), Engine("six-factor", rules)
+    engine, fresh = Engine("six-factor", rules, megabytes=0.1), Engine("six-factor", rules)
     position = Position.initial(rules)
     while not position.is_over():
         found = engine.search(position, at_depth(7))
@@ -120,6 +123,45 @@ def test_a_table_in_use_gives_legal_moves_and_sane_values(threads):
         assert min(near) - 8 <= found.value <= max(near) + 8
         assert position.play_all(found.pv)
         position = position.play(found.move)
+
+
+def test_threads_together_find_the_value_that_one_finds(monkeypatch):
+    """They search one tree to one depth: who comes first to which position makes no difference."""
+    monkeypatch.setattr(engine_module, "NODES_ALONE", 0)
+    alone, team = Engine("six-factor", megabytes=1), Engine("six-factor", threads=3, megabytes=1)
+    for position in some_positions(Rules(), 12, seed=8):
+        alone.clear()
+        team.clear()
+        found = team.search(position, at_depth(8))
+        assert found.value == alone.search(position, at_depth(8)).value
+        assert position.play_all(found.pv)
+
+
+def test_what_another_thread_is_searching_is_left_for_later():
+    """At the root, where the search ends before it comes back to it; and below, where all comes in another order."""
+    position, depth = some_positions(Rules(), 1, seed=2, empties=40)[0], 5
+    moves = [position.rules.square_of(action) for action in position.legal_actions()]
+    squares, nets = np.array(moves, np.int64), evaluators.get("six-factor").record(position.rules)
+
+    def searched(marked, share_depth, node_limit):
+        works, table = make_works(position.rules, dtype=TEAM_WORK), Table(1)
+        table.attach(works, "estimates")
+        works["share_depth"], works["node_limit"] = share_depth, node_limit
+        values, boards = np.full(squares.size, -INFINITY), (np.uint64(position.own), np.uint64(position.opp))
+        with sharing(works):
+            for child, level in marked:
+                set_busy(works["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
+            search_root(works, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+        return values, int(works["nodes"][0])
+
+    children = [position.play(action) for action in position.legal_actions()]
+    grandchildren = [(child.play(action), depth - 1) for child in children for action in child.legal_actions()]
+    values, nodes = searched([], 2, 10**9)
+    assert nodes == searched([], depth + 1, 10**9)[1]  # a thread that meets nobody searches as if it were alone
+    cut, _ = searched([(children[1], depth)], 2, nodes // 2)
+    assert (cut[1], cut[0] > -INFINITY, cut[2] > -INFINITY) == (-INFINITY, True, True)
+    others, other_nodes = searched(grandchildren, 2, 10**9)
+    assert (others.max(), other_nodes != nodes) == (values.max(), True)
 
 
 @pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)

@@ -37,7 +37,8 @@ def _solver(evaluator: str) -> None:
     from search.solver import Solver
     from search.table import Table
 
-    Solver(table=Table(0.001), evaluator=evaluator or None).load_kernels()
+    # the search by which a selective one foretells values is another part
+    Solver(table=Table(0.001), evaluator=evaluator or None, selective=False).load_kernels()
 
 
 def _environment(_: str) -> None:

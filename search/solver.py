@@ -15,7 +15,7 @@ from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search import evaluators
-from search.core import endgame
+from search.core import endgame, midgame
 from search.cuts import EXACT, LADDER, set_cuts
 from search.evaluators import Evaluator
 from search.stopping import StopSwitch
@@ -208,6 +208,12 @@ class Solver:
         solver = Solver(self.rules, table=Table(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
         endgame.table_move(solver._works, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
+        self._note_negamax()
+
+    def _note_negamax(self) -> None:
+        """Let the kernels know the search by which they foretell values, if they do; it is compiled with the engine's."""
+        if self.selective and not self._works["negamax"][0]:
+            midgame.note_negamax(self._works, self._nets)
 
     def stop(self) -> None:
         """Make a running solver return as soon as it can; callable from any thread."""
@@ -240,6 +246,7 @@ class Solver:
         self._switch.release()
         self._works["nodes"] = 0
         self._works["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
+        self._note_negamax()
         if hints is None and self.selective:
             hints = self._estimates = self._estimates or Table(ESTIMATES)
             hints.new_search()

@@ -25,9 +25,10 @@ from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.stability import stable_discs
 from search.core.busy import put_off_busy, set_busy, set_free
+from search.core.by_address import call
 from search.core.evaluate import evaluate, evaluator
 from search.core.last_squares import WORST, few_empties, four_empties, odd_squares, value_at_end
-from search.core.midgame import INFINITY, UNIT, cut_window, negamax, units
+from search.core.midgame import INFINITY, UNIT, cut_window, units
 from search.core.move_lists import add_move, bring_best
 from search.core.near_table import EXACT, FEWEST, MOST, near_expect, near_probe, near_store
 from search.core.table import (
@@ -232,7 +233,7 @@ def scout(work, net, own, opp, alpha, beta, depth):
 def _scout(work, net, own, opp, alpha, beta, depth):
     if "no_evaluator" in net.fields:
         return lambda work, net, own, opp, alpha, beta, depth: 0
-    return lambda work, net, own, opp, alpha, beta, depth: negamax(work, net, own, opp, alpha, beta, depth)
+    return lambda work, net, own, opp, alpha, beta, depth: call(work.negamax, work, net, own, opp, alpha, beta, depth)
 
 
 @kernel

@@ -20,6 +20,7 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core.busy import is_busy, put_off_busy, set_busy, set_free, shares
+from search.core.by_address import address_of
 from search.core.carried import after_move, begin, room_of, try_move, value_of
 from search.core.move_lists import add_move, bring_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
@@ -337,6 +338,7 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
     the others an upper bound. With a value outside the window the caller searches again.
     """
     work, net = works[0], nets[0]
+    work.negamax = address_of(negamax, work, net)
     level = empties_of(work, own, opp)
     work.root, work.abandon = level - 1, 0
     room = room_of(work, level)
@@ -370,6 +372,13 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
         values[i] = value
         finished += 1
     return finished
+
+
+def note_negamax(works, nets):
+    """Write the address of `negamax` for the evaluator of *nets* into the records of threads that search to the end."""
+    none = np.zeros(0, np.int64)
+    search_root(works[:1], nets, NO_SQUARE, NO_SQUARE, none, none, 0, 0, 0, 1)
+    works["negamax"] = works["negamax"][0]
 
 
 @kernel

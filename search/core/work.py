@@ -24,6 +24,7 @@ WORK = np.dtype(
         ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
         ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
         # --- to the end: `search.core.endgame`
+        ("negamax", np.int64),  # address of the search to a depth with the same evaluator, which foretells values
         ("endings", np.int64),  # address of the words of the table of values at the end of the game
         ("endings_mask", np.int64),
         ("endings_generation", np.int64),

@@ -187,9 +187,11 @@ blocker = np.ones(int(sys.argv[2]), np.uint8)  # so that the weights lie elsewhe
 from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from search import evaluators
-from search.core import evaluate, midgame
+from search.core import endgame, evaluate, midgame
 from search.engine import Engine
 from search.limits import Limits
+from search.solver import Solver
+from search.table import Table
 network = evaluators.get("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
@@ -198,17 +200,27 @@ print(found.move, found.value, found.nodes, network.static_value(Position.initia
 print(int(network.record(rules)["deep_rows"][0, 0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
 print("torch" in sys.modules)
+own, opp = random_positions(1, 43, seed=1)
+solver = Solver(evaluator="network", table=Table(1))
+solution = solver.solve(Position(Rules(), int(own[0]), int(opp[0])))
+print(solution.score, solution.nodes, bool(solver._works["negamax"][0]))
+print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, endgame._close_in_or_find)))
 """
 
 
 @pytest.mark.slow
 def test_cached_kernels_know_no_address(small):
-    """The record has the address of the weights, another one in every process: compiled code must read it, not keep it."""
+    """Records have the addresses of the weights, and of the search by which the solver foretells values, others in every process:
+    compiled code must read them, not keep them.
+    """
     first, second = (output_of(SEARCH, small, blocked) for blocked in (1, 50_000_000))
     assert first[0] == second[0]
     assert first[1] != second[1]
     assert second[2] == "0"  # nothing was compiled again
     assert first[3] == "False"
+    assert first[4] == second[4]
+    assert first[4].endswith("True")
+    assert second[5] == "0"
 
 
 def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):

@@ -1,0 +1,50 @@
+"""Kernels that are called by their address, so that a kernel can use one that is compiled as a part of another.
+
+The solver foretells values by the search to a depth. Compiled into it, that search would be compiled twice for every evaluator.
+The address is asked for in every process, and kept in records: none is ever part of compiled code, which is kept on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core.cgutils import alloca_once
+from numba.extending import intrinsic
+
+#: What is asked: own and opponent's board, alpha, beta, depth.
+_QUESTION = (types.uint64, types.uint64, types.int64, types.int64, types.int64)
+_WORD = ir.IntType(64)
+
+
+@intrinsic
+def address_of(typing_context: Any, function: Any, work: Any, net: Any) -> Any:
+    """Address of the kernel *function* ``(work, net, own, opp, alpha, beta, depth)``, a part of the kernel that asks."""
+    arguments = (work, net, *_QUESTION)
+    function.dispatcher.compile(arguments)
+    found = function.dispatcher.overloads[arguments]
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        context.active_code_library.add_linking_library(found.library)
+        return builder.ptrtoint(context.declare_function(builder.module, found.fndesc), _WORD)
+
+    return types.int64(function, work, net), codegen
+
+
+@intrinsic
+def call(
+    typing_context: Any, address: Any, work: Any, net: Any, own: Any, opp: Any, alpha: Any, beta: Any, depth: Any
+) -> Any:
+    """What the kernel at *address* gives, a whole number."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        convention = context.call_conv
+        kind = convention.get_function_type(types.int64, signature.args[1:])
+        answer, error = (alloca_once(builder, argument.pointee) for argument in kind.args[:2])
+        kernel = builder.inttoptr(args[0], kind.as_pointer())
+        packed = convention._get_arg_packer(signature.args[1:]).as_arguments(builder, args[1:])
+        builder.call(kernel, [answer, error, *packed])
+        return builder.load(answer)
+
+    return types.int64(types.int64, work, net, *_QUESTION), codegen

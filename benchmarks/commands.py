@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from play.commands.frame import print_json, print_table
-from play.commands.options import Json
+from play.commands.options import Json, Threads
 from play.commands.usage import Application
 
 app = Application(no_args_is_help=True)
@@ -150,15 +150,17 @@ def env(as_json: Json = False) -> None:
 @app.command("search")
 def search(
     as_json: Json = False,
-    rounds: Annotated[int, typer.Option(help="Times that FFO 40-44 are solved on one thread and on all.", min=1)] = 3,
+    threads: Threads = None,
+    rounds: Annotated[int, typer.Option(help="Times that one thread and all search the same in turns.", min=1)] = 3,
     against: Annotated[
         Path | None, typer.Option(help="Only compare with another checkout of the project, in turns, on one thread.")
     ] = None,
 ) -> None:
-    """Node signature, midgame and endgame nodes a second, FFO 40-44 on one thread and on all, exact labels a second.
+    """Node signature, nodes a second, FFO 40-44 and the midgame on one thread and on several, exact labels a second.
 
-    FFO 40-44 are solved on one thread and on all in turns, and once more
-    beside a process that wants a core for itself. Some minutes.
+    FFO 40-44 are solved, and midgame positions searched to a depth, on one
+    thread and on --threads in turns: the speed-up in time, and the nodes it
+    takes; FFO once more beside a process that wants a core for itself. Some minutes.
     """
     from benchmarks import search as speed
     from benchmarks import timing
@@ -171,17 +173,21 @@ def search(
     def total(problems: list[dict[str, Any]], what: str) -> Any:
         return sum(problem[what] for problem in problems)
 
-    report, threads = Report("Search", "numpy", "numba", "llvmlite"), core_count()
-    in_turns = partial(speed.ffo_in_turns, threads, rounds)
+    report, threads = Report("Search", "numpy", "numba", "llvmlite"), threads or core_count()
     label, rate = "midgame, {} to depth 8, one thread", millions("nodes", 2)
     report.figure("signature", "signature", "{:,} nodes".format, speed.signature)
     report.figure("midgame_nodes_per_second", label.format("six-factor"), rate, speed.midgame_rate)
     network = partial(speed.midgame_rate, "network")
     report.figure("midgame_network_nodes_per_second", label.format("network"), rate, network)
-    one, every = report.measure(f"FFO 40-44, one thread and {threads} in turns", in_turns)
+    turns, label = f"one thread and {threads} in turns", f"midgame, network to depth {speed.THREADS_DEPTH}"
+    midgame = report.measure(f"{label}, {turns}", partial(speed.in_turns, speed.midgame_to_depth, threads, rounds))
+    _speedup_row(report, f"{label}, on {threads} threads", midgame, "midgame_")
+    in_turns = partial(speed.in_turns, speed.ffo, threads, rounds)
+    ffo = report.measure(f"FFO 40-44, {turns}", in_turns)
     with timing.busy_process():
-        beside = report.measure(f"FFO 40-44, one thread and {threads} in turns, beside a busy process", in_turns)
-    nodes, seconds, seconds_every = total(one, "nodes"), total(one, "seconds"), total(every, "seconds")
+        beside = report.measure(f"FFO 40-44, {turns}, beside a busy process", in_turns)
+    one = ffo["one"]
+    nodes, seconds = total(one, "nodes"), total(one, "seconds")
     report.row("endgame, one thread", millions("nodes")(nodes / seconds), endgame_nodes_per_second=nodes / seconds)
     for problem in one:
         text = f"{problem['nodes'] / 1e6:.1f} million nodes, {problem['seconds']:.2f} s"
@@ -194,19 +200,24 @@ def search(
     nodes, took = figures.values()
     text = f"{nodes / 1e6:.0f} million nodes, {took:.1f} s, {millions('nodes')(nodes / took)}"
     report.row(label, text, ffo_network=learned, **figures)
-    speedup = seconds / seconds_every
-    figures = {"ffo_all_threads": every, "threads": threads, "thread_speedup": speedup}
-    report.row(f"FFO 40-44 on {threads} threads", f"{seconds_every:.1f} s ({speedup:.2f}x)", **figures)
-    seconds, seconds_every = (total(found, "seconds") for found in beside)
-    text = f"{seconds:.1f} s and {seconds_every:.1f} s ({seconds / seconds_every:.2f}x)"
-    figures = {"thread_speedup_beside_busy_process": seconds / seconds_every}
-    report.row("… the same beside a busy process", text, **figures)
+    report.result |= {"threads": threads, "ffo_all_threads": ffo["every"]}
+    _speedup_row(report, f"FFO 40-44 on {threads} threads", ffo, "")
+    figures = {"thread_speedup_beside_busy_process": beside["speedup"]}
+    report.row("… the same beside a busy process", f"{beside['speedup']:.2f}x as fast as one", **figures)
     labels = report.result["labels_per_second"] = {}
     for empties, count in {10: 20_000, 12: 4_000, 14: 800, 16: 128}.items():
         label = f"exact labels at {empties} empties, all cores"
         labels[str(empties)] = report.measure(label, partial(speed.labels_per_second, empties, count))
         report.row(label, f"{labels[str(empties)]:,.0f} a second")
     report.show(as_json)
+
+
+def _speedup_row(report: Report, label: str, found: dict[str, Any], prefix: str) -> None:
+    """What `in_turns` found: how much sooner all threads are done than one, and how many more nodes that takes."""
+    seconds = sum(each["seconds"] for each in found["every"])
+    text = f"{seconds:.1f} s, {found['speedup']:.2f}x as fast as one, {found['nodes_ratio']:.2f}x the nodes"
+    figures = {"thread_speedup": found["speedup"], "thread_nodes_ratio": found["nodes_ratio"]}
+    report.row(label, text, **{prefix + name: value for name, value in figures.items()})
 
 
 def _search_against(other: Path, rounds: int, as_json: bool) -> None:

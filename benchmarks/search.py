@@ -13,6 +13,7 @@ import numpy as np
 from reversi_env import Position, Rules, batch
 from reversi_env.notation import read_obf
 from reversi_env.notation.obf import Problem
+from search.cuts import MARGIN
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve_batch
@@ -20,6 +21,8 @@ from search.table import Table
 
 EVALUATOR = "six-factor"
 SIGNATURE_DEPTH = 6
+#: Depth to which one thread and several are compared: half a second a position for one.
+THREADS_DEPTH = 20
 
 
 def midgame_positions(
@@ -81,14 +84,34 @@ def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     return results
 
 
-def ffo_in_turns(threads: int, rounds: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """`ffo` on one thread and on *threads*, in turns; the seconds are the medians of the *rounds*."""
-    runs = [(ffo(), ffo(threads)) for _ in range(rounds)]
+def midgame_to_depth(threads: int = 1) -> list[dict[str, Any]]:
+    """Midgame positions searched to THREADS_DEPTH with the network, pruned as under a clock, each with an empty table."""
+    engine = Engine("network", threads=threads)
+    engine.set_probcut(MARGIN)
+    results = []
+    for position in midgame_positions():
+        engine.clear()
+        found = engine.search(position, Limits(depth=THREADS_DEPTH, empties_exact=0))
+        results.append({"nodes": found.nodes, "seconds": found.seconds})
+    return results
+
+
+def in_turns(search: Callable[[int], list[dict[str, Any]]], threads: int, rounds: int) -> dict[str, Any]:
+    """*search*, which takes a number of threads, on one and on *threads* in turns.
+
+    ``one`` and ``every`` are what it found in the last round, with the medians of all rounds for seconds and nodes; ``speedup``
+    and ``nodes_ratio`` are those of their sums, of one thread to all in seconds, of all to one in nodes.
+    """
+    runs = [(search(1), search(threads)) for _ in range(rounds)]
     one, every = (
-        [run[-1] | {"seconds": median(p["seconds"] for p in run)} for run in zip(*runs_of_one, strict=True)]
-        for runs_of_one in zip(*runs, strict=True)
+        [
+            run[-1] | {what: median(p[what] for p in run) for what in ("seconds", "nodes")}
+            for run in zip(*some, strict=True)
+        ]
+        for some in zip(*runs, strict=True)
     )
-    return one, every
+    seconds, nodes = ([sum(p[what] for p in found) for found in (one, every)] for what in ("seconds", "nodes"))
+    return {"one": one, "every": every, "speedup": seconds[0] / seconds[1], "nodes_ratio": nodes[1] / nodes[0]}
 
 
 def solved_per_second(solve: Callable[..., Any], own: np.ndarray, opp: np.ndarray) -> float:

@@ -1,0 +1,191 @@
+"""Which network learns most from a teacher: ``python -m studies.students student/labels.npz --students 8x16 16x16 32x32``.
+
+*LABELS* is what `reversi train --distil` leaves. A student ``16x32`` has rows of 16 numbers and a head of 32 units, ``16x32/4`` a
+phase for every 4 empty squares; all have the patterns of the board, and as much time. A line of JSON for each: errors in discs on
+positions that were held out, and error and bias in the package's solved positions, with ``--wthor FOLDER`` also in tournament
+positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from models.core.deep_value import ONE
+from models.networks.deep import DeepPatternNet
+from models.trainable import Trainable
+from reversi_env import Rules
+from reversi_env.errors import shown
+from train.errors import TrainError
+from train.judging.exact import ExactSet
+from train.judging.exam import packaged_papers, recorded_papers, wthor_files
+from train.run import load_arrays
+
+#: Positions of a step and of a look at many; positions held out, at most; and the steps in which the rate rises.
+BATCH, CHUNK, HELD_OUT, WARM_UP = 1 << 15, 1 << 17, 100_000, 100
+#: As `DeepPatternNet` is fitted: Adam's rate, discs beyond which errors count linearly, empties by which phases are blurred, and
+#: for which share of the time; spreads and the first sum's discs at the beginning.
+RATE, HUBER_DELTA, BLUR, BLURRED = 0.005, 12.0, 2.0, 0.7
+ROW_SPREAD, SECOND_SPREAD, SUM_DISCS = 0.01, 2.0, 20.0
+
+
+class Student(nn.Module):
+    """`DeepPatternNet` with rows of *width* numbers, a head of *units* and a phase for every *span* empties."""
+
+    def __init__(self, size: int, rows: int, width: int, units: int, span: int) -> None:
+        super().__init__()
+        generator, self.span = torch.Generator().manual_seed(0), span
+        self.phases = (size * size - 4) // span + 1
+        table = torch.randn(rows, width, generator=generator) * ROW_SPREAD
+        table[:, 0] = 0
+        first = torch.randn(2 * width, units, generator=generator) / (2 * width) ** 0.5
+        second = torch.randn(units, generator=generator) * SECOND_SPREAD / (units / 16) ** 0.5
+        linear = torch.zeros(width)
+        linear[0] = SUM_DISCS
+        parts = {"rows": table, "linear": linear, "first": first, "bias": torch.full((units,), 0.1), "second": second}
+        for name, part in {**parts, "constant": torch.zeros(1)}.items():
+            self.register_parameter(name, nn.Parameter(part.repeat(self.phases, *[1] * part.ndim)))
+
+    def forward(self, features: Tensor, empties: Tensor) -> Tensor:
+        """Values in discs for the side to move."""
+        phase = torch.floor(empties / self.span).long().clamp(0, self.phases - 1)
+        part = dict(self.named_parameters())
+        rows = part["rows"]
+        sums = functional.embedding_bag(features + (phase * rows.shape[1])[:, None], rows.flatten(0, 1), mode="sum")
+        # products, not look-ups: their gradients are products too, where those of look-ups would be slow scatters
+        chosen = functional.one_hot(phase, self.phases).to(rows.dtype)
+        head = {name: chosen @ part[name].flatten(1) for name in part if name != "rows"}
+        inputs = torch.cat([sums.clamp(0, 1), (-sums).clamp(0, 1)], dim=-1)
+        first = head["first"].view(len(sums), inputs.shape[1], -1)
+        units = torch.relu(torch.bmm(inputs[:, None], first)[:, 0] + head["bias"])
+        value = (sums * head["linear"]).sum(-1) + (units * head["second"]).sum(-1)
+        return value + head["constant"][:, 0]
+
+    @torch.no_grad()
+    def round_rows(self) -> None:
+        """Make the rows what eight bits can hold."""
+        rows = self.get_parameter("rows")
+        rows.copy_((rows * ONE).round().clamp(-127, 127) / ONE)
+
+    @torch.no_grad()
+    def values(self, features: Tensor, empties: Tensor) -> Tensor:
+        """Values of many positions."""
+        pieces = [self(features[i : i + CHUNK], empties[i : i + CHUNK]) for i in range(0, len(features), CHUNK)]
+        return torch.cat(pieces)
+
+
+class Lesson:
+    """Positions of one game with their labels, on a device."""
+
+    def __init__(self, path: Path, rules: Rules, most: int | None, device: torch.device) -> None:
+        own, opp, score, exact = load_arrays(path, ("own", "opp", "score", "exact"))
+        order = np.random.default_rng(0).permutation(len(own))[: most or len(own)]
+        self.rules, self.device = rules, device
+        self.net = Trainable("deep", rules.size).to(device)
+        self.features, self.empties = self.seen(own[order], opp[order])
+        self.score = torch.from_numpy(score[order]).to(device)
+        self.exact = torch.from_numpy(exact[order]).to(device)
+        self.held_out = min(HELD_OUT, len(order) // 10)
+
+    def seen(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
+        """The features of positions, and their empty squares."""
+        features = torch.as_tensor(self.net.feature_array(own, opp)).to(self.device)
+        empties = self.rules.square_count - np.bitwise_count(own | opp).astype(np.float32)
+        return features, torch.from_numpy(empties).to(self.device)
+
+
+def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float) -> int:
+    """Fit the student for so long; the number of positions that it has seen."""
+    others = [parameter for name, parameter in student.named_parameters() if name != "rows"]
+    groups: list[dict[str, Any]] = [
+        {"params": [student.get_parameter("rows")], "weight_decay": weight_decay},
+        {"params": others},
+    ]
+    adam = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.99), weight_decay=0.0, fused=lesson.device.type == "cuda")
+    generator, steps, began = torch.Generator(lesson.device).manual_seed(1), 0, perf_counter()
+    while (done := min(1.0, (perf_counter() - began) / seconds)) < 1 or not steps:
+        for group in adam.param_groups:
+            group["lr"] = RATE * min(1.0, (steps + 1) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
+        how: dict[str, Any] = {"generator": generator, "device": lesson.device}
+        rows = torch.randint(lesson.held_out, len(lesson.score), (BATCH,), **how)
+        shift = (2 * torch.rand(BATCH, **how) - 1) * (BLUR if done < BLURRED else 0.0)
+        values = student(lesson.features[rows], lesson.empties[rows] + shift)
+        loss = functional.huber_loss(values, lesson.score[rows], delta=HUBER_DELTA)
+        adam.zero_grad(set_to_none=True)
+        loss.backward()
+        adam.step()
+        with torch.no_grad():
+            student.get_parameter("rows").clamp_(-127 / ONE, 127 / ONE)
+        steps += 1
+        if lesson.device.type == "cuda" and steps % 20 == 0:
+            torch.cuda.synchronize()  # or the clock would run ahead of the steps
+    student.round_rows()
+    return steps * BATCH
+
+
+def judged(lesson: Lesson, student: Student, papers: list[ExactSet]) -> dict[str, Any]:
+    """Mean errors in discs on what was held out, labels of the teacher and exact ones, and on solved positions."""
+    rows = slice(0, lesson.held_out)
+    off = (student.values(lesson.features[rows], lesson.empties[rows]) - lesson.score[rows]).abs()
+    exact = lesson.exact[rows]
+    found: dict[str, Any] = {"held_out": _mean(off[~exact]), "held_out_exact": _mean(off[exact])}
+    for truth in papers:
+        scores = torch.from_numpy(truth.scores).to(lesson.device)
+        wrong = student.values(*lesson.seen(truth.own, truth.opp)) - scores
+        found[f"error_{truth.empties[0]}"], found[f"bias_{truth.empties[0]}"] = _mean(wrong.abs()), _mean(wrong)
+    return found
+
+
+def _mean(numbers: Tensor) -> float:
+    return round(float(numbers.mean()), 3)
+
+
+def shape_of(text: str) -> tuple[int, int, int | None]:
+    """Width, units and span of ``16x32`` or ``16x32/4``."""
+    found = re.fullmatch(r"(\d+)x(\d+)(?:/(\d+))?", text)
+    if not found or not all(0 < int(number) <= 1024 for number in found.groups("1")):
+        raise TrainError(f"student {shown(text)}: expected WIDTHxUNITS or WIDTHxUNITS/SPAN, as 16x32 or 16x32/4")
+    width, units, span = found.groups()
+    return int(width), int(units), None if span is None else int(span)
+
+
+def main() -> None:
+    """Fit all students that are asked for, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("labels", type=Path)
+    parser.add_argument("--size", type=int, default=8)
+    parser.add_argument("--variant", default="normal")
+    parser.add_argument("--students", nargs="+", default=["8x16", "16x16", "32x32"])
+    parser.add_argument("--positions", type=int, help="how many of them; all by default")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each student")
+    parser.add_argument("--weight-decay", type=float, default=0.05)
+    parser.add_argument("--wthor", help="folder with WTHOR files")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = parser.parse_args()
+    rules = Rules(options.size, options.variant)
+    shapes = [shape_of(text) for text in options.students]
+    papers = list(packaged_papers(rules))
+    if options.wthor:
+        papers += recorded_papers(wthor_files(options.wthor), rules, positions=4000, empties=(24,))
+    lesson = Lesson(options.labels, rules, options.positions, torch.device(options.device))
+    for width, units, span in shapes:
+        student = Student(rules.size, DeepPatternNet.row(rules.size), width, units, span or lesson.net.span)
+        student.to(lesson.device)
+        samples = fitted(lesson, student, options.seconds, options.weight_decay)
+        shape = {"width": width, "units": units, "span": student.span, "weight_decay": options.weight_decay}
+        counts = {"positions": len(lesson.score), "samples": samples}
+        print(json.dumps({**shape, **counts, **judged(lesson, student, papers)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""The study of students: a student of the package's shape is the package's network, and learns from labels."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from models.core.deep_value import HIDDEN, WIDTH
+from models.networks.deep import DeepPatternNet
+from models.trainable import Trainable
+from reversi_env import Rules, batch
+from studies import students
+from train.errors import TrainError
+
+
+def positions(count):
+    return batch.random_positions(count, 10 + np.arange(count) % 12, Rules(6), seed=5)
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+def test_a_student_of_the_same_shape_is_the_network():
+    net = Trainable("deep", 6, seed=3)
+    student = students.Student(6, DeepPatternNet.row(6), WIDTH, HIDDEN, net.span)
+    heads, part = net.arrays["heads"], dict(student.named_parameters())
+    sizes = [WIDTH, 2 * WIDTH * HIDDEN, HIDDEN, HIDDEN, 1]
+    with torch.no_grad():
+        part["rows"].copy_(net.arrays["rows"])
+        for name, piece in zip(("linear", "first", "bias", "second", "constant"), heads.split(sizes, 1), strict=True):
+            part[name].copy_(piece.view(part[name].shape))
+    own, opp = positions(50)
+    features = torch.as_tensor(net.feature_array(own, opp))
+    empties = torch.from_numpy(36 - np.bitwise_count(own | opp).astype(np.float32))
+    expected = net.value(features, empties, net.phases_at(empties)).detach()
+    assert torch.allclose(student.values(features, empties), expected, atol=1e-4)
+    assert expected.std() > 0.1
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+def test_the_command_prints_a_line_for_each_student(tmp_path, monkeypatch, capsys):
+    own, opp = positions(400)
+    score = (np.bitwise_count(own).astype(np.float32) - np.bitwise_count(opp)).astype(np.float32)
+    np.savez(tmp_path / "labels.npz", own=own, opp=opp, score=score, exact=np.arange(400) % 2 == 0)
+    monkeypatch.setattr(students, "BATCH", 64)
+    command = [
+        "students",
+        str(tmp_path / "labels.npz"),
+        "--size",
+        "6",
+        "--students",
+        "2x2",
+        "4x2/8",
+        "--seconds",
+        "0.3",
+    ]
+    monkeypatch.setattr(sys, "argv", command)
+    students.main()
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(line["width"], line["units"], line["span"]) for line in lines] == [(2, 2, 4), (4, 2, 8)]
+    assert all(line["samples"] >= 64 and line["held_out"] < 20 and "bias_14" in line for line in lines)
+    with pytest.raises(TrainError, match="student '8': expected WIDTHxUNITS"):
+        students.shape_of("8")

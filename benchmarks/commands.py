@@ -111,8 +111,9 @@ def env(as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
     Pgx, OpenSpiel and EnvPool are measured beside them where they are
-    installed (the extra bench). How much all threads are faster than one is measured
-    twice: as the machine is, and beside a process that wants a core for itself.
+    installed (the extra bench). How much all threads are faster than one
+    is measured twice: as the machine is, and beside a process that wants a
+    core for itself.
     """
     from benchmarks import env as speed
     from benchmarks import timing

@@ -161,7 +161,8 @@ def search(
 
     FFO 40-44 are solved, and midgame positions searched to a depth, on one
     thread and on --threads in turns: the speed-up in time, and the nodes it
-    takes; FFO once more beside a process that wants a core for itself. Some minutes.
+    takes; FFO once more beside a process that wants a core for itself. Some
+    minutes.
     """
     from benchmarks import search as speed
     from benchmarks import timing

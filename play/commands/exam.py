@@ -51,10 +51,10 @@ def exam(
     For 10 to 20 empty squares: the mean absolute error of the static value
     against exact scores, its bias, and the discs that the best move one ply
     ahead gives away; with WTHOR files for 24 too, where those have exact
-    scores. --weights may be a teacher's. Heuristics are first scaled to fit best. The package has positions of
-    tournaments (8x8) and of games of its network (6x6, reversed), solved.
-    Those of WTHOR files are solved and kept, so that only the first exam takes
-    minutes; Ctrl-C loses nothing solved.
+    scores. --weights may be a teacher's. Heuristics are first scaled to fit
+    best. The package has positions of tournaments (8x8) and of games of its
+    network (6x6, reversed), solved. Those of WTHOR files are solved and kept,
+    so that only the first exam takes minutes; Ctrl-C loses nothing solved.
     """
     from models.network import NetworkEvaluator
     from reversi_env import Rules

@@ -262,3 +262,17 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
     assert "rl" not in names
     with pytest.raises(Refused, match="agent 'rl' needs torch, which is not installed"):
         catalogue.limited_agent("rl", 6, ServerOptions())
+
+
+def test_the_lock_has_a_hash_for_all_that_is_asked_for():
+    """Of torch every kind of machine has a build of its own."""
+    text = (REPOSITORY / "requirements.lock").read_text("utf-8")
+    locked = [entry.split(" ")[0] for entry in re.split(r"\n(?=[a-z])", text)[1:] if "--hash=sha256:" in entry]
+    pinned = re.findall(r"^[a-z][^\n]*", (REPOSITORY / "constraints.txt").read_text("utf-8"), re.M)
+    assert {each for each in pinned if not each.startswith("torch==")} <= set(locked)
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"]]
+    for name in ("web", "learn", "rl", "cluster", "tune", "human", "docs", "dev"):
+        wanted += project["optional-dependencies"][name]
+    names = {re.match(r"[A-Za-z0-9-]+", each)[0] for each in wanted} - {"torch", "reversi-lab"}
+    assert names <= {each.partition("==")[0] for each in locked}

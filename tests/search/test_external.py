@@ -286,6 +286,7 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
     program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
     child = int(program.read_line(processes.Wait("its number", 60)))
+    wait_until(lambda: os.getsid(child) == child)  # until then it is of the program's own group
     try:
         program.close("quit")
         assert gone(program.pid)

@@ -89,9 +89,11 @@ class ResidualNet(nn.Module):
 
     def symmetric_values(self, own: Tensor, opp: Tensor) -> Tensor:
         """The mean of the values of a position's eight images: what is noise in one is less in all."""
-        images = torch.arange(8, device=own.device).repeat_interleave(len(own))
-        values = self(turned(own.repeat(8), images), turned(opp.repeat(8), images))[1]
-        return values.view(8, -1).mean(0)
+        total = torch.zeros(own.shape, device=own.device)
+        for symmetry in range(8):
+            image = torch.full_like(own, symmetry)
+            total += self(turned(own, image), turned(opp, image))[1]
+        return total / 8
 
 
 class ValueOfBoards(nn.Module):
@@ -128,6 +130,8 @@ class SavedResidual:
         """The content of its file, in half precision."""
         state = self.net.state_dict()
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
+        if not all(np.isfinite(array).all() for array in tensors.values()):
+            raise WeightsError("weights beyond half precision: expected a training that has not diverged")
         shape = {"channels": self.net.channels, "blocks": len(self.net.blocks)}
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})

@@ -92,7 +92,7 @@ def likely_move(net: ResidualNet, position: Position) -> int:
     images = torch.arange(8)
     own, opp = (turned(board_tensor(np.full(8, side, np.uint64)), images) for side in (position.own, position.opp))
     with torch.inference_mode():
-        numbers = torch.log_softmax(net(own, opp)[0], 1)
+        numbers, _ = net(own, opp)
     back = torch.zeros_like(numbers).scatter_(1, square_images(position.rules), numbers).mean(0)
     actions = [action for action in position.legal_actions() if action != position.rules.pass_action]
     return actions[int(back[actions].argmax())]

@@ -61,9 +61,13 @@ def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str,
 def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     """Put the weights and the optimiser's memory back."""
     net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["net"].items()})
-    numbers = {name: index for index, (name, _) in enumerate(net.named_parameters())}
+    parameters = dict(net.named_parameters())
+    numbers = {name: index for index, name in enumerate(parameters)}
     memory: dict[int, State] = {}
     for name, array in parts.get("adam", {}).items():
         parameter, _, key = name.rpartition("/")
-        memory.setdefault(numbers[parameter], {})[key] = torch.from_numpy(array)
+        value, own = torch.from_numpy(array), parameters[parameter].detach()
+        if value.shape == own.shape:  # in the order in memory that the parameter has, or fused steps would mix them up
+            value = torch.empty_like(own).copy_(value)
+        memory.setdefault(numbers[parameter], {})[key] = value
     optimiser.load_state_dict({"state": memory, "param_groups": optimiser.state_dict()["param_groups"]})

@@ -57,7 +57,7 @@ def exam(
     so that only the first exam takes minutes; Ctrl-C loses nothing solved.
     """
     from models.network import NetworkEvaluator
-    from reversi_env import Rules
+    from reversi_env import ReversiError, Rules
     from search import evaluators
     from train.judging.exam import examine, packaged_papers, recorded_papers, wthor_files
 
@@ -66,6 +66,8 @@ def exam(
         if folder is not None:
             made_folder(option, folder)
     rules, network = Rules(size, variant), _judged(weights)
+    if annotate is not None and not isinstance(network, str):
+        raise ReversiError("--annotate with the weights of a teacher: expected those of a network for the search")
     with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
         if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(

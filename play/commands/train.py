@@ -257,7 +257,8 @@ def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
         print_json({"weights": str(taught.weights), "by_empties": figures, "seconds": seconds})
         return
     rows = [(e, f"{last[f'error_{e}']:.2f}", f"{last[f'bias_{e}']:+.2f}") for e in empties]
-    print_table(("empties", "error, discs", "bias"), rows, words=0)
+    if rows:  # there are no solved positions of 4x4
+        print_table(("empties", "error, discs", "bias"), rows, words=0)
     print(f"{len(taught.figures)} generations and pieces of the last steps, {seconds:.1f} s")
     print(f"weights: {taught.weights}")
     print(f"use them: reversi train --distil {taught.weights.parent} --out student")

@@ -11,10 +11,12 @@ from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch
 from search.agents import make
 from search.solver import solve_batch
+from train.checkpoints import load_checkpoint
 from train.errors import TrainError
 from train.fitting.options import preset as fit_preset
 from train.teacher.distil import distil, teacher_of
 from train.teacher.games import move_values, play, true_values
+from train.teacher.learner import Learner
 from train.teacher.options import TeacherOptions, preset
 from train.teacher.run import STATE, TeacherRun
 
@@ -123,6 +125,10 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
         TeacherRun(tmp_path, options, progress=interrupt).run()
     with pytest.raises(TrainError, match="was begun with games=12: expected the same, not 13"):
         TeacherRun(tmp_path, preset(4, "cpu", **{**TINY, "games": 13})).run()
+    learner = Learner(options, CPU)
+    learner.load(load_checkpoint(tmp_path / STATE))
+    parameters = learner.optimiser.param_groups[0]["params"]
+    assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match="cannot be read"):
         TeacherRun(tmp_path, options).run()
@@ -144,6 +150,11 @@ def test_a_student_learns_from_a_teacher(tmp_path, json_lines):
     scores = solve_batch(labels["own"][exact][:50], labels["opp"][exact][:50], options.rules, threads=1)
     assert (labels["score"][exact][:50] == scores).all()
     assert student["positions"] == len(exact)
+    assert labels["empties"].min() == 1
+    with pytest.raises(TrainError, match="was made from another teacher or seed: expected the same"):
+        distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1, seed=1))
+    with pytest.raises(TrainError, match="is the teacher's own folder: expected another one"):
+        distil(tmp_path / "t", tmp_path / "t", fit_preset(6, "normal", "deep", epochs=1))
     again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1))
     assert str(again.weights) != student["weights"]  # the command is part of the record …
     assert again.validation_error == pytest.approx(student["validation_error"])  # … but nothing was fitted again

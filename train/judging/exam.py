@@ -32,6 +32,8 @@ PACKAGED = Path(__file__).parent / "positions"
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
+#: Nobody solves games from more empty squares: what a file says there is no score.
+MOST_DEPTH = 40
 #: Share of the positions that are examined with many empties: they take ever longer to solve.
 SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
 
@@ -174,7 +176,7 @@ def recorded_papers(
 def _known_depth(files: Sequence[Path]) -> int | None:
     """Empties with which all files have exact scores, if they are more than are solved here."""
     depths = {read_wthor(path).header.depth for path in files}
-    return depth if len(depths) == 1 and (depth := depths.pop()) > EMPTIES[-1] else None
+    return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MOST_DEPTH else None
 
 
 def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
@@ -182,6 +184,8 @@ def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
     columns = zip(*(read_wthor(path).solved_positions() for path in files), strict=True)
     own, opp, score = (np.concatenate(column) for column in columns)
     _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
+    if first.size < 2:
+        raise TrainError(f"{first.size} positions whose scores the files have: expected at least 2")
     chosen = np.random.default_rng((seed, len(first))).permutation(np.sort(first))[:count]
     return ExactSet(Rules(), own[chosen], opp[chosen], score[chosen].astype(np.int64))
 

@@ -1,11 +1,13 @@
 """A compiled network that learns from a teacher: positions of its games, and beside them, with what it says about them.
 
 Solved positions keep their scores. The others, and those a random move or two aside of the games, which a search meets far more
-often than good play does, are worth what the teacher says.
+often than good play does, are worth what the teacher says. The last moves, which it leaves to a solver, are solved.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
+from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, remembered, save_arrays
 from train.teacher.games import random_children
@@ -31,7 +34,8 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-LABELS = "labels.npz"
+#: The labels, and the digest in their file of what they were made from.
+LABELS, MADE_FROM = "labels.npz", "made_from"
 #: Random moves that lead aside of the games, at most.
 ASIDE = 2
 #: Images under which the teacher sees a position; what it says of them is averaged.
@@ -57,17 +61,31 @@ def distil(
     Interrupted in any way, the same call goes on; the labels are made once.
     """
     asked, weights = teacher_of(teacher)
+    if out.resolve() == teacher.resolve():
+        raise TrainError(f"{str(out)!r} is the teacher's own folder: expected another one")
     data = {"teacher": weights.name, "options": asked.as_dict(), "aside": ASIDE, "views": VIEWS}
 
     def labels() -> Labels:
-        path = out / LABELS
+        path, digest = out / LABELS, _digest(teacher, data, options.seed)
         if not path.exists():
-            made = teacher_labels(teacher, asked, weights, options.seed, device, progress)
-            save_arrays(path, {name: getattr(made, name) for name in COLUMNS})
-        return Labels(asked.rules, *load_arrays(path, COLUMNS))
+            made = teacher_labels(teacher, asked, weights, options.seed, device, threads, progress)
+            save_arrays(path, {name: getattr(made, name) for name in COLUMNS} | {MADE_FROM: digest})
+        *columns, there = load_arrays(path, (*COLUMNS, MADE_FROM))
+        if not np.array_equal(there, digest):
+            raise TrainError(
+                f"{str(path)!r} was made from another teacher or seed: expected the same, or another folder"
+            )
+        return Labels(asked.rules, *columns)
 
     how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
     return train_in_folder(labels, lambda found: data, out, options, **how, progress=told)
+
+
+def _digest(teacher: Path, data: dict[str, Any], seed: int) -> np.ndarray:
+    """What labels are made from: the teacher, its positions, and how."""
+    files = [(path.name, path.stat().st_size) for path in sorted(teacher.glob("positions-*.npz"))]
+    text = json.dumps([data, files, seed], sort_keys=True)
+    return np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
 
 
 def teacher_of(folder: Path) -> tuple[TeacherOptions, Path]:
@@ -82,11 +100,19 @@ def teacher_of(folder: Path) -> tuple[TeacherOptions, Path]:
 
 
 def teacher_labels(
-    folder: Path, options: TeacherOptions, weights: Path, seed: int, device: str, progress: Progress
+    folder: Path,
+    options: TeacherOptions,
+    weights: Path,
+    seed: int,
+    device: str,
+    threads: int | None,
+    progress: Progress,
 ) -> Labels:
     """All positions that the folder has, and those aside of them, with what they are worth in discs for the side to move."""
-    where = checked_device(device)
-    player = Player(read_residual(weights).net.to(where))
+    where, saved = checked_device(device), read_residual(weights)
+    if saved.rules != options.rules:
+        raise TrainError(f"{str(weights)!r} is for {saved.rules}: expected {options.rules}, as its folder says")
+    player = Player(saved.net.to(where))
     generator = torch.Generator(where).manual_seed(seed)
     files, parts = sorted(folder.glob("positions-*.npz")), list[Labels]()
     for number, path in enumerate(files):
@@ -97,6 +123,7 @@ def teacher_labels(
             for _ in range(ASIDE):
                 boards = _going_on(*random_children(*boards, options.rules, generator), options)
                 parts.append(_labels(player, *boards, options.rules))
+            parts += _ends(own, opp, options, generator, threads)
     progress("labelling, generations", len(files), len(files))
     return Labels.concatenate(parts)
 
@@ -123,6 +150,21 @@ def _of_games(player: Player, own: Tensor, opp: Tensor, score: Tensor, options: 
         exact,
         depth,
     )
+
+
+def _ends(
+    own: Tensor, opp: Tensor, options: TeacherOptions, generator: torch.Generator, threads: int | None
+) -> Iterator[Labels]:
+    """Solved positions with fewer empties than the teacher learns, after random moves: a student has to know them as well."""
+    rules = options.rules
+    nearest = rules.square_count - bit_counts(own | opp) == options.fewest
+    own, opp = own[nearest], opp[nearest]
+    for _ in range(options.fewest - 1):
+        own, opp = random_children(own, opp, rules, generator)
+        mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
+        empties = (rules.square_count - np.bitwise_count(mine | theirs)).astype(np.uint8)
+        scores = exact_scores(mine, theirs, rules, threads=threads)  # the CPU has them before a GPU has begun
+        yield Labels(rules, mine, theirs, scores, empties, np.ones(len(mine), np.bool_), empties)
 
 
 def _going_on(own: Tensor, opp: Tensor, options: TeacherOptions) -> tuple[Tensor, Tensor]:

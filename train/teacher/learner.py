@@ -49,7 +49,7 @@ class Learner:
         self.net = net.to(device)
         self.mean = copy.deepcopy(self.net).requires_grad_(False)
         self._player = Player(self.mean)
-        self._optimiser = torch.optim.AdamW(
+        self.optimiser = torch.optim.AdamW(
             self.net.parameters(), options.learning_rate, betas=(0.9, 0.99), weight_decay=DECAY, fused=self.is_gpu
         )
         self._images = square_images(self.rules).to(device)
@@ -80,7 +80,7 @@ class Learner:
         for step in range(steps):
             rows = torch.randint(len(positions.own), size, generator=generator, device=self.device)
             symmetries = torch.randint(8, size, generator=generator, device=self.device)
-            for group in self._optimiser.param_groups:
+            for group in self.optimiser.param_groups:
                 group["lr"] = self.options.learning_rate * rate(step)
             total += self._step(Positions(*(column[rows] for column in positions)), symmetries)
             if step % REPORT == 0:
@@ -90,10 +90,10 @@ class Learner:
 
     def _step(self, batch: Positions, symmetries: Tensor) -> Tensor:
         loss, told = self._loss(*batch, symmetries)
-        self._optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), LONGEST)
-        self._optimiser.step()
+        self.optimiser.step()
         with torch.no_grad():
             torch._foreach_lerp_(list(self.mean.parameters()), list(self.net.parameters()), MEAN_SHARE)
         return told
@@ -119,11 +119,11 @@ class Learner:
     def state(self) -> dict[str, State]:
         """All that a later learner with the same options needs to go on."""
         mean = {name: value.cpu().numpy() for name, value in self.mean.state_dict().items()}
-        return {**network_state(self.net, self._optimiser), "mean": mean}
+        return {**network_state(self.net, self.optimiser), "mean": mean}
 
     def load(self, parts: dict[str, Any]) -> None:
         """Go on from there."""
-        restore_network(parts, self.net, self._optimiser)
+        restore_network(parts, self.net, self.optimiser)
         self.mean.load_state_dict({name: torch.from_numpy(array) for name, array in parts["mean"].items()})
         self._player.put(self.mean)
 

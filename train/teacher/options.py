@@ -23,7 +23,7 @@ class TeacherOptions(GameOptions):
     last_steps: int = option(12_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
     batch_size: int = option(8192, "Positions a step.", low=1, high=1 << 20)
     learning_rate: float = option(1e-3, "Adam's.", low=1e-8, high=1.0)
-    memory: int = option(12, "Generations that are remembered.", low=1, high=1000)
+    memory: int = option(12, "Generations that are remembered.", low=2, high=1000)
     channels: int = option(128, "Of the network.", low=1, high=512)
     blocks: int = option(8, "Of the network, two convolutions each.", low=1, high=64)
     exact: int = option(14, "Empties from which on positions are solved.", low=1, high=16)

@@ -109,7 +109,7 @@ class TeacherRun:
         return Positions.together([self._read(generation) for generation in range(first, number + 1)])
 
     def _read(self, number: int) -> Positions:
-        arrays = load_arrays(self._path(number), COLUMNS)
+        arrays = load_arrays(self._path(number), COLUMNS, "begin anew in another folder")
         return Positions(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     # --- the end ----------------------------------------------------------------------------------
@@ -138,6 +138,8 @@ class TeacherRun:
         data = saved.to_bytes()
         path = self.folder / saved.file_name(data)
         write_atomically(path, data)
+        for other in {*self.folder.glob("teacher-*.safetensors")} - {path}:
+            other.unlink()  # the same network: its record has another command, or commit
         return path
 
     # --- figures ----------------------------------------------------------------------------------

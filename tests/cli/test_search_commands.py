@@ -307,9 +307,9 @@ def test_analyse_takes_one_of_the_games_in_a_file_and_says_which(reversi, tmp_pa
 
 def test_analyse_uses_the_limits_of_the_spec(json_lines):
     """A second is what an analysis takes if nobody says anything; an agent's own depth says something."""
-    [result] = json_lines("analyse", "start", "--agent", "four-attribute:depth=2")
+    [result] = json_lines("analyse", "start", "--agent", "six-factor:depth=2")
     assert (result["depth"], result["seconds"] < 0.9) == (2, True)
-    [by_clock] = json_lines("analyse", "start", "--agent", "four-attribute", "--time", 0.3)
+    [by_clock] = json_lines("analyse", "start", "--agent", "six-factor", "--time", 0.3)
     assert by_clock["depth"] > 2
 
 

@@ -108,6 +108,8 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
 
     page.reload()
     my_turn(page)
+    # the list may come after the words
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
     assert moves(page) == played[:-2]
     play_some(page, 1)
 

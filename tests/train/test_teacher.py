@@ -113,6 +113,22 @@ def test_positions_are_worth_what_their_games_came_to(variant):
     assert (((likely > 240) & (likely < 270)) | (likely == 0)).all()
 
 
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_games_that_are_played_perfectly_come_to_the_score_of_perfect_play(variant):
+    """One ply before positions are solved, the score of the one that the game goes on to is theirs, with the other sign."""
+    options = TeacherOptions(size=6, variant=variant, games=60, exact=9, aside=0.0, perfect=1.0, trace=1.0)
+
+    def solve(own, opp):
+        return solve_batch(own, opp, options.rules, threads=1)
+
+    found = play(discs, solve, options, 4, CPU)
+    own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
+    rows = np.bitwise_count(own | opp) == 26
+    assert rows.sum() >= 50
+    assert (found.score.numpy()[rows] == solve(own[rows], opp[rows])).all()
+    assert (np.sign(found.score.numpy()[rows]) != 0).any()
+
+
 def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     """That it ends with the same weights, whenever it is killed, is in test_kills.py."""
 

@@ -123,10 +123,10 @@ def _plies(
         ends = kept & perfect & (empties <= options.exact + 1)
         moves[ends], solved = solved_moves(solve, own[ends], opp[ends], rules)
         yield Ply(own, opp, empties, _best(values, moves, own, opp, kept, rules), _policy(moves, values), kept, solved)
-        noise = (
-            torch.empty_like(moves).exponential_(generator=generator).log_().neg_()
-        )  # Gumbel's: the softmax is drawn from
-        drawn = torch.where(legal, moves / options.temperature + noise, NO_NUMBER).argmax(1)
+        # with Gumbel's noise the best number is a draw from the softmax; without, the best move
+        noise = torch.empty_like(moves).exponential_(generator=generator).log_().neg_()
+        numbers = moves / options.temperature + torch.where(ends[:, None], 0.0, noise)
+        drawn = torch.where(legal, numbers, NO_NUMBER).argmax(1)
         terminated = games.step(torch.where(games.legal == 0, rules.pass_action, drawn))[2]
         going_on = going_on & ~terminated
 

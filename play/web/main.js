@@ -59,7 +59,7 @@ function goTo(cursor) {
 }
 
 // Bring the line up to date with the game's state: one move longer, some moves shorter, or read anew.
-async function follow(state) {
+async function follow(game, state) {
   const line = app.line, known = line.idle ? null : movesOf(line), wasAtEnd = !known || atEnd();
   const now = { board: state.board, turn: state.turn, legal: state.legal, move: null };
   const common = known && known.every((move, i) => i >= state.moves.length || move === state.moves[i]) && sameGame(line, state);
@@ -71,7 +71,7 @@ async function follow(state) {
     line.positions[state.moves.length] = now;
   } else {
     const read = await readLine(state.moves.join(" "), state.size, state.variant, state.start);
-    if (app.game?.state !== state) return; // a later state has come, and is read itself
+    if (app.game !== game) return;
     app.line = read;
     read.positions[read.positions.length - 1].legal = state.legal;
   }
@@ -106,7 +106,7 @@ async function openGame(id) {
   leaveGame();
   const { mode, mine, tokens } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
-  const game = { id, mode, mine, tokens, role: null, state: null, connected: false, sent: false };
+  const game = { id, mode, mine, tokens, role: null, state: null, shown: null, following: true, connected: false, sent: false };
   app.game = game;
   if (location.hash !== `#game=${id}`) history.pushState(null, "", `#game=${id}`);
   game.socket = new GameSocket(id, token, {
@@ -120,21 +120,35 @@ async function openGame(id) {
       render();
     },
   });
-  await idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal");
+  await act(() => idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal"));
+  if (app.game !== game) return;
+  game.following = false; // from here on, and not while the empty board may still come
+  followNewest(game);
   setView("game");
 }
 
 async function onState(game, state) {
   if (game !== app.game) return;
-  const before = game.state;
   game.state = state;
   game.sent = false;
   game.received = performance.now();
-  await act(() => follow(state));
-  if (game.state !== state) return;
-  announce(before, state);
-  askStudy();
-  render();
+  followNewest(game);
+}
+
+// Show the game's newest state. While one is read, later ones wait: they may come faster than a server under load reads them.
+async function followNewest(game) {
+  if (game.following) return;
+  game.following = true;
+  while (app.game === game && game.shown !== game.state) {
+    const { shown: before, state } = game;
+    await act(() => follow(game, state));
+    game.shown = state;
+    if (app.game !== game) return;
+    announce(before, state);
+    askStudy();
+    render();
+  }
+  game.following = false;
 }
 
 function announce(before, state) {

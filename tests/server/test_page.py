@@ -154,6 +154,25 @@ def test_two_agents_are_watched_to_the_end(open_page):
     assert width <= PHONE["width"]  # nothing sticks out
 
 
+def test_states_that_come_faster_than_they_are_read_wait_for_each_other(open_page, server):
+    """A server under load reads one transcript while the whole game goes by: one more is asked for, not one a move."""
+    page, known, asked = open_page(), set(server.hall.rooms), []
+
+    def slow(route):
+        asked.append(route.request.post_data)
+        if len(asked) == 2:  # the first is of the empty board
+            eventually(
+                lambda: [room.game.is_over() for name, room in server.hall.rooms.items() if name not in known] == [True]
+            )
+        route.continue_()
+
+    choose(page, mode="watch", agent="greedy", agent2="random", size=4)
+    page.route("**/api/transcripts", slow)
+    page.click("#start")
+    expect(page.locator("#status")).to_contain_text(re.compile("win|draw"))
+    assert len(asked) <= 3
+
+
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     """A 4x4 game in which the first move that differs from perfect play is known."""
     from reversi_env import Position, Rules

@@ -78,7 +78,7 @@ class ServerOptions:
     #: How long after a side's time is up its flag falls, in the whole game: for what networks take.
     clock_grace: float = 2.0
     #: Two agents that are watched take at least this long for a move.
-    watch_pace: float = 0.7
+    watch_pace: float = 0.15
 
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
         """The networks that proxies are in."""

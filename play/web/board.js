@@ -4,7 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 100;
 const RIM = 42;
 const COLUMNS = "abcdefgh";
-const stillness = matchMedia("(prefers-reduced-motion: reduce)");
+export const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function element(name, attributes = {}, ...children) {
   const node = document.createElementNS(SVG, name);
@@ -19,7 +19,7 @@ export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−
 
 export class BoardView {
   constructor(host, { onPlay, onHover }) {
-    Object.assign(this, { host, onPlay, onHover, size: 0, focused: 0 });
+    Object.assign(this, { host, onPlay, onHover, size: 0, focused: 0, turned: Promise.resolve() });
   }
 
   // What to show: {size, board, turn, legal, last, playable, values: {name: text}, best, hint}
@@ -29,7 +29,8 @@ export class BoardView {
     this.board = view.board;
     this.view = view;
     const moving = animate && !stillness.matches && before.length === view.board.length;
-    for (let index = 0; index < view.board.length; index++) this.#update(index, before[index], moving);
+    const turns = [...view.board].map((_, index) => this.#update(index, before[index], moving)).filter(Boolean);
+    if (turns.length) this.turned = Promise.all(turns); // when the discs lie again
     this.svg.dataset.turn = view.turn;
     this.svg.classList.toggle("playable", Boolean(view.playable));
   }
@@ -98,7 +99,7 @@ export class BoardView {
     if (before === now) return; // it may be turning this very moment
     if (!moving || now === "-" || !before) settle(disc, now);
     else if (before === "-") appear(disc, now);
-    else flip(disc, before, now, this.#delay(index));
+    else return flip(disc, before, now, this.#delay(index));
   }
 
   // Discs turn one after the other, away from the move.
@@ -159,7 +160,8 @@ async function flip(disc, before, now, delay) {
   } catch { /* another change came */ }
   if (disc.dataset.to !== now) return;
   disc.dataset.disc = now;
-  disc.animate([{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], { duration: 140, easing: "ease-out" });
+  const opening = disc.animate([{ transform: "scaleX(0)" }, { transform: "scaleX(1)" }], { duration: 140, easing: "ease-out" });
+  await opening.finished.catch(() => {});
 }
 
 function definitions() {

@@ -1,14 +1,16 @@
 // The page: one line of positions, a cursor in it, and – in a game – a socket that makes it longer.
 
 import { GameSocket, Problem, call } from "./api.js";
-import { like, rememberGame, rememberedGame } from "./memory.js";
+import { stillness } from "./board.js";
+import { like, likes, rememberGame, rememberedGame } from "./memory.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
-import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, node, other, study } from "./state.js";
-import { render, renderClocks, renderLine } from "./view.js";
+import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, node, other, sleep, study } from "./state.js";
+import { render, renderClocks, renderLine, turned } from "./view.js";
 import { resultText } from "./words.js";
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15;
+const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
 Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo });
 
@@ -106,7 +108,7 @@ async function openGame(id) {
   leaveGame();
   const { mode, mine, tokens } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
-  const game = { id, mode, mine, tokens, role: null, state: null, shown: null, following: true, connected: false, sent: false };
+  const game = { id, mode, mine, tokens, role: null, state: null, waiting: [], following: true, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
   if (location.hash !== `#game=${id}`) history.pushState(null, "", `#game=${id}`);
   game.socket = new GameSocket(id, token, {
@@ -123,32 +125,63 @@ async function openGame(id) {
   await act(() => idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal"));
   if (app.game !== game) return;
   game.following = false; // from here on, and not while the empty board may still come
-  followNewest(game);
+  showStates(game);
   setView("game");
 }
 
-async function onState(game, state) {
+function onState(game, state) {
   if (game !== app.game) return;
-  game.state = state;
-  game.sent = false;
-  game.received = performance.now();
-  followNewest(game);
+  state.received = performance.now();
+  const newest = game.waiting.at(-1) ?? game.state;
+  if (newest?.moves.length > state.moves.length) game.waiting.length = 0; // taken back: what came in between need not be seen
+  game.waiting.push(...stepsTo(newest, state));
+  showStates(game);
 }
 
-// Show the game's newest state. While one is read, later ones wait: they may come faster than a server under load reads them.
-async function followNewest(game) {
+// The states from one that is known to a later one, a move at a time: the server leaves out some if they come fast.
+function stepsTo(from, state) {
+  const made = from?.moves.length, steps = [];
+  if (!from || from.moves.some((move, i) => move !== state.moves[i])) return [state];
+  let { board, turn } = from;
+  for (const [i, move] of state.moves.slice(made, -1).entries()) {
+    ({ board, turn } = move === "pass" ? { board, turn: other(turn) } : after({ board, turn }, move, state.size));
+    steps.push({ ...state, status: "running", result: null, board, turn, legal: [state.moves[made + i + 1]], moves: state.moves.slice(0, made + i + 1) });
+  }
+  return [...steps, state];
+}
+
+// Show what has come, one state after the other: they may come faster than a server under load reads them, or than discs turn.
+async function showStates(game) {
   if (game.following) return;
   game.following = true;
-  while (app.game === game && game.shown !== game.state) {
-    const { shown: before, state } = game;
+  while (await isTimeToShow(game)) {
+    const before = game.state, state = game.waiting.shift();
+    game.sent = false;
+    game.state = state;
     await act(() => follow(game, state));
-    game.shown = state;
     if (app.game !== game) return;
     announce(before, state);
     askStudy();
     render();
+    if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
   }
   game.following = false;
+}
+
+// Whether there is something to show, when it is time to: a move waits until the discs of the last have turned.
+async function isTimeToShow(game) {
+  const isDue = () => app.game === game && game.waiting.length > 0 && !game.paused;
+  if (isDue() && game.waiting[0].moves.length > game.state?.moves.length) {
+    const gap = game.mode === "watch" ? Number($("speed").value) : stillness.matches || game.state.clock ? 0 : ANSWER_MILLISECONDS;
+    await Promise.all([turned(), sleep(game.movedAt + gap - performance.now())]);
+  }
+  return isDue();
+}
+
+function pause() {
+  app.game.paused = !app.game.paused;
+  render();
+  showStates(app.game);
 }
 
 function announce(before, state) {
@@ -314,6 +347,7 @@ function wire() {
     "setup-cancel": () => setView("game"),
     "loader-cancel": () => setView("game"),
     undo: takeBack,
+    pause,
     grant: () => tell("undo"),
     refuse: () => tell("decline"),
     resign,
@@ -330,6 +364,8 @@ function wire() {
   $("setup").addEventListener("submit", startGame);
   $("loader").addEventListener("submit", loadReview);
   $("analysis").addEventListener("change", showAnalysis);
+  $("speed").value = likes().speed ?? 700;
+  $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
   document.addEventListener("keydown", steps);
   for (const change of ["hashchange", "popstate"]) addEventListener(change, () => route().catch(complain));

@@ -9,6 +9,7 @@ export const node = (name, properties, ...children) => {
   made.append(...children);
   return made;
 };
+export const sleep = (milliseconds) => new Promise((wake) => setTimeout(wake, milliseconds));
 export const other = (colour) => (colour === "black" ? "white" : "black");
 export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export const plural = (n, word) => `${n} ${n === 1 ? word : word.replace(/y?$/, (end) => (end ? "ies" : "s"))}`;
@@ -18,7 +19,7 @@ export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: (
 
 export const app = {
   view: "setup", // setup, loader, game
-  game: null, // {id, mode, mine, tokens, role, socket, state, connected, sent}
+  game: null, // {id, mode, mine, tokens, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
   line: null, // {size, variant, start, positions: [{board, turn, legal, move}], names, review}
   cursor: 0,
   shown: -1, // the cursor that the board last showed
@@ -37,7 +38,7 @@ export const isLive = () => Boolean(app.game?.state) && app.view === "game" && !
 
 export function mayMove() {
   const { game } = app;
-  if (!isLive() || game.state.status !== "running" || !game.connected || game.sent) return false;
+  if (!isLive() || game.state.status !== "running" || !game.connected || game.sent || game.waiting.length) return false;
   return game.mode === "here" || game.role === game.state.turn;
 }
 

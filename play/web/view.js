@@ -3,12 +3,15 @@
 import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { after } from "./rules.js";
-import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, movesOf, node, other, study, valueOf, verdictAt } from "./state.js";
+import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, movesOf, node, other, sleep, study, valueOf, verdictAt } from "./state.js";
 import { MARKS } from "./study.js";
 import { describeSeat, leadText, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
 const chart = new Chart($("chart"), (cursor) => hooks.goTo(cursor));
+
+// Until the discs of the last move have turned; not for ever, since a page in the background stands still.
+export const turned = () => Promise.race([board.turned, sleep(1500)]);
 
 export function render() {
   if (!app.line) return;
@@ -56,7 +59,7 @@ export function renderClocks() {
     const shown = $(`player-${colour}`).querySelector(".clock");
     shown.hidden = !clock;
     if (!clock) continue;
-    const used = clock.running === colour ? (performance.now() - app.game.received) / 1000 : 0;
+    const used = clock.running === colour ? (performance.now() - app.game.state.received) / 1000 : 0;
     const left = Math.max(0, clock[colour] - used);
     shown.textContent = left >= 10 ? `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}` : left.toFixed(1);
     shown.classList.toggle("low", left < 20);
@@ -80,6 +83,8 @@ function renderGame() {
   $("tags").textContent = `${line.size}×${line.size} · ${line.variant === "normal" ? "most discs win" : "fewest discs win"}`;
   $("undo").hidden = $("resign").hidden = game?.mode === "watch";
   $("tools").hidden = Boolean(line.review);
+  $("watching").hidden = game?.mode !== "watch" || !running;
+  $("pause").textContent = game?.paused ? "Play" : "Pause";
   $("undo").disabled = !plays || !state.moves.length;
   $("resign").disabled = !plays;
   $("study").hidden = Boolean(line.review);

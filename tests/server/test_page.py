@@ -44,8 +44,8 @@ def open_page(browser, server):
     """Open the page at a size; whatever it complains about fails the test."""
     contexts, complaints = [], []
 
-    def open_page(viewport=DESKTOP, address="", **options):
-        context = browser.new_context(viewport=viewport, reduced_motion="reduce", **options)
+    def open_page(viewport=DESKTOP, address="", reduced_motion="reduce", **options):
+        context = browser.new_context(viewport=viewport, reduced_motion=reduced_motion, **options)
         context.set_default_timeout(WAIT)
         contexts.append(context)
         page = context.new_page()
@@ -144,12 +144,36 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
 
 
-def test_two_agents_are_watched_to_the_end(open_page):
-    page = open_page(PHONE)
-    choose(page, mode="watch", agent="greedy", agent2="random", size=4)
+def test_an_answer_waits_until_the_discs_have_turned(open_page):
+    page = open_page(reduced_motion="no-preference")
+    page.evaluate("""() => {
+        window.shown = [];
+        const note = () => { const count = document.querySelectorAll(".piece[data-disc=X], .piece[data-disc=O]").length;
+            if (count !== shown.at(-1)?.count) shown.push({ count, at: performance.now() }); };
+        new MutationObserver(note).observe(document.getElementById("board"), { subtree: true, attributes: true, childList: true });
+    }""")
+    choose(page, agent="greedy", size=6)
     page.click("#start")
+    play_some(page, 2)
+    shown = page.evaluate("shown.slice(-4).map(({ at }) => at)")  # my move, the answer, my move, the answer
+    assert shown[1] - shown[0] >= 500
+    assert shown[3] - shown[2] >= 500
+
+
+def test_two_agents_are_watched_to_the_end(open_page, server):
+    page, known = open_page(PHONE), set(server.hall.rooms)
+    choose(page, mode="watch", agent="greedy", agent2="random", size=4)
+    page.evaluate("document.getElementById('speed').value = 2000")
+    page.click("#start")
+    page.click("#pause")
+    (room,) = [room for name, room in server.hall.rooms.items() if name not in known]
+    eventually(room.game.is_over, "the end of the game")
+    assert len(moves(page)) < len(room.game.moves)  # the game is over, and the page has stopped
+    page.select_option("#speed", "Fast")
+    page.click("#pause")
     expect(page.locator("#status")).to_contain_text(re.compile("win|draw"), timeout=WAIT)
     expect(page.locator("#undo")).to_be_hidden()
+    expect(page.locator("#watching")).to_be_hidden()
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE["width"]  # nothing sticks out
 
@@ -169,6 +193,7 @@ def test_states_that_come_faster_than_they_are_read_wait_for_each_other(open_pag
     choose(page, mode="watch", agent="greedy", agent2="random", size=4)
     page.route("**/api/transcripts", slow)
     page.click("#start")
+    page.select_option("#speed", "Fast")
     expect(page.locator("#status")).to_contain_text(re.compile("win|draw"))
     assert len(asked) <= 3
 

@@ -6,7 +6,8 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
   `reversi_env.bits`.
 * Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`; games as values, to branch and to search,
   `reversi_env.functional`.
-* Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`.
+* Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`; names of
+  openings, `reversi_env.openings`.
 * Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """
 

@@ -50,11 +50,13 @@ def review(
     is an inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
     """
     from play.commands.inputs import typed_game
+    from reversi_env.openings import name_of_positions
     from train.judging.review import analyse
 
     checked_seconds(time)
     checked_plot(plot)
-    record = typed_game(game, variant, size, number).record()
+    played = typed_game(game, variant, size, number)
+    record, opening = played.record(), name_of_positions(played.positions)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
         found = analyse(
             record,
@@ -69,7 +71,9 @@ def review(
         found.plot(plot)
     lost = {colour: found.lost(colour) for colour in ("black", "white")}
     if as_json:
-        print_json({"lost": lost, "moves": found.as_dicts()})
+        print_json({"opening": opening, "lost": lost, "moves": found.as_dicts()})
     else:
+        if opening:
+            print(f"opening: {opening}")
         print(found.table())
         print(f"given away: black {lost['black']:.1f} discs, white {lost['white']:.1f}")

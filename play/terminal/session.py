@@ -16,6 +16,7 @@ from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
 from reversi_env.errors import shown
+from reversi_env.openings import name_of_positions
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
 from search.limits import certainty
@@ -168,6 +169,8 @@ class Session:
             self._show_end()
             return
         self.screen.show(status)
+        if opening := name_of_positions(game.positions):
+            self.screen.show(f"Opening: {opening}", "faint")
         if self._shows_bar:
             self._show_bar()
 

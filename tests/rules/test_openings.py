@@ -1,0 +1,59 @@
+"""Names of openings: every line of the list, in every image, and as a game goes."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, Rules
+from reversi_env.openings import name_of_game, name_of_positions, opening_name, openings
+from reversi_env.symmetries import SYMMETRIES, square_image
+
+
+def images(moves):
+    """A line of moves under the symmetries of the start: those that leave its four discs where they are."""
+    start, rules = Position.initial(), Rules()
+    for symmetry in range(SYMMETRIES):
+        if start.transformed(symmetry) == start:
+            actions = [rules.action_from_name(move) for move in moves]
+            yield [rules.name_of(square_image(action, symmetry)) for action in actions]
+
+
+@cache
+def named_images():
+    """All images of the position after every line, played move by move."""
+    after = [(Position.initial().play_all(opening.moves), opening.name) for opening in openings()]
+    return {position.transformed(symmetry): name for position, name in after for symmetry in range(SYMMETRIES)}
+
+
+def test_every_line_has_its_name_in_every_image():
+    assert len(openings()) == 76
+    for opening in openings():
+        turned = list(images(opening.moves))
+        assert len({moves[0] for moves in turned}) == 4
+        assert {name_of_game(moves) for moves in turned} == {opening.name}
+
+
+def test_names_are_those_of_the_slow_twin():
+    generator = np.random.default_rng(4)
+    lines = [opening.moves for opening in openings()]
+    for line in generator.choice(len(lines), 12, replace=False):
+        position = Position.initial().play_all(lines[line][:-1])
+        for move in position.legal_moves():
+            turned = position.play(move).transformed(int(generator.integers(SYMMETRIES)))
+            assert opening_name(turned) == named_images().get(turned)
+
+
+def test_a_game_keeps_its_last_name_and_orders_of_moves_do_not_matter():
+    tiger = ["f5", "d6", "c3", "d3", "c4"]
+    named = [name_of_game(tiger[:count]) for count in range(6)]
+    assert named == [None, None, "Perpendicular Opening", "Perpendicular Opening", "Perpendicular Opening", "Tiger"]
+    assert name_of_game([*tiger, "f3"]) == name_of_game(["f5", "d6", "c4", "d3", "c3"]) == "Tiger"
+    assert name_of_positions([]) is None
+
+
+@pytest.mark.parametrize("rules", [Rules(6), Rules(8, "reversed"), Rules(8, "normal", "parallel")], ids=str)
+def test_other_games_have_no_names(rules):
+    start = Position.initial(rules)
+    move = start.legal_moves()[0]
+    assert name_of_game([move, start.play(move).legal_moves()[0]], start) is None

@@ -1,5 +1,7 @@
 // The board: one SVG, drawn once for a size and then kept up to date. Squares are a grid for the keyboard and for screen readers.
 
+import { indexOf, nameOf } from "./rules.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 100;
 const RIM = 42;
@@ -13,8 +15,6 @@ export function element(name, attributes = {}, ...children) {
   return node;
 }
 
-export const nameOf = (index, size) => COLUMNS[index % size] + (Math.floor(index / size) + 1);
-export const indexOf = (name, size) => COLUMNS.indexOf(name[0]) + size * (Number(name[1]) - 1);
 export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−" : "±") + Math.abs(value).toFixed(digits);
 
 export class BoardView {

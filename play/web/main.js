@@ -1,18 +1,19 @@
-// The page: one line of positions, a cursor in it, and – in a game – a socket that makes it longer.
+// The page: one tree of moves, a place in it, and – in a game – a socket that makes it longer.
 
 import { GameSocket, Problem, call } from "./api.js";
 import { stillness } from "./board.js";
 import { like, likes, rememberGame, rememberedGame } from "./memory.js";
-import { after } from "./rules.js";
+import { after, initial } from "./rules.js";
 import * as setup from "./setup.js";
-import { $, app, atEnd, capital, hooks, isLive, isOver, mayMove, movesOf, node, other, sleep, study } from "./state.js";
+import { $, app, atEnd, capital, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, node, other, sleep, study } from "./state.js";
+import { Tree, beside, pathTo, sizeOf } from "./tree.js";
 import { render, renderClocks, renderLine, turned } from "./view.js";
 import { resultText } from "./words.js";
 
-const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15;
+const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, MOST_COMMENT = 1000;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
-Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo });
+Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine });
 
 // --- views ---------------------------------------------------------------------------------------
 
@@ -22,6 +23,7 @@ function setView(view) {
   for (const name of ["setup", "loader", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
   if (view === "game" && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
+  askStudy();
   render();
 }
 
@@ -40,44 +42,44 @@ function complain(error) {
   toastTimer = setTimeout(() => { $("toast").hidden = true; }, 5000);
 }
 
-// --- the line of positions -----------------------------------------------------------------------
+// --- the tree of moves ---------------------------------------------------------------------------
 
-async function idleLine(size, variant) {
-  app.line = { ...await readLine("", size, variant), idle: true };
-  app.cursor = 0;
+const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
+
+function idleLine(size, variant) {
+  app.line = { ...newLine(size, variant), idle: true };
+  app.here = app.line.tree.root;
 }
 
 async function readLine(text, size, variant, start = "standard") {
   const found = await call("POST", "/api/transcripts", { body: { text, size, variant, start } });
-  return { size: found.size, variant: found.variant, start, positions: found.positions, names: { black: found.black, white: found.white } };
+  const line = { ...newLine(found.size, found.variant, start), names: { black: found.black, white: found.white } };
+  line.tree = new Tree(found.size, found.positions[0]);
+  line.tree.playAll(line.tree.root, found.moves);
+  return line;
 }
 
-function goTo(cursor) {
-  if (!app.line) return;
-  app.cursor = Math.min(app.line.positions.length - 1, Math.max(0, cursor));
+function goTo(position) {
+  if (!app.line || !position) return;
+  app.here = position;
   app.hover = null;
   askStudy();
   render();
 }
 
-// Bring the line up to date with the game's state: one move longer, some moves shorter, or read anew.
-async function follow(game, state) {
-  const line = app.line, known = line.idle ? null : movesOf(line), wasAtEnd = !known || atEnd();
-  const now = { board: state.board, turn: state.turn, legal: state.legal, move: null };
-  const common = known && known.every((move, i) => i >= state.moves.length || move === state.moves[i]) && sameGame(line, state);
-  if (common && state.moves.length === known.length + 1) {
-    line.positions[known.length].move = state.moves[known.length];
-    line.positions.push(now);
-  } else if (common && state.moves.length <= known.length) {
-    line.positions.length = state.moves.length + 1;
-    line.positions[state.moves.length] = now;
-  } else {
-    const read = await readLine(state.moves.join(" "), state.size, state.variant, state.start);
-    if (app.game !== game) return;
-    app.line = read;
-    read.positions[read.positions.length - 1].legal = state.legal;
-  }
-  if (wasAtEnd || app.cursor >= app.line.positions.length) app.cursor = app.line.positions.length - 1;
+const step = (by) => {
+  const line = app.line.tree.line(app.here), at = line.indexOf(app.here) + by;
+  goTo(line[Math.min(line.length - 1, Math.max(0, at))]);
+};
+
+// Bring the tree up to date with the game's state: its moves are the main line, and what was taken back is gone.
+function follow(state) {
+  if (app.line.idle || !sameGame(app.line, state)) app.line = newLine(state.size, state.variant, state.start);
+  const { line } = app, before = line.tip;
+  line.tip = line.tree.setMain(state.moves);
+  const path = pathTo(line.tip), gone = pathTo(before).find((position) => !path.includes(position));
+  if (gone) line.tree.remove(gone);
+  if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
 }
 
 const sameGame = (line, state) => line.size === state.size && line.variant === state.variant && line.start === state.start;
@@ -108,7 +110,7 @@ async function openGame(id) {
   leaveGame();
   const { mode, mine, tokens } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
-  const game = { id, mode, mine, tokens, role: null, state: null, waiting: [], following: true, movedAt: 0, connected: false, sent: false, paused: false };
+  const game = { id, mode, mine, tokens, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
   if (location.hash !== `#game=${id}`) history.pushState(null, "", `#game=${id}`);
   game.socket = new GameSocket(id, token, {
@@ -122,10 +124,7 @@ async function openGame(id) {
       render();
     },
   });
-  await act(() => idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal"));
-  if (app.game !== game) return;
-  game.following = false; // from here on, and not while the empty board may still come
-  showStates(game);
+  idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal");
   setView("game");
 }
 
@@ -144,13 +143,13 @@ function stepsTo(from, state) {
   if (!from || from.moves.some((move, i) => move !== state.moves[i])) return [state];
   let { board, turn } = from;
   for (const [i, move] of state.moves.slice(made, -1).entries()) {
-    ({ board, turn } = move === "pass" ? { board, turn: other(turn) } : after({ board, turn }, move, state.size));
+    ({ board, turn } = after({ board, turn }, move, state.size));
     steps.push({ ...state, status: "running", result: null, board, turn, legal: [state.moves[made + i + 1]], moves: state.moves.slice(0, made + i + 1) });
   }
   return [...steps, state];
 }
 
-// Show what has come, one state after the other: they may come faster than a server under load reads them, or than discs turn.
+// Show what has come, one state after the other: they may come faster than discs turn.
 async function showStates(game) {
   if (game.following) return;
   game.following = true;
@@ -158,8 +157,7 @@ async function showStates(game) {
     const before = game.state, state = game.waiting.shift();
     game.sent = false;
     game.state = state;
-    await act(() => follow(game, state));
-    if (app.game !== game) return;
+    follow(state);
     announce(before, state);
     askStudy();
     render();
@@ -189,9 +187,8 @@ function announce(before, state) {
     if (before?.status !== "finished") say(resultText());
     return;
   }
-  const made = before ? state.moves.slice(before.moves.length) : [];
-  const texts = made.map((move, i) => {
-    const mover = app.line.positions[before.moves.length + i]?.turn ?? other(state.turn);
+  const made = before ? pathTo(app.line.tip).slice(before.moves.length + 1) : [];
+  const texts = made.map(({ move, parent: { turn: mover } }) => {
     return move === "pass" ? `${capital(mover)} must pass.` : `${capital(mover)} plays ${move}.`;
   });
   if (before && state.moves.length < before.moves.length) texts.push("Taken back.");
@@ -200,6 +197,7 @@ function announce(before, state) {
 }
 
 function playMove(name) {
+  if (mayTry()) return followLine([name]);
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
   if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`));
@@ -227,7 +225,7 @@ async function act(work) {
 async function takeBack() {
   const { mode, mine } = app.game;
   // both sides sit here: who chose last asks, the other agrees
-  const mover = app.line.positions.findLast(({ move }) => move && move !== "pass")?.turn ?? "black";
+  const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
   if (await tell("undo", mine ?? mover) && mode === "here") tell("undo", other(mover));
   if (mode === "friend") complain(new Problem("Your opponent is asked."));
 }
@@ -240,15 +238,35 @@ function resign() {
 
 async function review(text, size, variant, start) {
   const line = await readLine(text, size, variant, start);
-  if (line.positions.length < 2) throw new Problem("There is no move in this text.");
+  if (!line.tree.root.children.length) throw new Problem("There is no move in this text.");
   leaveGame();
   history.replaceState(null, "", "#review");
   app.line = { ...line, review: true };
-  app.cursor = 0;
+  app.here = line.tree.root;
   app.analysis = true;
-  app.working = line.positions.length;
   setView("game");
-  askStudy();
+}
+
+// Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
+function followLine(moves) {
+  const { tree } = app.line, last = tree.playAll(app.here, moves);
+  if (last === app.here) return complain(new Problem(`${moves[0]} is not a legal move.`));
+  goTo(last.legal[0] === "pass" ? last.children[0] : last);
+}
+
+function promote() {
+  app.line.tree.promote(app.here);
+  render();
+}
+
+function remove() {
+  const size = sizeOf(app.here);
+  if (size < 4 || confirm(`Delete ${size} moves?`)) goTo(app.line.tree.remove(app.here));
+}
+
+function comment({ target }) {
+  app.here.comment = target.value.slice(0, MOST_COMMENT);
+  render();
 }
 
 async function loadReview(event) {
@@ -261,10 +279,10 @@ async function loadReview(event) {
 
 function askStudy() {
   if (!app.analysis || !app.line || app.line.idle || app.view !== "game") return study.forget();
-  const { positions, variant, review: whole } = app.line;
+  const { tree, variant, review: whole } = app.line, main = pathTo(mainEnd(app.line));
   const seconds = whole ? REVIEW_SECONDS : PLAY_SECONDS;
-  const wanted = [positions[app.cursor], ...positions.slice().reverse()].filter((position) => !isOver(position));
-  app.working = new Set(positions.filter((p) => !isOver(p) && !study.get(p, variant))).size;
+  const wanted = [app.here, ...tree.line(app.here).reverse(), ...main.toReversed()].filter((position) => !isOver(position));
+  app.working = main.filter((p) => !isOver(p) && !study.get(p, variant)).length;
   study.ask(wanted, variant, seconds);
 }
 
@@ -272,7 +290,7 @@ let hoverTimer = 0;
 function hoverMove(name) {
   app.hover = name;
   clearTimeout(hoverTimer);
-  const position = app.line?.positions[app.cursor];
+  const position = app.here;
   if (!app.analysis || !position) return;
   renderLine();
   if (name && position.legal.includes(name)) {
@@ -308,10 +326,11 @@ function save() {
 function steps(event) {
   if (app.view !== "game" || event.altKey || event.ctrlKey || event.metaKey) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const moves = { ArrowLeft: -1, ArrowRight: 1, ",": -1, ".": 1, Home: -Infinity, End: Infinity };
-  if (!(event.key in moves)) return;
+  const moves = { ArrowLeft: -1, ArrowRight: 1, ",": -1, ".": 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 };
+  if (event.key in across && beside(app.here, across[event.key]) !== app.here) goTo(beside(app.here, across[event.key]));
+  else if (event.key in moves) step(moves[event.key]);
+  else return;
   event.preventDefault();
-  goTo(app.cursor + moves[event.key]);
 }
 
 async function route() {
@@ -355,10 +374,12 @@ function wire() {
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
     save,
     "invite-copy": () => copyText($("invite-link").value),
-    first: () => goTo(0),
-    previous: () => goTo(app.cursor - 1),
-    next: () => goTo(app.cursor + 1),
-    last: () => goTo(Infinity),
+    promote,
+    remove,
+    first: () => step(-Infinity),
+    previous: () => step(-1),
+    next: () => step(1),
+    last: () => step(Infinity),
   };
   for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
   $("setup").addEventListener("submit", startGame);
@@ -367,6 +388,7 @@ function wire() {
   $("speed").value = likes().speed ?? 700;
   $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
+  $("comment").addEventListener("input", comment);
   document.addEventListener("keydown", steps);
   for (const change of ["hashchange", "popstate"]) addEventListener(change, () => route().catch(complain));
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
@@ -375,7 +397,8 @@ function wire() {
 async function begin() {
   wire();
   try {
-    await Promise.all([setup.prepare($("setup")), idleLine(8, "normal")]);
+    idleLine(8, "normal");
+    await setup.prepare($("setup"));
     await route();
   } catch (error) {
     complain(error);

@@ -1,7 +1,8 @@
-// What the page knows: the view, the game, the line of positions with a cursor in it; and questions about them.
+// What the page knows: the view, the game, the tree of moves and where we are in it; and questions about them.
 
 import { likes } from "./memory.js";
 import { Study, verdict } from "./study.js";
+import { movesTo } from "./tree.js";
 
 export const $ = (id) => document.getElementById(id);
 export const node = (name, properties, ...children) => {
@@ -15,14 +16,14 @@ export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export const plural = (n, word) => `${n} ${n === 1 ? word : word.replace(/y?$/, (end) => (end ? "ies" : "s"))}`;
 
 // What the parts of the page ask each other for; set by main.js.
-export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {} };
+export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {} };
 
 export const app = {
   view: "setup", // setup, loader, game
   game: null, // {id, mode, mine, tokens, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
-  line: null, // {size, variant, start, positions: [{board, turn, legal, move}], names, review}
-  cursor: 0,
-  shown: -1, // the cursor that the board last showed
+  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review}
+  here: null, // the node of the tree that is shown
+  shown: null, // the one that the board last showed
   analysis: likes().analysis ?? false,
   hover: null,
   working: 0, // positions of a review that are still to be analysed
@@ -31,8 +32,9 @@ export const app = {
 export const study = new Study(() => hooks.found());
 
 export const discs = ({ board }, colour) => board.split(colour === "black" ? "X" : "O").length - 1;
-export const movesOf = (line) => line.positions.slice(0, -1).map((position) => position.move);
-export const atEnd = () => app.cursor === app.line.positions.length - 1;
+export const mainEnd = (line) => line.tip ?? line.tree.line().at(-1);
+export const movesOf = (line) => movesTo(mainEnd(line));
+export const atEnd = () => app.here === mainEnd(app.line);
 export const isOver = (position) => position.legal.length === 0;
 export const isLive = () => Boolean(app.game?.state) && app.view === "game" && !app.line.review;
 
@@ -41,6 +43,9 @@ export function mayMove() {
   if (!isLive() || game.state.status !== "running" || !game.connected || game.sent || game.waiting.length) return false;
   return game.mode === "here" || game.role === game.state.turn;
 }
+
+// Whether a legal square plays a variation: in a review, and beside a game where analysis is shown.
+export const mayTry = () => app.view === "game" && !app.line.idle && (app.line.review || app.analysis) && !(mayMove() && atEnd());
 
 // A position's value for black, exact at the end of the game; null while it is not known.
 export function valueOf(position) {
@@ -56,7 +61,5 @@ export function finalScore(position) {
   return margin * (app.line.variant === "normal" ? 1 : -1);
 }
 
-export function verdictAt(index) {
-  const { line } = app, position = line.positions[index];
-  return position?.move ? verdict(study.get(position, line.variant), position.move) : null;
-}
+// The verdict on the move that led to a node.
+export const verdictOf = ({ parent, move }) => (parent ? verdict(study.get(parent, app.line.variant), move) : null);

@@ -2,13 +2,14 @@
 
 import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
+import { renderMoves } from "./moves.js";
 import { after } from "./rules.js";
-import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, movesOf, node, other, sleep, study, valueOf, verdictAt } from "./state.js";
-import { MARKS } from "./study.js";
+import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, sleep, study, valueOf, verdictOf } from "./state.js";
+import { headOf, pathTo } from "./tree.js";
 import { describeSeat, leadText, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
-const chart = new Chart($("chart"), (cursor) => hooks.goTo(cursor));
+const chart = new Chart($("chart"), (index) => hooks.goTo(app.line.tree.line(app.here)[index]));
 
 // Until the discs of the last move have turned; not for ever, since a page in the background stands still.
 export const turned = () => Promise.race([board.turned, sleep(1500)]);
@@ -22,20 +23,20 @@ export function render() {
 }
 
 function renderBoard() {
-  const { line, cursor } = app, position = line.positions[cursor];
-  const playable = mayMove() && atEnd();
-  const found = app.analysis && app.view === "game" ? study.get(position, line.variant) : null;
+  const { line, here } = app;
+  const playable = (mayMove() && atEnd()) || mayTry();
+  const found = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
   board.show({
     size: line.size,
-    board: position.board,
-    turn: position.turn,
-    legal: (playable || found) && position.legal[0] !== "pass" ? position.legal : [],
-    last: cursor ? line.positions[cursor - 1].move : null,
+    board: here.board,
+    turn: here.turn,
+    legal: (playable || found) && here.legal[0] !== "pass" ? here.legal : [],
+    last: here.move,
     playable,
     best: found?.move,
-    values: found && position.legal[0] !== "pass" ? worths(found) : {},
-  }, { animate: Math.abs(cursor - app.shown) <= 1 });
-  app.shown = cursor;
+    values: found && here.legal[0] !== "pass" ? worths(found) : {},
+  }, { animate: app.shown === here.parent || app.shown?.parent === here });
+  app.shown = here;
 }
 
 const worths = (found) => Object.fromEntries(Object.values(found.moves).map(({ move, value, verdict }) => [
@@ -43,7 +44,7 @@ const worths = (found) => Object.fromEntries(Object.values(found.moves).map(({ m
 ]));
 
 function renderPlayers() {
-  const { line, game } = app, position = line.positions[app.cursor];
+  const { game, here: position } = app;
   for (const colour of ["black", "white"]) {
     const card = $(`player-${colour}`), seat = isLive() ? game.state[colour] : null;
     const texts = { count: discs(position, colour), ...describeSeat(seat, colour) };
@@ -76,7 +77,7 @@ function renderGame() {
     $("bar").hidden = true;
     return;
   }
-  const { line, game, cursor } = app, state = game?.state;
+  const { line, game, here } = app, state = game?.state, any = movesOf(line).length > 0;
   const running = isLive() && state.status === "running";
   const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
   $("game-title").textContent = line.review ? "Review" : game?.mode === "watch" ? "Watching" : "Game";
@@ -88,30 +89,39 @@ function renderGame() {
   $("undo").disabled = !plays || !state.moves.length;
   $("resign").disabled = !plays;
   $("study").hidden = Boolean(line.review);
-  $("study").disabled = !line.positions[1];
-  $("copy").disabled = $("save").disabled = !line.positions[1];
+  $("study").disabled = $("copy").disabled = $("save").disabled = !any;
   $("analysis").checked = app.analysis;
   $("invite").hidden = !(running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)]);
   if (!$("invite").hidden) $("invite-link").value = inviteLink();
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
-  $("first").disabled = $("previous").disabled = cursor === 0;
-  $("next").disabled = $("last").disabled = atEnd();
-  $("ply").textContent = `${cursor} / ${line.positions.length - 1}`;
+  $("first").disabled = $("previous").disabled = !here.parent;
+  $("next").disabled = $("last").disabled = !here.children.length;
+  $("ply").textContent = `${pathTo(here).length - 1} / ${line.tree.line(here).length - 1}`;
   renderInsight();
   renderMoves();
+  renderNotes();
+}
+
+// What can be done with the move that is shown: in a review everything, in a game only with what was tried beside it.
+function renderNotes() {
+  const { line, here } = app, head = headOf(here), tried = !line.tip || !pathTo(line.tip).includes(here);
+  $("notes").hidden = !line.review && !(mayTry() && tried);
+  $("promote").hidden = !line.review;
+  $("promote").disabled = !head;
+  $("remove").disabled = !here.parent || !tried;
+  if (document.activeElement !== $("comment")) $("comment").value = here.comment;
 }
 
 function renderInsight() {
-  const { line, cursor } = app;
+  const { line, here } = app, shown = line.tree.line(here);
   $("insight").hidden = $("bar").hidden = !app.analysis;
   if (!app.analysis) return;
-  const { value, exact } = valueOf(line.positions[cursor]);
+  const { value, exact } = valueOf(here);
   $("bar").style.setProperty("--share", value === null ? 0.5 : share(value, line.size));
   $("bar").setAttribute("aria-label", `Evaluation: ${value === null ? "unknown" : leadText(value, exact)}`);
-  const entries = line.positions.map((position, i) => ({ ...valueOf(position), grade: i ? verdictAt(i - 1)?.grade : null }));
-  chart.show(entries, cursor, line.size);
+  chart.show(shown.map((position) => ({ ...valueOf(position), grade: verdictOf(position)?.grade })), shown.indexOf(here), line.size);
   renderLine();
-  const total = line.positions.length, left = app.working;
+  const total = line.tree.line().length, left = app.working;
   $("progress").hidden = !line.review || !left;
   $("progress").firstElementChild.value = (total - left) / total;
   $("progress").lastElementChild.textContent = study.failed || `${left} to go`;
@@ -120,55 +130,31 @@ function renderInsight() {
 }
 
 export function renderLine() {
-  const { line, cursor, hover } = app, position = line.positions[cursor];
-  const [first, rest] = $("line").children;
-  const found = study.get(position, line.variant);
-  if (isOver(position)) {
-    first.textContent = "The game is over.";
-    rest.textContent = pastVerdict(cursor);
-  } else if (!found) {
-    first.textContent = study.failed ? "No opinion yet." : "Thinking …";
-    rest.textContent = study.failed;
-  } else if (hover && hover in found.moves && hover !== found.move) {
-    const child = study.get(after(position, hover, line.size), line.variant);
-    first.textContent = `${hover} ${signed(found.moves[hover].value, found.exact ? 0 : 1)} for ${position.turn}`;
-    rest.textContent = ` ${[hover, ...(child?.pv ?? [])].slice(0, 12).join(" ")}`;
+  const { line, here, hover } = app, found = study.get(here, line.variant);
+  if (isOver(here)) tell("The game is over.", pastVerdict(here));
+  else if (!found) tell(study.failed ? "No opinion yet." : "Thinking …", study.failed);
+  else if (hover && hover in found.moves && hover !== found.move) {
+    const child = study.get(after(here, hover, line.size), line.variant);
+    tell(`${hover} ${signed(found.moves[hover].value, found.exact ? 0 : 1)} for ${here.turn}`, "", [hover, ...(child?.pv ?? [])]);
   } else {
-    const { value } = valueOf(position);
-    first.textContent = found.exact ? `${capital(leadText(value, true))}, exact.` : `${capital(leadText(value, false))}, ${found.confidence ? `${found.confidence} %` : `depth ${found.depth}`}.`;
-    rest.textContent = `${pastVerdict(cursor)} ${found.pv.slice(0, 12).join(" ")}`;
+    const { value } = valueOf(here), sure = found.confidence ? `${found.confidence} %` : `depth ${found.depth}`;
+    tell(`${capital(leadText(value, found.exact))}, ${found.exact ? "exact" : sure}.`, pastVerdict(here), found.pv);
   }
 }
 
-function renderMoves() {
-  const list = $("moves"), { positions } = app.line;
-  const signature = JSON.stringify([movesOf(app.line), app.cursor, app.analysis && positions.map((_, i) => verdictAt(i)?.grade)]);
-  if (signature === list.dataset.signature) return;
-  list.dataset.signature = signature;
-  const items = [];
-  for (let i = 0; i < positions.length - 1; i += 2) {
-    const number = node("span", { className: "number" }, `${i / 2 + 1}`);
-    items.push(node("li", {}, number, ...[i, i + 1].filter((n) => n < positions.length - 1).map(moveButton)));
-  }
-  list.replaceChildren(...items);
-  const current = list.querySelector("[aria-current=true]");
-  if (current) list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+// A verdict, a remark, and an expected line whose moves can be chosen: they are then played as a variation.
+function tell(verdict, remark, line = []) {
+  const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([remark, moves]);
+  first.textContent = verdict;
+  if (rest.dataset.signature === signature && rest.position === app.here) return;
+  Object.assign(rest, { position: app.here }).dataset.signature = signature;
+  rest.replaceChildren(`${remark} `, ...(mayTry() || mayMove() ? moves.map(expected) : [moves.join(" ")]));
 }
 
-function moveButton(index) {
-  const { move, turn } = app.line.positions[index], seen = app.analysis ? verdictAt(index) : null;
-  const name = node("span", { className: move === "pass" ? "pass" : "" }, move);
-  const button = node("button", { type: "button", onclick: () => hooks.goTo(index + 1) }, name);
-  button.setAttribute("aria-current", app.cursor === index + 1);
-  let label = `${capital(turn)} ${move}`;
-  if (seen && MARKS[seen.grade]) {
-    button.append(node("span", { className: "grade" }, MARKS[seen.grade]));
-    button.dataset.grade = seen.grade;
-    label += `, ${seen.grade}, loses ${seen.loss.toFixed(seen.exact ? 0 : 1)} discs, best ${seen.best}`;
-    button.title = label;
-  }
-  button.setAttribute("aria-label", label);
+const expected = (move, index, line) => {
+  const upTo = line.slice(0, index + 1), button = node("button", { type: "button", onclick: () => hooks.follow(upTo) }, move);
+  button.setAttribute("aria-label", `Play ${upTo.join(" ")} as a variation`);
   return button;
-}
+};
 
 const inviteLink = () => `${location.origin}/#join=${app.game.id}.${other(app.game.mine)}.${app.game.tokens[other(app.game.mine)]}`;

@@ -2,7 +2,7 @@
 
 import * as setup from "./setup.js";
 import { MARKS } from "./study.js";
-import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictAt } from "./state.js";
+import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictOf } from "./state.js";
 
 export function describeSeat(seat, colour) {
   if (!seat) {
@@ -30,10 +30,9 @@ export function resultText() {
 }
 
 export function statusText() {
-  const { game, line, cursor } = app;
+  const { game, here: position } = app;
   if (app.view !== "game") return "Choose an opponent to begin.";
   if (game && !game.connected) return game.state ? "Connection lost – trying again …" : "Connecting …";
-  const position = line.positions[cursor];
   if (!isLive() || !atEnd()) return positionText(position);
   const { state } = game;
   if (state.status === "finished") return resultText();
@@ -44,8 +43,8 @@ export function statusText() {
 }
 
 function positionText(position) {
-  const last = app.cursor ? app.line.positions[app.cursor - 1] : null;
-  const made = last ? `${capital(last.turn)} ${last.move === "pass" ? "passed" : `played ${last.move}`}. ` : "";
+  const { parent, move } = position;
+  const made = parent ? `${capital(parent.turn)} ${move === "pass" ? "passed" : `played ${move}`}. ` : "";
   if (!isOver(position)) return `${made}${capital(position.turn)} to move.`;
   const score = finalScore(position);
   return made + (score ? `${score > 0 ? "Black" : "White"} wins.` : "A draw.");
@@ -57,19 +56,19 @@ export const leadText = (value, exact) => {
   return exact ? `${who} wins by ${discs.toFixed(0)}` : `${who} +${discs.toFixed(1)}`;
 };
 
-export function pastVerdict(cursor) {
-  const past = cursor ? verdictAt(cursor - 1) : null;
+export function pastVerdict(position) {
+  const past = verdictOf(position);
   if (!past || !MARKS[past.grade]) return "";
-  const { move } = app.line.positions[cursor - 1];
-  return ` ${move}${MARKS[past.grade]} lost ${past.exact ? plural(past.loss, "disc") : `${past.loss.toFixed(1)} discs`}${past.turned ? " and the result" : ""}; ${past.best} was better.`;
+  return ` ${position.move}${MARKS[past.grade]} lost ${past.exact ? plural(past.loss, "disc") : `${past.loss.toFixed(1)} discs`}${past.turned ? " and the result" : ""}; ${past.best} was better.`;
 }
 
 export function summary() {
+  const line = app.line.tree.line();
   return ["black", "white"].map((colour) => {
-    const own = app.line.positions.map((position, i) => ({ position, seen: verdictAt(i) })).filter(({ position, seen }) => seen && position.turn === colour);
-    const count = (grade) => own.filter(({ seen }) => seen.grade === grade).length;
-    const lost = own.reduce((sum, { seen }) => sum + seen.loss, 0);
+    const own = line.slice(1).filter(({ parent }) => parent.turn === colour).map(verdictOf).filter(Boolean);
+    const count = (grade) => own.filter((seen) => seen.grade === grade).length;
+    const lost = own.reduce((sum, seen) => sum + seen.loss, 0);
     const counts = ["blunder", "mistake", "inaccuracy"].map((grade) => plural(count(grade), grade)).join(", ");
     return node("span", {}, `${capital(colour)}: ${counts}; ${lost.toFixed(1)} discs given away. `);
-  }).concat(app.line.positions.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : []);
+  }).concat(line.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : []);
 }

@@ -1,11 +1,14 @@
 """The web page in a real browser: playing, taking back, variants, analysis, watching, reviewing, reloading, keyboard."""
 
 import os
+import random
 import re
 import shutil
 from dataclasses import replace
 
 import pytest
+
+from reversi_env import Position, Rules
 
 from .conftest import OPTIONS, eventually, running
 
@@ -178,29 +181,8 @@ def test_two_agents_are_watched_to_the_end(open_page, server):
     assert width <= PHONE["width"]  # nothing sticks out
 
 
-def test_states_that_come_faster_than_they_are_read_wait_for_each_other(open_page, server):
-    """A server under load reads one transcript while the whole game goes by: one more is asked for, not one a move."""
-    page, known, asked = open_page(), set(server.hall.rooms), []
-
-    def slow(route):
-        asked.append(route.request.post_data)
-        if len(asked) == 2:  # the first is of the empty board
-            eventually(
-                lambda: [room.game.is_over() for name, room in server.hall.rooms.items() if name not in known] == [True]
-            )
-        route.continue_()
-
-    choose(page, mode="watch", agent="greedy", agent2="random", size=4)
-    page.route("**/api/transcripts", slow)
-    page.click("#start")
-    page.select_option("#speed", "Fast")
-    expect(page.locator("#status")).to_contain_text(re.compile("win|draw"))
-    assert len(asked) <= 3
-
-
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     """A 4x4 game in which the first move that differs from perfect play is known."""
-    from reversi_env import Position, Rules
     from search.solver import solve_all_moves
 
     position, text, losses = Position.initial(Rules(4)), [], []
@@ -228,6 +210,62 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#line")).to_contain_text("was better")
     page.keyboard.press("End")
     expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
+    a_variation_is_played_commented_promoted_and_deleted(page, text)
+    the_page_knows_the_rules(page)
+
+
+def a_variation_is_played_commented_promoted_and_deleted(page, text):
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    other = page.locator(f".square.legal:not([data-square={text[1]}])").first
+    name = other.get_attribute("data-square")
+    other.click()
+    tried = page.locator("#moves .variation button > :first-child")
+    expect(tried).to_have_text([name])
+    expect(page.locator("#ply")).to_have_text("2 / 2")
+    page.fill("#comment", "Why not this?")
+    expect(page.locator("#moves .remark")).to_have_text("Why not this?")
+    expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # what is expected is played with a click
+    line = page.locator("#line .pv button").all_inner_texts()
+    page.locator("#line .pv button").nth(1).click()
+    assert [move for move in tried.all_inner_texts() if move != "pass"] == [name, *line[:2]]
+    tried.first.click()
+    page.keyboard.press("ArrowUp")  # to the move of the game in its place, and back
+    expect(page.locator("#moves [aria-current=true]")).to_have_text(re.compile(f"^{text[1]}"))
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text(name)
+    page.click("#promote")
+    expect(page.locator("#promote")).to_be_disabled()
+    expect(page.locator("#moves > li:not(.aside) button").nth(1)).to_have_text(re.compile(f"^{name}"))
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#remove")
+    expect(page.locator("#moves .variation")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def the_page_knows_the_rules(page):
+    """Legal moves, passes, the end and what is turned, in games of all sizes, beside ours."""
+    generator, games = random.Random(1), []
+    for size, start in ((4, "standard"), (4, "parallel"), (6, "standard"), (8, "standard"), (8, "parallel")):
+        position, seen = Position.initial(Rules(size, start=start)), []
+        while not position.is_over():
+            move = generator.choice(position.legal_moves())
+            seen.append([position.to_text(), str(position.turn), position.legal_moves(), move])
+            position = position.play(move)
+        games.append([size, start, [*seen, [position.to_text(), str(position.turn), [], None]]])
+    assert any(move == "pass" for *_, seen in games for *_, move in seen)
+    replayed = """async (games) => {
+        const { after, initial, legalMoves } = await import("/rules.js");
+        return games.map(([size, start, seen]) => {
+            let position = initial(size, start);
+            return [size, start, seen.map(([, , , move]) => {
+                const { board, turn } = position, legal = legalMoves(position, size);
+                if (move) position = after(position, move, size);
+                return [board, turn, legal, move];
+            })];
+        });
+    }"""
+    assert page.evaluate(replayed, games) == games
 
 
 def test_bad_text_is_explained(open_page):

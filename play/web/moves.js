@@ -1,0 +1,63 @@
+// The list of moves: the main line in numbered pairs, and under each pair what was said and tried there.
+
+import { $, app, capital, hooks, node, verdictOf } from "./state.js";
+import { MARKS } from "./study.js";
+import { pathTo } from "./tree.js";
+
+export function renderMoves() {
+  const list = $("moves"), { tree, tip } = app.line, main = tip ? pathTo(tip) : tree.line();
+  const grades = app.analysis ? tree.line(app.here).map((position) => verdictOf(position)?.grade) : [];
+  const all = app.analysis ? main.map((position) => verdictOf(position)?.grade) : [];
+  const signature = JSON.stringify([tree, main.length, pathTo(app.here).map(({ move }) => move), grades, all]);
+  if (signature === list.dataset.signature) return;
+  list.dataset.signature = signature;
+  const focused = list.contains(document.activeElement), [root, ...moves] = main;
+  const items = asides([root], []);
+  for (let i = 0; i < moves.length; i += 2) {
+    const pair = moves.slice(i, i + 2);
+    items.push(node("li", {}, node("span", { className: "number" }, `${i / 2 + 1}`), ...pair.map(moveButton)));
+    items.push(...asides(pair, pair.flatMap(({ parent }) => parent.children.filter((child) => !pair.includes(child)))));
+  }
+  list.replaceChildren(...items, ...(tip ? asides([], tip.children) : []));
+  const current = list.querySelector("[aria-current=true]");
+  if (!current) return;
+  if (focused) current.focus({ preventScroll: true });
+  list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+}
+
+// What stands under a pair of moves: their comments, and the variations.
+function asides(commented, variations) {
+  const remarks = commented.filter(({ comment }) => comment).map(remark);
+  const lines = variations.map((head) => node("p", { className: "variation" }, ...variation(head)));
+  return remarks.length + lines.length ? [node("li", { className: "aside" }, ...remarks, ...lines)] : [];
+}
+
+const remark = ({ comment }) => node("span", { className: "remark" }, comment);
+
+// A variation in a line of text, with its own variations in parentheses.
+function variation(head) {
+  const ply = pathTo(head).length - 1, parts = [node("span", { className: "number" }, `${Math.ceil(ply / 2)}${ply % 2 ? "." : "…"}`)];
+  for (let position = head; position; [position] = position.children) {
+    parts.push(moveButton(position));
+    if (position.comment) parts.push(remark(position));
+    const others = position === head ? [] : position.parent.children.slice(1);
+    parts.push(...others.map((other) => node("span", { className: "nested" }, ...variation(other))));
+  }
+  return parts;
+}
+
+function moveButton(position) {
+  const { move, parent } = position, seen = app.analysis ? verdictOf(position) : null;
+  const name = node("span", { className: move === "pass" ? "pass" : "" }, move);
+  const button = node("button", { type: "button", onclick: () => hooks.goTo(position) }, name);
+  button.setAttribute("aria-current", app.here === position);
+  let label = `${capital(parent.turn)} ${move}`;
+  if (seen && MARKS[seen.grade]) {
+    button.append(node("span", { className: "grade" }, MARKS[seen.grade]));
+    button.dataset.grade = seen.grade;
+    label += `, ${seen.grade}, loses ${seen.loss.toFixed(seen.exact ? 0 : 1)} discs, best ${seen.best}`;
+    button.title = label;
+  }
+  button.setAttribute("aria-label", label);
+  return button;
+}

@@ -1,0 +1,123 @@
+// A tree of moves, from one position: the main line and variations beside it. It knows nothing of the page.
+//
+// A node is {board, turn, legal, move, parent, children, comment}: a position and the move that led to it, null at the root. The first
+// child goes on with the line, the others are variations. Where a side must pass, the pass is the only child, and always there.
+
+import { after, legalMoves } from "./rules.js";
+
+export class Tree {
+  constructor(size, { board, turn }) {
+    this.size = size;
+    this.root = this.#node({ board, turn }, null, null);
+  }
+
+  #node(position, move, parent) {
+    const { board, turn } = position;
+    const node = { board, turn, legal: legalMoves(position, this.size), move, parent, children: [], comment: "" };
+    if (node.legal[0] === "pass") node.children.push(this.#node(after(node, "pass", this.size), "pass", node));
+    return node;
+  }
+
+  // The node after a move, which may be there already; null if the move is not legal. A pass before it is understood.
+  play(node, move) {
+    const known = node.children.find((child) => child.move === move);
+    if (known) return known;
+    if (node.legal[0] === "pass") return this.play(node.children[0], move);
+    if (!node.legal.includes(move)) return null;
+    const child = this.#node(after(node, move, this.size), move, node);
+    node.children.push(child);
+    return child;
+  }
+
+  // As many of the moves as are legal; the node after the last one.
+  playAll(node, moves) {
+    for (const move of moves) {
+      const next = this.play(node, move);
+      if (!next) break;
+      node = next;
+    }
+    return node;
+  }
+
+  // These moves from the root become the main line; the node after them.
+  setMain(moves) {
+    let node = this.root;
+    for (const move of moves) {
+      const next = this.play(node, move);
+      if (!next) break;
+      next.parent.children.sort((a, b) => (b === next) - (a === next));
+      node = next;
+    }
+    return node;
+  }
+
+  // Make the variation that a node is in the first one, where it leaves its line.
+  promote(node) {
+    const head = headOf(node);
+    if (head) head.parent.children.sort((a, b) => (b === head) - (a === head));
+  }
+
+  // Cut a node off, with all that follows, and the pass that only led to it; the node before.
+  remove(node) {
+    const { parent } = node;
+    if (node.move === "pass") return parent.parent ? this.remove(parent) : node;
+    parent.children = parent.children.filter((child) => child !== node);
+    return parent;
+  }
+
+  // All nodes from the root through this one to the end of its line.
+  line(node = this.root) {
+    const found = pathTo(node);
+    while (found.at(-1).children.length) found.push(found.at(-1).children[0]);
+    return found;
+  }
+
+  // What is kept and sent: {board, turn, comment, moves}, each move {move, comment, variations}: what could be played in its place.
+  toJSON() {
+    const { board, turn, comment } = this.root;
+    return { board, turn, ...(comment && { comment }), moves: written(this.root.children[0], this.root.children.slice(1)) };
+  }
+
+  static fromJSON({ board, turn, comment, moves }) {
+    const tree = new Tree(Math.sqrt(board.length), { board, turn });
+    tree.root.comment = comment ?? "";
+    read(tree, tree.root, moves);
+    return tree;
+  }
+}
+
+export const pathTo = (node) => (node ? [...pathTo(node.parent), node] : []);
+export const movesTo = (node) => pathTo(node).slice(1).map(({ move }) => move);
+export const isMain = (node) => !headOf(node);
+export const sizeOf = (node) => 1 + node.children.reduce((sum, child) => sum + sizeOf(child), 0);
+
+// Where the variation begins that a node is in; undefined on the main line.
+export const headOf = (node) => {
+  while (node && node.parent?.children[0] === node) node = node.parent;
+  return node?.parent ? node : undefined;
+};
+
+// The variation before or after this one, at the same move; the node itself if there is none.
+export function beside(node, step) {
+  const all = node.parent?.children ?? [node];
+  return all[Math.min(all.length - 1, Math.max(0, all.indexOf(node) + step))];
+}
+
+function written(first, others) {
+  const moves = [];
+  for (let node = first; node; [node, ...others] = node.children) {
+    const variations = others.map((other) => written(other, []));
+    moves.push({ move: node.move, ...(node.comment && { comment: node.comment }), ...(variations.length && { variations }) });
+  }
+  return moves;
+}
+
+function read(tree, node, moves) {
+  for (const { move, comment, variations = [] } of moves) {
+    const next = tree.play(node, move);
+    if (!next) return; // what is not legal ends its line
+    if (comment) next.comment = comment;
+    for (const variation of variations) read(tree, next.parent, variation);
+    node = next;
+  }
+}

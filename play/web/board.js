@@ -89,6 +89,7 @@ export class BoardView {
     cell.classList.toggle("legal", legal);
     cell.classList.toggle("last", last);
     cell.classList.toggle("best", this.view.best === name);
+    cell.classList.toggle("hint", this.view.hint === name);
     const worth = this.view.values?.[name];
     value.textContent = worth?.text ?? "";
     cell.classList.toggle("valued", Boolean(worth));
@@ -109,6 +110,10 @@ export class BoardView {
     const from = indexOf(last, this.size);
     const rows = Math.abs(Math.floor(from / this.size) - Math.floor(index / this.size));
     return 70 * Math.max(rows, Math.abs((from % this.size) - (index % this.size)));
+  }
+
+  focus() {
+    this.squares[this.focused].cell.focus({ preventScroll: true });
   }
 
   #choose(index) {

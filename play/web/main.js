@@ -3,14 +3,15 @@
 import { GameSocket, Problem, call } from "./api.js";
 import { stillness } from "./board.js";
 import { like, likes, rememberGame, rememberedGame } from "./memory.js";
-import { after, initial } from "./rules.js";
+import { after } from "./rules.js";
 import * as setup from "./setup.js";
-import { $, app, atEnd, capital, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, node, other, sleep, study } from "./state.js";
+import * as sound from "./sound.js";
+import { $, app, atEnd, betweenPeople, capital, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
 import { Tree, beside, pathTo, sizeOf } from "./tree.js";
-import { render, renderClocks, renderLine, turned } from "./view.js";
+import { focusBoard, render, renderClocks, renderLine, turned } from "./view.js";
 import { resultText } from "./words.js";
 
-const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, MOST_COMMENT = 1000;
+const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5, MOST_COMMENT = 1000;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
 Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine });
@@ -18,13 +19,23 @@ Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, h
 // --- views ---------------------------------------------------------------------------------------
 
 function setView(view) {
+  const isOther = app.view !== view;
   app.view = view;
   document.body.dataset.view = view;
   for (const name of ["setup", "loader", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
   if (view === "game" && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
   askStudy();
+  preview();
   render();
+  if (isOther && view === "game" && app.game) focusBoard();
+  else if (isOther) $(`${view}-title`).focus({ preventScroll: true }); // in a review the arrow keys step
+}
+
+// Show what the form that is filled in asks for.
+function preview() {
+  const fields = Object.fromEntries(new FormData(app.view === "loader" ? $("loader") : $("setup")));
+  app.preview = newLine(Number(fields.size ?? fields.rsize), fields.variant ?? fields.rvariant);
 }
 
 function say(text) {
@@ -43,8 +54,6 @@ function complain(error) {
 }
 
 // --- the tree of moves ---------------------------------------------------------------------------
-
-const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
 
 function idleLine(size, variant) {
   app.line = { ...newLine(size, variant), idle: true };
@@ -90,12 +99,21 @@ async function startGame(event) {
   event.preventDefault();
   $("start").disabled = true;
   await act(async () => {
-    const { mode, mine, request } = setup.order($("setup"));
-    const created = await call("POST", "/api/games", { body: request });
-    rememberGame(created.game, { mode, mine, tokens: created.tokens });
-    await openGame(created.game);
+    await create(setup.order($("setup")));
   });
   $("start").disabled = false;
+}
+
+async function create({ mode, mine, request }) {
+  const created = await call("POST", "/api/games", { body: request });
+  rememberGame(created.game, { mode, mine, request, tokens: created.tokens });
+  await openGame(created.game);
+}
+
+// The same once more, with colours exchanged.
+function rematch() {
+  const { mode, mine, request: { black, white, ...rest } } = app.game;
+  return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: white, white: black } }));
 }
 
 function leaveGame() {
@@ -108,9 +126,9 @@ async function openGame(id) {
   const entry = rememberedGame(id);
   if (!entry) throw new Problem("This browser has no key to that game.");
   leaveGame();
-  const { mode, mine, tokens } = entry;
+  const { mode, mine, tokens, request } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
-  const game = { id, mode, mine, tokens, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
+  const game = { id, mode, mine, tokens, request, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
   if (location.hash !== `#game=${id}`) history.pushState(null, "", `#game=${id}`);
   game.socket = new GameSocket(id, token, {
@@ -124,7 +142,8 @@ async function openGame(id) {
       render();
     },
   });
-  idleLine(app.line?.size ?? 8, app.line?.variant ?? "normal");
+  idleLine(request?.size ?? 8, request?.variant ?? "normal");
+  app.analysis = (entry.analysis ?? false) && !betweenPeople(game);
   setView("game");
 }
 
@@ -161,6 +180,7 @@ async function showStates(game) {
     announce(before, state);
     askStudy();
     render();
+    if (before && app.view === "game") play(before, state);
     if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
   }
   game.following = false;
@@ -174,6 +194,11 @@ async function isTimeToShow(game) {
     await Promise.all([turned(), sleep(game.movedAt + gap - performance.now())]);
   }
   return isDue();
+}
+
+function play(before, state) {
+  if (state.moves.length > before.moves.length && state.moves.at(-1) !== "pass") sound.knock();
+  if (state.status === "finished" && before.status !== "finished") sound.chime(!app.game.mine || state.result.winner === app.game.mine);
 }
 
 function pause() {
@@ -300,6 +325,16 @@ function hoverMove(name) {
   }
 }
 
+async function hint() {
+  const position = app.here, { variant } = app.line;
+  await act(async () => {
+    const { move } = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds: HINT_SECONDS } });
+    app.hint = { position, move };
+    say(`Hint: ${move}.`);
+    render();
+  });
+}
+
 // --- the rest ------------------------------------------------------------------------------------
 
 async function copyText(text) {
@@ -347,7 +382,7 @@ async function route() {
 
 function showAnalysis({ target }) {
   app.analysis = target.checked;
-  like({ analysis: app.analysis });
+  rememberGame(app.game.id, { ...rememberedGame(app.game.id), analysis: app.analysis });
   askStudy();
   render();
 }
@@ -358,6 +393,8 @@ async function readFile({ target }) {
   target.value = "";
 }
 
+const showSound = () => $("sound").setAttribute("aria-pressed", sound.isOn());
+
 function wire() {
   const clicks = {
     "nav-new": () => setView("setup"),
@@ -367,6 +404,10 @@ function wire() {
     "loader-cancel": () => setView("game"),
     undo: takeBack,
     pause,
+    hint,
+    rematch,
+    sound: () => { sound.switchTo(!sound.isOn()); showSound(); },
+    skip: (event) => { event.preventDefault(); focusBoard(); },
     grant: () => tell("undo"),
     refuse: () => tell("decline"),
     resign,
@@ -385,6 +426,8 @@ function wire() {
   $("setup").addEventListener("submit", startGame);
   $("loader").addEventListener("submit", loadReview);
   $("analysis").addEventListener("change", showAnalysis);
+  showSound();
+  for (const form of [$("setup"), $("loader")]) form.addEventListener("input", () => { preview(); render(); });
   $("speed").value = likes().speed ?? 700;
   $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
@@ -395,14 +438,15 @@ function wire() {
 }
 
 async function begin() {
+  idleLine(8, "normal");
+  preview();
   wire();
   try {
-    idleLine(8, "normal");
     await setup.prepare($("setup"));
     await route();
   } catch (error) {
     complain(error);
-    if (app.line) setView("setup");
+    setView("setup");
   }
 }
 

@@ -1,8 +1,8 @@
 // What the page knows: the view, the game, the tree of moves and where we are in it; and questions about them.
 
-import { likes } from "./memory.js";
+import { initial } from "./rules.js";
 import { Study, verdict } from "./study.js";
-import { movesTo } from "./tree.js";
+import { Tree, movesTo } from "./tree.js";
 
 export const $ = (id) => document.getElementById(id);
 export const node = (name, properties, ...children) => {
@@ -20,14 +20,21 @@ export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: (
 
 export const app = {
   view: "setup", // setup, loader, game
-  game: null, // {id, mode, mine, tokens, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
+  game: null, // {id, mode, mine, tokens, request, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
   line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review}
   here: null, // the node of the tree that is shown
   shown: null, // the one that the board last showed
-  analysis: likes().analysis ?? false,
+  preview: null, // the line, without a move, of the form that is filled in
+  analysis: false,
+  hint: null, // {position, move}: what the engine advises
   hover: null,
   working: 0, // positions of a review that are still to be analysed
 };
+
+export const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
+// The line that is seen, and where: that of the game, or the one that is being set up.
+export const seen = () => (app.view === "game" ? app : { line: app.preview, here: app.preview.tree.root });
+export const betweenPeople = (game) => game?.mode === "here" || game?.mode === "friend";
 
 export const study = new Study(() => hooks.found());
 

@@ -4,12 +4,14 @@ import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { renderMoves } from "./moves.js";
 import { after } from "./rules.js";
-import { $, app, atEnd, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, sleep, study, valueOf, verdictOf } from "./state.js";
+import { $, app, atEnd, betweenPeople, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "./tree.js";
-import { describeSeat, leadText, pastVerdict, statusText, summary } from "./words.js";
+import { describeSeat, gameText, leadText, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
 const chart = new Chart($("chart"), (index) => hooks.goTo(app.line.tree.line(app.here)[index]));
+
+export const focusBoard = () => board.focus();
 
 // Until the discs of the last move have turned; not for ever, since a page in the background stands still.
 export const turned = () => Promise.race([board.turned, sleep(1500)]);
@@ -23,7 +25,7 @@ export function render() {
 }
 
 function renderBoard() {
-  const { line, here } = app;
+  const { line, here } = seen();
   const playable = (mayMove() && atEnd()) || mayTry();
   const found = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
   board.show({
@@ -34,6 +36,7 @@ function renderBoard() {
     last: here.move,
     playable,
     best: found?.move,
+    hint: app.hint?.position === here ? app.hint.move : null,
     values: found && here.legal[0] !== "pass" ? worths(found) : {},
   }, { animate: app.shown === here.parent || app.shown?.parent === here });
   app.shown = here;
@@ -44,10 +47,10 @@ const worths = (found) => Object.fromEntries(Object.values(found.moves).map(({ m
 ]));
 
 function renderPlayers() {
-  const { game, here: position } = app;
+  const { game } = app, { line, here: position } = seen();
   for (const colour of ["black", "white"]) {
     const card = $(`player-${colour}`), seat = isLive() ? game.state[colour] : null;
-    const texts = { count: discs(position, colour), ...describeSeat(seat, colour) };
+    const texts = { count: discs(position, colour), ...describeSeat(seat, colour, line) };
     for (const [name, text] of Object.entries(texts)) card.querySelector(`.${name}`).textContent = text;
     card.classList.toggle("turn", app.view === "game" && !isOver(position) && position.turn === colour);
   }
@@ -81,16 +84,19 @@ function renderGame() {
   const running = isLive() && state.status === "running";
   const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
   $("game-title").textContent = line.review ? "Review" : game?.mode === "watch" ? "Watching" : "Game";
-  $("tags").textContent = `${line.size}×${line.size} · ${line.variant === "normal" ? "most discs win" : "fewest discs win"}`;
-  $("undo").hidden = $("resign").hidden = game?.mode === "watch";
+  $("tags").textContent = gameText(line);
   $("tools").hidden = Boolean(line.review);
   $("watching").hidden = game?.mode !== "watch" || !running;
   $("pause").textContent = game?.paused ? "Play" : "Pause";
-  $("undo").disabled = !plays || !state.moves.length;
-  $("resign").disabled = !plays;
+  $("undo").disabled = !state?.moves.length;
   $("study").hidden = Boolean(line.review);
   $("study").disabled = $("copy").disabled = $("save").disabled = !any;
   $("analysis").checked = app.analysis;
+  $("analysis").closest("label").hidden = running && betweenPeople(game);
+  $("hint").hidden = game?.mode !== "computer" || !running;
+  $("hint").disabled = !mayMove() || !atEnd();
+  $("rematch").hidden = !isLive() || running || !game.request;
+  $("undo").hidden = $("resign").hidden = !plays;
   $("invite").hidden = !(running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)]);
   if (!$("invite").hidden) $("invite-link").value = inviteLink();
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");

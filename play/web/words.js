@@ -2,11 +2,11 @@
 
 import * as setup from "./setup.js";
 import { MARKS } from "./study.js";
-import { app, atEnd, capital, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictOf } from "./state.js";
+import { app, atEnd, capital, discs, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictOf } from "./state.js";
 
-export function describeSeat(seat, colour) {
+export function describeSeat(seat, colour, line) {
   if (!seat) {
-    const name = app.line.names?.[colour];
+    const name = line.names?.[colour];
     return { name: name ?? capital(colour), note: name ? capital(colour) : "" };
   }
   if (seat.kind === "agent") {
@@ -19,19 +19,27 @@ export function describeSeat(seat, colour) {
 }
 
 export function resultText() {
-  const { result, discs } = app.game.state;
+  const { result, discs, size } = app.game.state;
   const winner = result.winner;
-  const counts = `${Math.max(discs.black, discs.white)}–${Math.min(discs.black, discs.white)}`;
-  if (!winner) return `A draw, ${counts}.`;
+  if (!winner) return `A draw, ${scoreText(0, size, discs)}.`;
   const who = app.game.mode !== "here" && app.game.role === winner ? "You win" : `${capital(winner)} wins`;
   if (result.ending === "resigned") return `${who}: ${other(winner)} resigned.`;
   if (result.ending === "timeout") return `${who}: ${other(winner)} ran out of time.`;
-  return `${who}, ${discs[winner]} discs to ${discs[other(winner)]}${app.line.variant === "reversed" ? " – the fewest" : ""}.`;
+  return `${who}, ${scoreText(result.score, size, discs)}.`;
 }
+
+// "40–24": the winner's discs first. The squares that stay empty go to the side with more discs, as tournaments count.
+function scoreText(score, size, discs) {
+  const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
+  const counted = empty ? `, ${plural(empty, "empty square")} included` : "";
+  return app.line.variant === "reversed" && score ? `${fewer}–${more}, with the fewest${counted}` : `${more}–${fewer}${counted}`;
+}
+
+export const gameText = ({ size, variant }) => `${size}×${size} · ${variant === "normal" ? "most discs win" : "fewest discs win"}`;
 
 export function statusText() {
   const { game, here: position } = app;
-  if (app.view !== "game") return "Choose an opponent to begin.";
+  if (app.view !== "game") return `${gameText(app.preview)}. ${app.view === "setup" ? "Choose an opponent to begin." : "Paste a game to begin."}`;
   if (game && !game.connected) return game.state ? "Connection lost – trying again …" : "Connecting …";
   if (!isLive() || !atEnd()) return positionText(position);
   const { state } = game;
@@ -47,7 +55,8 @@ function positionText(position) {
   const made = parent ? `${capital(parent.turn)} ${move === "pass" ? "passed" : `played ${move}`}. ` : "";
   if (!isOver(position)) return `${made}${capital(position.turn)} to move.`;
   const score = finalScore(position);
-  return made + (score ? `${score > 0 ? "Black" : "White"} wins.` : "A draw.");
+  const counts = scoreText(score, app.line.size, { black: discs(position, "black"), white: discs(position, "white") });
+  return `${made}${score ? `${score > 0 ? "Black" : "White"} wins` : "A draw"}, ${counts}.`;
 }
 
 export const leadText = (value, exact) => {

@@ -118,13 +118,23 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
 
     page.click("#nav-new")
     choose(page, variant="reversed", size=6, colour="white", agent="greedy")
+    expect(board.locator(".square")).to_have_count(36)  # shown at once
+    expect(page.locator("#status")).to_contain_text("6×6 · fewest discs win")
     page.click("#start")
     my_turn(page)
     expect(page.locator("#tags")).to_have_text("6×6 · fewest discs win")
     assert len(moves(page)) == 1  # black, the agent, has begun
-    expect(board.locator(".square")).to_have_count(36)
     games = [room for room in server.hall.rooms.values() if room.game.rules.variant == "reversed"]
     assert len(games) == 1
+
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#resign")
+    expect(page.locator("#status")).to_have_text("Black wins: white resigned.")
+    expect(page.locator("#undo")).to_be_hidden()
+    page.click("#rematch")  # with colours exchanged
+    my_turn(page)
+    expect(page.locator("#player-black .name")).to_have_text("You")
+    expect(page.locator("#tags")).to_have_text("6×6 · fewest discs win")
 
 
 def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
@@ -132,6 +142,8 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     choose(page, agent="greedy", size=6)
     page.click("#start")
     play_some(page, 2)
+    page.click("#hint")
+    expect(page.locator(".square.hint.legal")).to_have_count(1)
     page.locator(".switch").click()
     best = page.locator(".worth[data-grade=best]")
     expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
@@ -143,13 +155,19 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     if legal > 1:  # hovering over another move tells its own value and line
         page.locator(".square.legal:not(.best)").first.hover()
         expect(page.locator("#line .verdict")).to_contain_text("for black", timeout=WAIT)
-    page.reload()  # the wish for analysis is remembered
-    expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
+    page.reload()  # the wish for analysis is remembered in this game
+    expect(best.first).to_be_visible(timeout=WAIT)
+    page.click("#nav-new")
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#analysis")).not_to_be_checked()
 
 
 def test_an_answer_waits_until_the_discs_have_turned(open_page):
     page = open_page(reduced_motion="no-preference")
     page.evaluate("""() => {
+        window.knocks = 0;
+        AudioBufferSourceNode.prototype.start = () => { knocks++; };
         window.shown = [];
         const note = () => { const count = document.querySelectorAll(".piece[data-disc=X], .piece[data-disc=O]").length;
             if (count !== shown.at(-1)?.count) shown.push({ count, at: performance.now() }); };
@@ -161,11 +179,18 @@ def test_an_answer_waits_until_the_discs_have_turned(open_page):
     shown = page.evaluate("shown.slice(-4).map(({ at }) => at)")  # my move, the answer, my move, the answer
     assert shown[1] - shown[0] >= 500
     assert shown[3] - shown[2] >= 500
+    assert page.evaluate("knocks") == 4
+    page.click("#sound")
+    play_some(page, 1)
+    assert page.evaluate("knocks") == 4
+    page.reload()
+    expect(page.locator("#sound")).to_have_attribute("aria-pressed", "false")
 
 
 def test_two_agents_are_watched_to_the_end(open_page, server):
     page, known = open_page(PHONE), set(server.hall.rooms)
     choose(page, mode="watch", agent="greedy", agent2="random", size=4)
+    expect(page.locator("select[name=clock]")).to_be_hidden()  # it would not count
     page.evaluate("document.getElementById('speed').value = 2000")
     page.click("#start")
     page.click("#pause")
@@ -268,7 +293,7 @@ def the_page_knows_the_rules(page):
     assert page.evaluate(replayed, games) == games
 
 
-def test_bad_text_is_explained(open_page):
+def test_bad_text_is_explained_and_empty_squares_are_the_winners(open_page):
     page = open_page()
     page.on("console", lambda message: None)
     page.click("#nav-review")
@@ -276,13 +301,25 @@ def test_bad_text_is_explained(open_page):
     page.click("#loader button[type=submit]")
     expect(page.locator("#toast")).to_contain_text("no move")
 
+    page.fill("#transcript", "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    page.keyboard.press("End")
+    expect(page.locator("#status")).to_have_text("Black played e3. Black wins, 64–0, 51 empty squares included.")
+
 
 def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     page = open_page()
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_text("Skip to the board")
+    page.keyboard.press("Enter")
+    expect(page.locator(":focus")).to_have_attribute("data-square", "d4")
+    expect(page.locator("#setup")).to_be_visible()
     choose(page, agent="greedy", size=4)
     page.locator("#start").focus()
     page.keyboard.press("Enter")
     my_turn(page)
+    expect(page.locator(":focus")).to_have_attribute("data-square", "b2")  # and not lost with the form
     square = page.locator(".square.legal").first
     name = square.get_attribute("data-square")
     assert square.get_attribute("aria-label") == f"{name}, empty, legal move"
@@ -304,6 +341,7 @@ def test_a_friend_joins_by_the_link(open_page):
     mine = open_page()
     choose(mine, mode="friend", size=4)
     mine.click("#start")
+    expect(mine.locator("#analysis")).to_be_hidden()
     link = mine.locator("#invite-link")
     expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"), timeout=WAIT)
     friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])

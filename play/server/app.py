@@ -140,9 +140,10 @@ async def _http_problem(request: Request, error: Any) -> Response:
 
 
 def _page() -> list[Route]:
-    """A route for every file, and ``/`` for ``index.html``."""
+    """A route for every file, and ``/`` and the links to reviews for ``index.html``."""
     files = {path.name: _served(path) for path in sorted(PAGE.iterdir()) if path.suffix in _KINDS}
-    return [Route("/", files["index.html"]), *(Route(f"/{name}", serve) for name, serve in files.items())]
+    places = [Route(path, files["index.html"]) for path in ("/", "/review/{id}")]
+    return [*places, *(Route(f"/{name}", serve) for name, serve in files.items())]
 
 
 def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:

@@ -23,7 +23,9 @@ from play.server.messages import (
     Health,
     MoveRequest,
     Refused,
+    Review,
     Role,
+    Shared,
     State,
     Transcript,
     TranscriptRequest,
@@ -138,8 +140,20 @@ async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysi
 
 @endpoint("POST", "/api/transcripts", "transcript", 503)
 async def transcript(hall: Hall, request: Request, body: TranscriptRequest) -> Transcript:
-    """Read a game record."""
+    """Read games or positions."""
     return await _while_there(request, hall.read(body, client_of(request)))
+
+
+@endpoint("POST", "/api/reviews", "share", 503, status=201)
+async def share(hall: Hall, request: Request, body: Review) -> Shared:
+    """Keep a review under a name that nobody guesses."""
+    return await hall.share(body, client_of(request))
+
+
+@endpoint("GET", "/api/reviews/{id}", "review", 404, 503)
+async def review(hall: Hall, request: Request) -> Review:
+    """A review that was shared."""
+    return await hall.review(request.path_params["id"])
 
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
@@ -160,7 +174,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
 async def _body(request: Request, hall: Hall, endpoint: Endpoint) -> bytes:
     """The request's body; refused when it is too large or too slow."""
     options = hall.options
-    largest = options.largest_transcript if endpoint.takes is TranscriptRequest else options.largest_body
+    sizes: dict[type | None, int] = {TranscriptRequest: options.largest_transcript, Review: options.largest_review}
+    largest = sizes.get(endpoint.takes, options.largest_body)
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared[:18]) > largest:
         raise Refused(413, "too_large", f"the body has {declared[:18]} bytes: expected at most {largest}")

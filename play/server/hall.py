@@ -24,9 +24,12 @@ from play.server.messages import (
     Created,
     CreateGame,
     Refused,
+    Review,
     SeatRequest,
+    Shared,
     Transcript,
     TranscriptRequest,
+    encode,
 )
 from play.server.options import ServerOptions
 from play.server.pool import Pool, WorkerLost
@@ -37,6 +40,9 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 
 log = logging.getLogger("reversi.server")
+
+#: What a large file may take to be read, in seconds.
+READ_SECONDS = 3.0
 
 
 class Hall:
@@ -52,7 +58,9 @@ class Hall:
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
         self._loading: dict[str, asyncio.Task[Room]] = {}
+        self.reviews: Counter[str] = Counter()
         self._creations = Buckets(options.game_burst, options.games_per_second)
+        self._sharings = Buckets(options.review_burst, options.reviews_per_second)
 
     async def open(self) -> None:
         """Open the store, start the workers and the sweeping of old games."""
@@ -170,13 +178,36 @@ class Hall:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Note the server's time in the store, forget old games and count each client's that are running."""
+        """Note the server's time in the store, forget what is old, and count each client's running games and its reviews."""
         now, options = time.time(), self.options
         try:
-            old = now - options.running_idle, now - options.finished_kept
-            self.running = await self.store.tidy(self.time.now(), *old)
+            old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
+            self.running, self.reviews = await self.store.tidy(self.time.now(), *old)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
+
+    # --- reviews ----------------------------------------------------------------------------------
+
+    async def share(self, review: Review, client: str) -> Shared:
+        """Keep a review, which nobody can change afterwards; its name opens it to whoever has it."""
+        _position(review)
+        if not self._sharings.take(client) or self.reviews[client] >= self.options.client_reviews:
+            raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
+        if self.reviews.total() >= self.options.most_reviews:
+            raise Refused(503, "full", "too many reviews are kept; try again later")
+        name = secrets.token_urlsafe(16)
+        self.reviews[client] += 1
+        with _storage():
+            await self.store.keep_review(name, time.time(), client, encode(review))
+        return Shared(name)
+
+    async def review(self, name: str) -> Review:
+        """The review of a name."""
+        with _storage():
+            content = await self.store.review(name)
+        if content is None:
+            raise Refused(404, "no_review", "there is no such review, or it was too old")
+        return msgspec.json.decode(content, type=Review)
 
     # --- analysis ---------------------------------------------------------------------------------
 
@@ -189,9 +220,10 @@ class Hall:
         return Analysis(**await self._found_for(client, job, "bad_position"), agent=agent)
 
     async def read(self, request: TranscriptRequest, client: str) -> Transcript:
-        """What a game record says; it is read by a worker, since a long one takes its time."""
+        """What games and positions are in a text or a file; a worker reads it, since a long one takes its time."""
         start = Position.initial(Rules(request.size, request.variant, request.start))
-        job = Job("read", start, "", 0, text=request.text)
+        seconds = READ_SECONDS if request.file else None
+        job = Job("read", start, "", 0, seconds, text=request.text, file=request.file, first=request.first)
         return msgspec.convert(await self._found_for(client, job, "bad_transcript"), Transcript)
 
     async def _found_for(self, client: str, job: Job, code: str) -> dict[str, Any]:
@@ -232,7 +264,7 @@ def _storage() -> Iterator[None]:
         raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
 
 
-def _position(request: AnalyseRequest) -> Position:
+def _position(request: AnalyseRequest | Review) -> Position:
     turn: Colour = BLACK if request.turn == "black" else WHITE
     try:
         plain = Position.from_text(request.board, turn)

@@ -28,6 +28,7 @@ MoveName = Annotated[
 ]
 Ply = Annotated[int, Meta(ge=0, le=255)]
 Board = Annotated[str, Meta(min_length=16, max_length=64, description="X black, O white, - empty; row by row from a1.")]
+Comment = Annotated[str, Meta(max_length=1_000, description="What somebody says about a position.")]
 Id = Annotated[str, Meta(max_length=40, description="Returned with the answer, to tell answers apart.")]
 
 
@@ -98,12 +99,37 @@ class AnalyseRequest(_Strict):
 
 
 class TranscriptRequest(_Strict):
-    """A game as text: moves (f5d6c3…), or GGF, which says its own size and variant."""
+    """Games or positions: text with moves (f5d6c3…), GGF (which says its own rules), OBF or a board; or a file with that, or WTHOR.
 
-    text: Annotated[str, Meta(max_length=60_000)]
+    Of many games some are told of, from number *first* on.
+    """
+
+    text: Annotated[str, Meta(max_length=60_000)] = ""
+    file: Annotated[bytes, Meta(max_length=700_000, description="In base64; it goes before the text.")] = b""
+    first: Annotated[int, Meta(ge=0, le=100_000)] = 0
     size: SizeNumber = 8
     variant: VariantName = "normal"
     start: StartName = "standard"
+
+
+class Step(_Strict, omit_defaults=True):
+    """A move of a review, and the lines that could be played in its place."""
+
+    move: Annotated[str, Meta(pattern="^([a-h][1-8]|pass)$")]
+    comment: Comment = ""
+    variations: list[list[Step]] = []
+
+
+class Review(_Strict, omit_defaults=True):
+    """A game with variations and comments, from a position: who opens it checks the moves."""
+
+    board: Board
+    turn: ColourName
+    variant: VariantName = "normal"
+    black: Name | None = None
+    white: Name | None = None
+    comment: Comment = ""
+    moves: list[Step] = []
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -114,6 +140,12 @@ class Created(Struct):
 
     game: str
     tokens: dict[str, str]
+
+
+class Shared(Struct):
+    """A review was kept: its name, which opens it at ``/review/NAME``, for a year."""
+
+    review: str
 
 
 class SeatState(Struct):
@@ -195,25 +227,26 @@ class Analysis(Struct):
     agent: str
 
 
-class RecordedPosition(Struct):
-    """One position of a record, before *move* was made in it (None: the last position)."""
-
-    board: str
-    turn: ColourName
-    legal: list[str]
-    move: str | None
-
-
-class Transcript(Struct):
-    """A record read: its game, and all its positions."""
+class RecordedGame(Struct):
+    """A game as recorded: where it begins, and its moves, from which passes may be missing. *result* in discs for black."""
 
     size: int
     variant: VariantName
+    board: str
+    turn: ColourName
+    moves: list[str]
     black: str | None
     white: str | None
-    moves: list[str]
-    positions: list[RecordedPosition]
     result: float | None
+    comment: str
+
+
+class Transcript(Struct):
+    """Games read, from number *first* on, and whether there are *more* behind them. A position is a game without moves."""
+
+    games: list[RecordedGame]
+    first: int
+    more: bool
 
 
 class AgentEntry(Struct):

@@ -14,14 +14,14 @@ _REFUSALS = {
     400: "The request cannot be read, or asks for what is not allowed.",
     401: "There is no token.",
     403: "The token does not open this game, or not this seat.",
-    404: "There is no such game.",
+    404: "There is no such game or review.",
     409: "Not now: another's turn, an earlier ply, a finished game.",
     413: "The body is too large.",
     429: "Too many requests; try again later.",
     503: "The server is full, or cannot store games now.",
 }
-#: What is in the path of a game.
-_GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "The game's name."}
+#: What is in the path of a game or a review.
+_GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Its name."}
 #: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
 _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
 

@@ -53,6 +53,11 @@ class ServerOptions:
     #: Games that one address may create at once, and how many more each second.
     game_burst: int = 300
     games_per_second: float = 1.0
+    #: Reviews that one address may share at once, and how many more each second; that are kept of one address, and in all.
+    review_burst: int = 30
+    reviews_per_second: float = 0.1
+    client_reviews: int = 500
+    most_reviews: int = 20_000
     #: Connections to games: all, those of one address, those to one game. Twice as many, of all and of one address, may be open.
     most_connections: int = 1_000
     client_connections: int = 400
@@ -63,7 +68,8 @@ class ServerOptions:
     #: Bodies and messages.
     largest_message: int = 4_096
     largest_body: int = 4_096
-    largest_transcript: int = 65_536
+    largest_transcript: int = 1_000_000
+    largest_review: int = 32_768
     #: Messages that a connection may send at once, and how many more each second; bad ones until it is closed.
     message_burst: int = 60
     messages_per_second: float = 30.0
@@ -74,6 +80,7 @@ class ServerOptions:
     room_idle: float = 60.0
     running_idle: float = 14 * 86_400.0
     finished_kept: float = 365 * 86_400.0
+    review_kept: float = 365 * 86_400.0
     sweep_every: float = 20.0
     #: How long after a side's time is up its flag falls, in the whole game: for what networks take.
     clock_grace: float = 2.0

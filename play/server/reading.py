@@ -1,25 +1,84 @@
-"""Game records read: all positions of a game that somebody has as text."""
+"""Games and positions read, from text or from a file that somebody has."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from itertools import islice
+from math import isqrt
 from typing import Any
 
-from play.game import Game
-from reversi_env import Rules
-from reversi_env.rules import BLACK
+from reversi_env import Position, Rules
+from reversi_env.core.replay import NO_MOVE
+from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
+from reversi_env.notation.sources import decoded
+from reversi_env.rules import BLACK, SIZES, Variant
+
+#: Games that are told of at a time: a file may have many thousands.
+MOST_GAMES = 500
+#: How a board begins, and no moves do.
+_BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
-def read_record(text: str, rules: Rules) -> dict[str, Any]:
-    """The game in *text*, as the message `Transcript` has it: GGF, which says its own rules, or the moves of one by *rules*."""
-    game = Game.from_ggf(text.strip()) if "(;" in text else Game.from_transcript(text, rules)
-    positions = [
-        {
-            "board": position.to_text(),
-            "turn": "black" if position.turn == BLACK else "white",
-            "legal": position.legal_moves(),
-            "move": move,
-        }
-        for position, move in zip(game.positions, [*game.moves, None], strict=True)
-    ]
-    names = {"size": game.rules.size, "variant": game.rules.variant, "black": game.black, "white": game.white}
-    return {**names, "moves": list(game.moves), "positions": positions, "result": game.record().result}
+def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str, Any]:
+    """The games in *text*, or in *file* if there is one, from number *first* on, as the message `Transcript` has them.
+
+    Text is GGF, which says its own rules; boards in OBF, or typed out, by the variant of *rules*; or the moves of one game by
+    *rules*. A file is WTHOR or text.
+    """
+    if b"\0" in file[:16]:  # the header of a WTHOR file, and no text
+        games = _of_wthor(file, first)
+    else:
+        games = islice(_of_text(decoded(file) if file else text, rules), first, None)
+    found = list(islice(games, MOST_GAMES + 1))
+    return {"games": found[:MOST_GAMES], "first": first, "more": len(found) > MOST_GAMES}
+
+
+def _of_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
+    if "(;" in text:
+        yield from (_told(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
+    elif _BOARD.match(text):
+        lines = [text] if len("".join(text.split())) in _LENGTHS else text.splitlines()
+        yield from (_problem(line, rules.variant) for line in lines if line.partition("%")[0].strip())
+    else:
+        yield _told(read_transcript(text, Position.initial(rules)))
+
+
+#: Characters of a board, and with the side to move behind it.
+_LENGTHS = {size * size + more for size in SIZES for more in (0, 1)}
+
+
+def _problem(line: str, variant: Variant) -> dict[str, Any]:
+    """The position of a line of OBF; black is to move where it does not say."""
+    board, *rest = re.split("([;%])", line, maxsplit=1)  # scores and a comment
+    squares = "".join(board.split())
+    size = isqrt(len(squares))
+    side = "X" if size * size == len(squares) else ""
+    problem = read_obf_line(squares + side + "".join(rest), Rules(size, variant) if size in SIZES else None)
+    scores = " ".join(f"{move}:{score:+d}" for move, score in problem.scores)
+    return _told(Game(problem.position), " ".join(filter(None, (problem.comment, scores))))
+
+
+def _told(game: Game, comment: str = "") -> dict[str, Any]:
+    rules = game.start.rules
+    return {
+        "size": rules.size,
+        "variant": rules.variant,
+        "board": game.start.to_text(),
+        "turn": "black" if game.start.turn == BLACK else "white",
+        "moves": list(game.moves),
+        "black": game.black,
+        "white": game.white,
+        "result": game.result,
+        "comment": comment,
+    }
+
+
+def _of_wthor(file: bytes, first: int) -> Iterator[dict[str, Any]]:
+    """The games of a WTHOR file from number *first* on, players by their numbers; moves as they are, without passes."""
+    wthor, start = read_wthor(file), Position.initial()
+    names = [start.rules.name_of(start.rules.action_of(sq)) for sq in range(64)]
+    for row in range(first, len(wthor)):
+        moves = tuple(names[sq] for sq in wthor.squares[row] if sq != NO_MOVE)
+        players = f"#{wthor.black_players[row]}", f"#{wthor.white_players[row]}"
+        yield _told(Game(start, moves, *players, 2 * int(wthor.scores[row]) - 64), str(wthor.header.year))

@@ -1,4 +1,4 @@
-"""`Store`: games in an SQLite file, written by a thread of their own. All the server's SQL is here.
+"""`Store`: games and reviews in an SQLite file, written by a thread of their own. All the server's SQL is here.
 
 What is waiting to be written is written in one transaction, so that many games at once cost no more than a few; and nobody
 is told of a move before it is written. The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothing, a
@@ -67,6 +67,16 @@ INSERT INTO uptime VALUES (0);
 """,
     """
 ALTER TABLE games ADD COLUMN client TEXT NOT NULL DEFAULT '';  -- the address that created it
+""",
+    """
+CREATE TABLE reviews (
+    id TEXT PRIMARY KEY,
+    created REAL NOT NULL,
+    client TEXT NOT NULL,  -- the address that shared it
+    content BLOB NOT NULL  -- the message `Review`, as JSON
+);
+CREATE INDEX reviews_by_age ON reviews (created);
+CREATE INDEX reviews_by_client ON reviews (client);
 """,
 )
 VERSION = len(_SCHEMAS)
@@ -196,15 +206,40 @@ class Store:
 
         return self.run(load)
 
-    def tidy(self, uptime: float, running_since: float, finished_since: float) -> asyncio.Future[Counter[str]]:
-        """Note the server's time, forget games that were not changed since, and count each client's that are running."""
+    def keep_review(self, name: str, created: float, client: str, content: bytes) -> asyncio.Future[None]:
+        """Write a review; done when it is committed."""
+        row = name, created, client, content
 
-        def tidy(connection: sqlite3.Connection) -> Counter[str]:
+        def keep(connection: sqlite3.Connection) -> None:
+            connection.execute("INSERT INTO reviews (id, created, client, content) VALUES (?, ?, ?, ?)", row)
+
+        return self.run(keep)
+
+    def review(self, name: str) -> asyncio.Future[bytes | None]:
+        """The content of a review; None if there is none of that name."""
+
+        def load(connection: sqlite3.Connection) -> bytes | None:
+            found = connection.execute("SELECT content FROM reviews WHERE id = ?", (name,)).fetchone()
+            return found and found[0]
+
+        return self.run(load)
+
+    def tidy(
+        self, uptime: float, running_since: float, finished_since: float, reviews_since: float
+    ) -> asyncio.Future[tuple[Counter[str], Counter[str]]]:
+        """Note the server's time, forget games not changed since and reviews made before, and count those of each client.
+
+        Of games those that are running are counted.
+        """
+
+        def tidy(connection: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
             sql = "DELETE FROM games WHERE status = ? AND updated < ?"
             connection.executemany(sql, [("running", running_since), ("finished", finished_since)])
-            sql = "SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client"
-            return Counter(dict(map(tuple, connection.execute(sql))))
+            connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
+            games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
+            reviews = connection.execute("SELECT client, count(*) FROM reviews GROUP BY client")
+            return Counter(dict(map(tuple, games))), Counter(dict(map(tuple, reviews)))
 
         return self.run(tidy)
 

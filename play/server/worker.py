@@ -25,7 +25,7 @@ import numpy as np
 from play.background import stopped_when
 from play.pondering import ponder
 from play.server.analysis import analyse
-from play.server.reading import read_record
+from play.server.reading import read_games
 from reversi_env import Position, ReversiError
 from search.agent import Agent
 from search.agents import AgentSpec, make
@@ -49,8 +49,8 @@ class Job(msgspec.Struct, frozen=True):
 
     *seconds* is None for what is done in a moment. *share* and *most* are what a clock leaves for the move, in seconds; None
     without a clock. A job to *ponder* goes on until it is stopped, and finds nothing but what is in the engine's tables then; one
-    to *read* finds the game that is in *text*, from the position or as the text says. Searches of the same kind by the same agent
-    of the same game share an engine.
+    to *read* finds the games that are in *text* or *file*, from number *first* on, by the position's rules or their own. Searches
+    of the same kind by the same agent of the same game share an engine.
     """
 
     kind: Literal["move", "analyse", "ponder", "read"]
@@ -63,6 +63,8 @@ class Job(msgspec.Struct, frozen=True):
     share: float | None = None
     most: float | None = None
     text: str = ""
+    file: bytes = b""
+    first: int = 0
 
     @property
     def longest(self) -> float | None:
@@ -116,7 +118,7 @@ class Searcher:
     def _found(self, job: Job, answer: Answer) -> dict[str, Any]:
         rules = job.position.rules
         if job.kind == "read":
-            return read_record(job.text, rules)
+            return read_games(job.text, job.file, rules, job.first)
         kind = "move" if job.kind == "ponder" else job.kind
         agent = self._kept(kind, job.agent, job.table, rules.size, rules.variant)
 

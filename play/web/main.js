@@ -62,9 +62,9 @@ function idleLine(size, variant) {
 
 async function readLine(text, size, variant, start = "standard") {
   const found = await call("POST", "/api/transcripts", { body: { text, size, variant, start } });
-  const line = { ...newLine(found.size, found.variant, start), names: { black: found.black, white: found.white } };
-  line.tree = new Tree(found.size, found.positions[0]);
-  line.tree.playAll(line.tree.root, found.moves);
+  const [game] = found.games, line = { ...newLine(game.size, game.variant, start), names: { black: game.black, white: game.white } };
+  line.tree = new Tree(game.size, game);
+  line.tree.playAll(line.tree.root, game.moves);
   return line;
 }
 

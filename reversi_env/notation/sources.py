@@ -36,7 +36,7 @@ def contents(source: BytesSource) -> bytes:
 def text_lines(source: TextSource) -> Iterator[str]:
     """Yield the lines of *source* without their line ends."""
     if isinstance(source, (str, os.PathLike)):
-        source = io.StringIO(_decoded(file_bytes(source)), newline=None)
+        source = io.StringIO(decoded(file_bytes(source)), newline=None)
     if not isinstance(source, Iterable):
         raise NotationError(f"{shown(source)} cannot be read: expected a path or lines of text")
     for line in source:
@@ -45,7 +45,7 @@ def text_lines(source: TextSource) -> Iterator[str]:
         yield line.rstrip("\r\n")
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Decode UTF-8, or else Latin-1, which old archives were written in and which any bytes are."""
     try:
         return data.decode("utf-8-sig")

@@ -43,7 +43,16 @@ POSTED = {
     "/api/analyse": (ANALYSIS, ANALYSIS | {"board": "X" * 16, "seconds": 1e-12}),
     "/api/transcripts": (
         {"text": "f5d6c3"},
+        {"text": "-XO-------------X;\nX"},
+        {"file": "FBoBAQIAAAAAAM8HCAAAAA==", "first": 3},
         {"text": "(;GM[Othello]PB[]TY[6]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"},
+    ),
+    "/api/reviews": (
+        {
+            "board": ANALYSIS["board"],
+            "turn": "black",
+            "moves": [{"move": "b1", "comment": "x", "variations": [[{"move": "a2"}]]}],
+        },
     ),
     "/api/games/{game}/moves": ({"move": "d3", "ply": 0},),
     "/api/games/{game}/undo": ({},),
@@ -61,6 +70,7 @@ SEEDS = (*(seed for seeds in POSTED.values() for seed in seeds), *SPOKEN)
 PATHS = (
     *POSTED,
     *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere", "/", "/main.js"),
+    *("/api/reviews/x", "/api/reviews/%00", "/review/x"),
     *("/openapi.json", "/api/games/..%2f..", "/" + "a" * 300),
 )
 ODD = (

@@ -225,19 +225,6 @@ def test_names_are_kept_and_made_plain(api):
     assert read_ggf_game(record).black == "Ann ]"
 
 
-def test_a_transcript_is_read_with_all_its_positions(api):
-    read = api.call("POST", "/api/transcripts", json={"text": "f5 d6 c3"}).json()
-    assert read["moves"] == ["f5", "d6", "c3"]
-    assert [p["move"] for p in read["positions"]] == ["f5", "d6", "c3", None]
-    assert read["positions"][0]["legal"] == ["d3", "c4", "f5", "e6"]
-    ggf = "(;GM[Othello]PB[Ann]TY[6a]RE[?]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"
-    read = api.call("POST", "/api/transcripts", json={"text": ggf}).json()
-    assert (read["size"], read["variant"], read["black"], read["moves"]) == (6, "reversed", "Ann", ["b3"])
-    bad = api.call("POST", "/api/transcripts", json={"text": "f5 a1"})
-    assert bad.status_code == 400
-    assert "move 2" in bad.json()["message"]
-
-
 def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
     from search.solver import solve_all_moves
 

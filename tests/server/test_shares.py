@@ -83,14 +83,14 @@ def is_closed(raw):
 
 
 def test_records_are_read_by_workers(api, monkeypatch):
-    threads, read = [], workers.read_record
+    threads, read = [], workers.read_games
 
     def note(*arguments):
         threads.append(threading.current_thread().name)
         return read(*arguments)
 
-    monkeypatch.setattr(workers, "read_record", note)
-    assert api.call("POST", "/api/transcripts", json={"text": "f5d6"}).json()["moves"] == ["f5", "d6"]
+    monkeypatch.setattr(workers, "read_games", note)
+    assert api.call("POST", "/api/transcripts", json={"text": "f5d6"}).json()["games"][0]["moves"] == ["f5", "d6"]
     assert threads == ["reversi-search"]
 
 

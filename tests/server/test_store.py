@@ -163,3 +163,57 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
     status, errors = again.end(signal.SIGINT)  # and Ctrl-C ends it cleanly
     assert status in (0, 130, -signal.SIGINT)
     assert "Traceback" not in errors
+
+
+# --- reviews ----------------------------------------------------------------------------------------
+
+REVIEW = {
+    "board": "-----OX--XO-----",
+    "turn": "black",
+    "comment": "the start",
+    "moves": [{"move": "b1", "variations": [[{"move": "a2", "comment": "or this"}]]}, {"move": "a1"}],
+}
+
+
+def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkeypatch):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database)
+    names = [first.call("POST", "/api/reviews", json=REVIEW).json()["review"] for _ in range(2)]
+    assert len(set(names)) == 2
+    assert min(map(len, names)) >= 22  # 128 random bits
+    stop(first, database)
+    second = special(database=database, client_reviews=2, sweep_every=0.02)
+    path = f"/api/reviews/{names[0]}"
+    assert second.call("GET", path).json() == REVIEW
+    assert second.http.get(f"/review/{names[0]}").text == second.http.get("/").text
+    refused = second.call("POST", "/api/reviews", json=REVIEW)  # counted across the restart
+    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_reviews")
+    for method in ("POST", "PUT", "PATCH", "DELETE"):  # nobody can change it
+        assert second.http.request(method, path, json=REVIEW).status_code == 405
+    clock = time.time
+    monkeypatch.setattr("play.server.hall.time.time", lambda: clock() + 366 * 86_400)
+    eventually(lambda: second.call("GET", path).status_code == 404, "forgetting")
+    eventually(lambda: second.call("POST", "/api/reviews", json=REVIEW).status_code == 201, "room for another")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"board": "-" * 17}, "17 squares"),
+        ({"moves": [{"move": "z9"}]}, "$.moves[0].move"),
+        ({"moves": [{"move": "a1", "comment": "x" * 1001}]}, "length <= 1000"),
+        ({"moves": [{"move": "a1", "variations": [[{"move": "b1", "html": ""}]]}]}, "unknown field"),
+        ({"moves": [{"move": "a1"}] * 3000}, "expected at most 32768"),
+    ],
+)
+def test_reviews_are_checked(api, changes, reason):
+    refused = api.call("POST", "/api/reviews", json=REVIEW | changes)
+    assert refused.status_code in (400, 413)
+    assert reason in refused.json()["message"]
+
+
+def test_reviews_are_limited(special):
+    api = special(review_burst=2, reviews_per_second=0.0, most_reviews=1)
+    assert [api.call("POST", "/api/reviews", json=REVIEW).status_code for _ in range(3)] == [201, 503, 429]
+    deep = b'{"board": "----------------", "turn": "black", "moves": ' + b'[{"move": "a1", "variations": [' * 1000
+    assert api.call("POST", "/api/reviews", content=deep).status_code == 400

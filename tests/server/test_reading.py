@@ -1,0 +1,70 @@
+"""Games and positions that visitors bring: moves, boards, OBF, GGF and WTHOR files."""
+
+import struct
+from base64 import b64encode
+
+import pytest
+
+from play.server import reading
+from reversi_env import Position
+
+BOARD = "-XOX" + "-" * 12
+GGF = "(;GM[Othello]PB[Ann]TY[6a]RE[?]C[so]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"
+WTHOR = struct.pack("<4BIHH4B", 20, 26, 1, 1, 2, 0, 1999, 8, 0, 0, 0) + 2 * (
+    struct.pack("<3H2B", 1, 12, 13, 40, 40) + bytes([56, 64]) + bytes(58)
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({"text": "f5 d6 c3"}, [("normal", "black", ["f5", "d6", "c3"], None, "")]),
+        ({"text": GGF + "\n" + GGF}, [("reversed", "black", ["b3"], "Ann", "so")] * 2),
+        ({"text": GGF + "\n" + GGF, "first": 1}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"text": BOARD, "variant": "reversed"}, [("reversed", "black", [], None, "")]),
+        ({"text": "-XOX\n----\n----\n---- O"}, [("normal", "white", [], None, "")]),
+        (
+            {"text": f"{BOARD} X; % one\n\n% none\n{BOARD} O; A1:+3"},
+            [("normal", "black", [], None, "one"), ("normal", "white", [], None, "a1:+3")],
+        ),
+        ({"file": b64encode(GGF.encode("latin-1")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
+    ],
+)
+def test_games_and_positions_are_read(api, request_, told):
+    read = api.call("POST", "/api/transcripts", json=request_).json()
+    found = [tuple(game[name] for name in ("variant", "turn", "moves", "black", "comment")) for game in read["games"]]
+    assert found == told
+    assert not read["more"]
+    for game in read["games"]:
+        assert Position.from_text(game["board"]).rules.size == game["size"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        ({"text": "f5 a1"}, "move 2"),
+        ({"text": BOARD + "X X"}, "17 squares"),
+        ({"text": BOARD + " X; h8:+3"}, "h8"),
+        ({"text": GGF + "(;GM[Othello]B[a1];)"}, "GGF game 2"),
+        ({"file": b64encode(WTHOR[:-1]).decode()}, "151 bytes"),
+        ({"file": "?"}, "base64"),
+        ({"file": b64encode(bytes(700_001)).decode()}, "length <= 700000"),
+    ],
+)
+def test_what_cannot_be_read_is_named(api, request_, reason):
+    bad = api.call("POST", "/api/transcripts", json=request_)
+    assert bad.status_code == 400
+    assert reason in bad.json()["message"]
+
+
+def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
+    monkeypatch.setattr(reading, "MOST_GAMES", 1)
+    for file in (GGF.encode() * 2, WTHOR):
+        request = {"file": b64encode(file).decode()}
+        pages = [api.call("POST", "/api/transcripts", json=request | {"first": first}).json() for first in range(3)]
+        assert [(len(page["games"]), page["first"], page["more"]) for page in pages] == [
+            (1, 0, True),
+            (1, 1, False),
+            (0, 2, False),
+        ]

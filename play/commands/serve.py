@@ -21,6 +21,7 @@ def serve(context: typer.Context) -> None:
 
     Ctrl-C ends the server; people who are playing find their games again.
     """
+    from play.server.addresses import url_for_others
     from play.server.options import ServerOptions
     from play.server.running import listen, url_of
     from play.server.running import serve as run
@@ -38,5 +39,7 @@ def serve(context: typer.Context) -> None:
         raise
     prepared_thinker(None, Rules())  # the first move in the browser does not wait for a compiler
     print(f"Reversi on {url_of(listener)}  (Ctrl-C ends)", flush=True)
+    if address := url_for_others(*listener.getsockname()[:2]):
+        print(f"other machines find it on {address}", flush=True)
     print(f"games are kept in {options.file()}", file=sys.stderr)
     run(options, listener)

@@ -1,7 +1,9 @@
-"""Whom limits and shares are counted by: the address of a client."""
+"""Addresses: of a client, by which limits and shares are counted, and of this machine, which others can reach."""
 
 from __future__ import annotations
 
+import socket
+from contextlib import closing
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
@@ -11,6 +13,10 @@ from reversi_env.errors import shown
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
+
+
+#: What a server listens on that all may reach.
+EVERYWHERE = ("0.0.0.0", "::")
 
 
 def client_of(connection: HTTPConnection) -> str:
@@ -38,3 +44,28 @@ def network(text: str) -> IPv4Network | IPv6Network:
         raise ReversiError(
             f"proxy {shown(text)}: expected an address or a network, as 10.0.0.1 or 10.0.0.0/8"
         ) from None
+
+
+def url(host: str, port: int) -> str:
+    """The page at an address."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def url_for_others(host: str, port: int) -> str | None:
+    """Where other machines find a server that listens on *host*; None where they cannot, since it is the loopback interface."""
+    if host in EVERYWHERE:
+        host = _own_address()
+    try:
+        return None if ip_address(host).is_loopback else url(host, port)
+    except ValueError:  # a name
+        return None if host == "localhost" else url(host, port)
+
+
+def _own_address() -> str:
+    """The address of this machine in its network: the one that it would send from. Nothing is sent."""
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address that nobody has (RFC 5737)
+            return str(probe.getsockname()[0])
+        except OSError:  # without a network there are no others
+            return "127.0.0.1"

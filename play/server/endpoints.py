@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
 from play.server import catalogue
-from play.server.addresses import client_of
+from play.server.addresses import client_of, url_for_others
 from play.server.hall import Hall
 from play.server.messages import (
     Agents,
@@ -92,8 +92,9 @@ async def health(hall: Hall, request: Request) -> Health:
 
 @endpoint("GET", "/api/agents", "agents")
 async def agents(hall: Hall, request: Request) -> Agents:
-    """The agents on offer, and the server's limits."""
-    return Agents(catalogue.entries(), hall.options.longest_think, hall.options.deepest)
+    """The agents on offer, the server's limits, and its address."""
+    options, (_, port) = hall.options, request.scope["server"]
+    return Agents(catalogue.entries(), options.longest_think, options.deepest, url_for_others(options.host, port))
 
 
 @endpoint("POST", "/api/games", "createGame", 503, status=201)

@@ -260,11 +260,12 @@ class AgentEntry(Struct):
 
 
 class Agents(Struct):
-    """The agents, and the limits of this server."""
+    """The agents, the limits of this server, and where other machines reach it (*address*; null where they cannot)."""
 
     agents: list[AgentEntry]
     longest_think: float
     deepest: int
+    address: str | None
 
 
 class Health(Struct):

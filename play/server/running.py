@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import WebSocketException
 
-from play.server.addresses import known_as
+from play.server.addresses import EVERYWHERE, known_as, url
 from play.server.app import make_app
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
@@ -185,8 +185,7 @@ def listen(options: ServerOptions) -> socket.socket:
 def url_of(listener: socket.socket) -> str:
     """Where a browser finds the server."""
     host, port = listener.getsockname()[:2]
-    shown = "127.0.0.1" if host in ("0.0.0.0", "::") else host
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    return url("127.0.0.1" if host in EVERYWHERE else host, port)
 
 
 def serve(options: ServerOptions, listener: socket.socket) -> None:

@@ -338,12 +338,18 @@ async function hint() {
 // --- the rest ------------------------------------------------------------------------------------
 
 async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    complain(new Problem("Copied."));
-  } catch {
-    complain(new Problem(text));
-  }
+  const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  complain(new Problem(copied || copyTheOldWay(text) ? "Copied." : text));
+}
+
+// Pages that come without encryption, from another machine of the house, have no clipboard but this one.
+function copyTheOldWay(text) {
+  const field = node("textarea", { value: text, className: "sr" });
+  document.body.append(field);
+  field.select();
+  const copied = document.execCommand("copy");
+  field.remove();
+  return copied;
 }
 
 function save() {
@@ -415,6 +421,7 @@ function wire() {
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
     save,
     "invite-copy": () => copyText($("invite-link").value),
+    "invite-link": ({ target }) => target.select(),
     promote,
     remove,
     first: () => step(-Infinity),

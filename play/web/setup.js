@@ -10,7 +10,13 @@ const STRENGTHS = [
 ];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
 
-let agents = [];
+let agents = [], address = null;
+
+// Where others find this page, and whether they can: what is called 127.0.0.1 here is another machine there.
+export function addressForOthers() {
+  const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
+  return { origin: isLoopback ? address ?? location.origin : location.origin, canReach: !isLoopback || Boolean(address) };
+}
 
 const named = (name) => agents.find((agent) => agent.name === name);
 
@@ -22,7 +28,7 @@ export function describe(spec) {
 }
 
 export async function prepare(form) {
-  ({ agents } = await call("GET", "/api/agents"));
+  ({ agents, address } = await call("GET", "/api/agents"));
   for (const select of [form.agent, form.agent2]) {
     select.replaceChildren(...agents.map(({ title, name, about }) => Object.assign(new Option(title, name), { title: about })));
   }

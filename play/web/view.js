@@ -4,6 +4,7 @@ import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { renderMoves } from "./moves.js";
 import { after } from "./rules.js";
+import { addressForOthers } from "./setup.js";
 import { $, app, atEnd, betweenPeople, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "./tree.js";
 import { describeSeat, gameText, leadText, pastVerdict, statusText, summary } from "./words.js";
@@ -98,7 +99,7 @@ function renderGame() {
   $("rematch").hidden = !isLive() || running || !game.request;
   $("undo").hidden = $("resign").hidden = !plays;
   $("invite").hidden = !(running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)]);
-  if (!$("invite").hidden) $("invite-link").value = inviteLink();
+  if (!$("invite").hidden) renderInvitation();
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
   $("first").disabled = $("previous").disabled = !here.parent;
   $("next").disabled = $("last").disabled = !here.children.length;
@@ -163,4 +164,8 @@ const expected = (move, index, line) => {
   return button;
 };
 
-const inviteLink = () => `${location.origin}/#join=${app.game.id}.${other(app.game.mine)}.${app.game.tokens[other(app.game.mine)]}`;
+function renderInvitation() {
+  const { id, mine, tokens } = app.game, { origin, canReach } = addressForOthers();
+  $("invite-link").value = `${origin}/#join=${id}.${other(mine)}.${tokens[other(mine)]}`;
+  $("invite-warning").hidden = canReach;
+}

@@ -344,6 +344,18 @@ def test_a_friend_joins_by_the_link(open_page):
     expect(mine.locator("#analysis")).to_be_hidden()
     link = mine.locator("#invite-link")
     expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"), timeout=WAIT)
+    expect(mine.locator("#invite-warning")).to_be_visible()  # another machine has another 127.0.0.1
+    for script in ("", "delete Navigator.prototype.clipboard"):  # without encryption there is none
+        mine.evaluate(script)
+        mine.click("#invite-copy")
+        expect(mine.locator("#toast")).to_have_text("Copied.")
+        mine.locator("#toast").evaluate("toast => { toast.hidden = true; }")
+        mine.evaluate(
+            "window.pasted = null; document.addEventListener('paste', (e) => { pasted = e.clipboardData.getData('text'); }, {once: true})"
+        )
+        mine.keyboard.press("Control+V")
+        mine.wait_for_function("pasted !== null")
+        assert mine.evaluate("pasted") == link.input_value()
     friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])
     expect(friend.locator("#status")).to_contain_text("Waiting for black", timeout=WAIT)
     expect(mine.locator("#invite")).to_be_hidden(timeout=WAIT)

@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from play.server import addresses
 from play.server.options import default_database
 from play.server.store import check, opened
 
@@ -49,3 +50,14 @@ def test_games_are_kept_in_the_users_data_folder_which_is_made(monkeypatch, tmp_
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new"))
     check(default_database())
     assert (tmp_path / "new" / "reversi-lab" / "games.sqlite3").is_file()
+
+
+def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
+    monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
+    for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
+        assert addresses.url_for_others(host, 80) is None
+    for host in ("0.0.0.0", "::", "192.168.1.5"):
+        assert addresses.url_for_others(host, 8400) == "http://192.168.1.5:8400"
+    assert addresses.url_for_others("2001:db8::1", 80) == "http://[2001:db8::1]:80"
+    monkeypatch.undo()
+    assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # whatever this machine has

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from models.boards import board_tensor, turned
-from models.files import WeightsError, read_once
+from models.files import WeightsError
 from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
 from reversi_env.extras import extra_libraries
+from reversi_env.sealing import read_once
 from search.agent import Agent
 from search.limits import SearchResult
 

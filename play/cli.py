@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "analyze": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
     "solve": (LOOK, "solve:solve"),
     "evaluate": (LOOK, "evaluate:evaluate"),
+    "book": (LOOK, "book:app"),
     "perft": (LOOK, "perft:perft"),
     "demo": (LEARN, "demo:demo"),
     "label": (LEARN, "label:label", "clusters:ClusterCommand"),

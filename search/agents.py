@@ -18,7 +18,9 @@ Names:
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
 ``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
-1 to 4 (report 001: the depth), ``seed`` (equally good moves are drawn by lot; without it the first one is played).
+1 to 4 (report 001: the depth), ``seed`` (equally good moves are drawn by lot; without it the first one is played), ``book``
+(``yes`` for the package's book of openings, or the file of one; none if not given), ``variety`` (discs that a move of the book
+may be worse than its best: one of these moves is drawn by lot, 0 for the best).
 """
 
 from __future__ import annotations
@@ -101,9 +103,10 @@ class AgentSpec:
         missing = {key: value for key, value in options.items() if key not in self.options and value is not None}
         return self.with_(**missing) if missing else self
 
-    def files(self) -> tuple[str, ...]:
-        """The weight files that it names."""
-        return (self.options["weights"],) if "weights" in self.options else ()
+    def files(self) -> dict[str, str]:
+        """The files that it names, by option: weights, and a book."""
+        named = {key: self.options[key] for key in ("weights", "book") if key in self.options}
+        return {key: name for key, name in named.items() if (key, name) != ("book", "yes")}
 
     @property
     def is_program(self) -> bool:
@@ -244,6 +247,8 @@ _SEARCHING = _SOLVING | {
     "time": number(0.001, 1e6),
     "nodes": whole_number(1, 10**18),
     "level": whole_number(1, 4),
+    "book": Option(_not_empty, "yes, or the path of a book"),
+    "variety": number(0, 64),
 }
 _LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": number(0, 10)}
 _PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}

@@ -12,6 +12,7 @@ from search.agent import Agent
 from search.limits import Limits, SearchResult
 
 if TYPE_CHECKING:
+    from search.book import Book
     from search.engine import Engine
     from search.solver import Solver
 
@@ -87,7 +88,8 @@ class SearchAgent(Agent):
     """Alpha-beta with an evaluator, by name or as it is, under fixed *limits*; each game it meets gets an engine with tables.
 
     *threads* search together; *table* in MiB; with *seed* one of equally good moves is drawn by lot; *probcut*: standard deviations
-    of safety of the selective search, 0 for none, None for the engine's own choice.
+    of safety of the selective search, 0 for none, None for the engine's own choice. *book*: ``yes`` for the package's own or the
+    file of one, whose moves are played without a search; of those at most *variety* discs worse than the best, one by lot.
     """
 
     def __init__(
@@ -98,22 +100,45 @@ class SearchAgent(Agent):
         table: float = 64,
         seed: int | None = None,
         probcut: float | None = None,
+        book: str | None = None,
+        variety: float = 0.0,
     ) -> None:
         self._given = evaluator
         self.evaluator, self.limits = evaluators.get(evaluator), limits
         self.threads, self.time = threads, limits.time
         self._table, self._probcut = table, probcut
         self._ties = None if seed is None else np.random.default_rng(seed)
+        self._book, self._variety = book, variety
+        self._drawn = np.random.default_rng(seed or 0) if variety else None
         self._engines: dict[tuple[int, str], Engine] = {}
 
     def choose(self, position: Position) -> int:
-        """The engine's best action."""
+        """The engine's best action, or the book's."""
         move = self.search(position).move
         return position.rules.action_from_name(move or "pass")
 
     def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
-        """All that the engine finds out, within *limits* in place of the agent's own if given; see `Engine.search`."""
+        """All that the engine finds out, within *limits* in place of the agent's own if given; see `Engine.search`.
+
+        Where a book has a move, and not several are to be valued, that is the answer.
+        """
+        if multi_pv == 1 and (known := self._known(position)) is not None:
+            return known
         return self.engine(position.rules).search(position, limits or self.limits, ties=self._ties, multi_pv=multi_pv)
+
+    def book(self, rules: Rules) -> Book | None:
+        """The book of that game; None if it plays without one."""
+        from search.book import book_for
+
+        return None if self._book is None else book_for(self._book, rules)
+
+    def _known(self, position: Position) -> SearchResult | None:
+        """What the book says of a position, if it has a move there."""
+        book = self.book(position.rules)
+        if book is None or (move := book.choose(position, self._variety, self._drawn)) is None:
+            return None
+        line = (move.move, *book.line(position.play(move.move)))
+        return SearchResult(move.move, move.value, len(line) + move.depth, 0, line, 0, 0.0)
 
     def engine(self, rules: Rules) -> Engine:
         """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
@@ -130,8 +155,9 @@ class SearchAgent(Agent):
         return self._engines[key]
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the evaluator does not know that game."""
+        """Raise a ReversiError if the evaluator does not know that game, or the book is of another one."""
         self.evaluator.record(rules)
+        self.book(rules)
 
     def prepare(self, rules: Rules) -> None:
         """Have the engine for that game ready."""

@@ -27,9 +27,9 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from models.files import WeightsError, sealed, unsealed
 from reversi_env import __version__
 from reversi_env.errors import shown
+from reversi_env.sealing import SealError, sealed, unsealed
 from reversi_env.writing import append_whole, remove_parts, write_atomically
 from train.errors import TrainError
 from train.options import Options, option_fields
@@ -302,7 +302,7 @@ def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | Non
         return unsealed(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, WeightsError) as error:
+    except (OSError, SealError) as error:
         raise _damaged(path, error) from None
 
 

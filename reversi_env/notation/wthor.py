@@ -54,6 +54,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from reversi_env.batch import canonical as canonical_boards
 from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
 from reversi_env.errors import NotationError, shown
 from reversi_env.notation.context import within
@@ -171,6 +172,19 @@ class WthorFile:
             raise NotationError(f"{shown(empties)} empty squares: expected 0 to {SQUARES - 4}")
         own, opp, reached = positions_with(self.squares, *_start(), empties)
         return own[reached], opp[reached]
+
+    def through(self, position: Position) -> tuple[np.ndarray, np.ndarray]:
+        """Which games went through *position* or an image of it, in any order of moves (bool), and how they ended (int8).
+
+        Results are in discs for the side that is to move there, as recorded. The side to move must have a move.
+        """
+        own, opp, reached = positions_with(self.squares, *_start(), position.empties)
+        canonical = position.canonical()
+        images = canonical_boards(own, opp)
+        reached &= (images[0] == np.uint64(canonical.own)) & (images[1] == np.uint64(canonical.opp))
+        black = replay_games(self.squares[:, : SQUARES - 4 - position.empties], *_start())[0]
+        result = 2 * self.scores.astype(np.int64) - SQUARES
+        return reached, np.where(own == black, result, -result).astype(np.int8)
 
     def solved_positions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The positions with as many empty squares as the header's depth, and their exact scores: boards (own, opp), int8.

@@ -61,6 +61,11 @@ analyse start X --agent greedy => does not search: expected an evaluator such as
 analyse start X --agent six-factor:depth=-1 => depth='-1'
 analyse start X --agent six-factor:time=abc => time='abc'
 analyse start --depth 1000 => --depth 1000: expected 60 or less
+book build FILE --size 6 => 'FILE' is a file: expected a folder
+book show --book FILE => book 'FILE' cannot be read
+book show f5 --size 4 => f5
+book merge FILE none --out out => book 'FILE' cannot be read
+book export --size 4 => book=yes: the package has no book of 4x4 normal
 solve --start --size 8 => --start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach
 solve => expected either a FILE of problems or --start
 solve - --start => expected either a FILE of problems or --start

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from models.files import WeightsError, read_header, sealed, unsealed
+from models.files import WeightsError
 from models.network import FOLDER
 from models.networks import NETWORKS, read_weights
 from models.networks.dense import DenseNet
 from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
+from reversi_env.sealing import SealError, read_header, sealed, unsealed
 from tests.models.twins import random_network
 
 
@@ -114,7 +115,7 @@ def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
     begin = 8 + int.from_bytes(data[:8], "little")
     padding = range(len(data[:begin].rstrip()), begin)
     for place in {*range(len(data))} - {*padding}:
-        with pytest.raises(WeightsError):
+        with pytest.raises(SealError):
             unsealed(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 

@@ -9,12 +9,12 @@ import safetensors.numpy
 import torch
 
 from models.boards import bit_counts, board_tensor
-from models.files import unsealed
 from models.networks import NETWORKS, read_weights
 from models.networks.base import Array, Network
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
+from reversi_env.sealing import unsealed
 from search.solver import solve_batch
 from tests.models.twins import loud_net
 from train.fitting.compiled import COMPILED, LinearEngine

@@ -37,6 +37,12 @@ from tests.train.test_bootstrap import SMALL
 from train.fitting.training import train_from_nothing
 train_from_nothing(Path("out"), SMALL)
 """
+BOOK = """
+from train.book.building import build
+from train.book.options import BookOptions
+from train.cluster.pool import Processes
+build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
+"""
 #: Solved endgames here and not in the user's cache, and a checkpoint at every chance.
 RL = f"""
 from pathlib import Path
@@ -92,6 +98,7 @@ JOBS = {
         "train --teacher --size 4 --generations 3 --games 8 --steps 2 --last-steps 3 --batch-size 8 --channels 2 --blocks 1 "
         "--memory 2 --out out",
     ),
+    "book": Job(BOOK, ""),
     "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 
@@ -137,3 +144,10 @@ def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place):
     print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
     found = {moment: differences(name, place, [moment], whole) for moment in moments}
     assert {moment: files for moment, files in found.items() if files} == {}
+
+
+@pytest.mark.long
+def test_killed_ten_times_a_book_ends_with_the_same_files(place):
+    """One after the other: each run goes on a little from where the last one was ended."""
+    whole, steps = finished("book", place)
+    assert differences("book", place, [steps // 12] * 10, whole) == []

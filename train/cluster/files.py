@@ -70,9 +70,9 @@ def relocated(argument: Any, places: Mapping[str, str]) -> Any:
 
 
 def _files(text: str) -> tuple[str, ...]:
-    """What may be a file: the weights of an agent, or the whole text."""
+    """What may be a file: the weights and the book of an agent, or the whole text."""
     try:
-        return AgentSpec.parse(text).files() or (text,)
+        return tuple(AgentSpec.parse(text).files().values()) or (text,)
     except AgentSpecError:
         return (text,)
 
@@ -84,8 +84,10 @@ def _moved(value: Any, places: Mapping[str, str]) -> Any:
         return value
     if value in places:
         return places[value]
-    [name] = _files(value)
-    return str(AgentSpec.parse(value).with_(weights=places[name])) if name in places else value
+    if not any(name in places for name in _files(value)):
+        return value
+    spec = AgentSpec.parse(value)
+    return str(spec.with_(**{key: places[name] for key, name in spec.files().items() if name in places}))
 
 
 def _fields(argument: Any) -> Iterator[tuple[str, Any]]:

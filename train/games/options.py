@@ -135,6 +135,8 @@ class TournamentOptions(Options):
         for agent in made:
             if isinstance(agent, SearchAgent):
                 found[agent.evaluator.name] = agent.evaluator.sha256(self.rules)
+                if (book := agent.book(self.rules)) is not None:
+                    found[f"book of {agent.evaluator.name}"] = book.sha256
         return dict(sorted(found.items()))
 
     def fingerprint(self) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from models.files import WeightsError, read_once
+from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
+from reversi_env.sealing import read_once
 from search.agent import Agent
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped

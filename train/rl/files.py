@@ -18,10 +18,11 @@ from typing import Any
 
 from safetensors import SafetensorError
 
-from models.files import WeightsError, check_name, tensors_hash
+from models.files import WeightsError, check_name
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from reversi_env.sealing import tensors_hash
 from train.rl import FOLDER
 from train.rl.network import PolicyValueNet
 from train.rl.options import Architecture

@@ -1,0 +1,212 @@
+"""`reversi book`: books of openings – built by search, looked at, merged and written as text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from play.commands.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
+from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.job_options import given, options_from
+from play.commands.options import Json, StartSize, VariantName, checked_parent
+from play.commands.usage import Application
+
+if TYPE_CHECKING:
+    from reversi_env import Position, Rules
+    from search.book import Book
+
+app = Application(no_args_is_help=True, rich_markup_mode="rich")
+
+BookFile = Annotated[
+    Path | None, typer.Option("--book", help="The file of a book; by default the package's own of the game.")
+]
+Out = Annotated[Path, typer.Option("--out", "-o", help="File for the book.")]
+
+
+@app.callback()
+def book() -> None:
+    """Books of openings, made by our own engine."""
+
+
+@app.command(cls=ClusterCommand)
+@options_from("train.book.options:BookOptions")
+def build(
+    context: typer.Context,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the build; made if it is not there.")],
+    workers: Workers = None,
+    ray: RayAddress = None,
+    as_json: Json = False,
+) -> None:
+    """Build a book: search leaf after leaf, best first, and take the values back to the start.
+
+    Example: reversi book build runs/book --positions 75000
+
+    Next comes the leaf to which the fewest moves lead, each disc that was
+    given away on the way counting as --loss-plies more. All its moves are
+    searched, and those within --margin of the best stay in the book. Every
+    core searches; with --ray all machines of a cluster.
+
+    Run the same command again to go on after Ctrl-C or a crash, or with more
+    --positions to let it grow: the book comes out the same, on any number of
+    workers. It is in OUT/book.safetensors; agents play by it with
+    [b]network:time=1,book=OUT/book.safetensors[/b].
+    """
+    from train.book.building import BOOK, build
+    from train.book.options import BookOptions
+
+    options, began = BookOptions(**given(context)), perf_counter()
+    stopped = "reversi: stopped; the same command goes on"
+    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+        made = build(options, out, executor=executor, progress=show)
+    told = {"file": str(Path(out) / BOOK), **_about(made), "seconds": perf_counter() - began}
+    if as_json:
+        print_json(told)
+    else:
+        print(f"{told['file']}: {_described(made)}, in {told['seconds']:.1f} s")
+
+
+@app.command()
+def show(
+    game: Annotated[str, typer.Argument(help="Moves such as [b]f5d6c3[/b], a board, or a file with a game.")] = "start",
+    file: BookFile = None,
+    wthor: Annotated[
+        Path | None,
+        typer.Option("--wthor", metavar="FOLDER", help="Count the moves of these recorded games beside it."),
+    ] = None,
+    size: StartSize = None,
+    variant: VariantName = "normal",
+    as_json: Json = False,
+) -> None:
+    """Show how the moves of a position stand in a book, and in recorded games.
+
+    Examples: reversi book show f5d6c3 --book runs/book/book.safetensors
+
+              reversi book show f5 --wthor wthor
+
+    Values are discs for the side to move. Lines: ways to go on to where the
+    book ends. Of recorded games: how many went on with a move, the share of
+    points and the mean score of who played it.
+    """
+    from play.commands.inputs import typed_position
+    from reversi_env.openings import opening_name
+    from train.book.games import GameTree
+
+    position = typed_position(game, None, variant, size)
+    found = _book(file, position.rules, needed=wthor is None)
+    played = {} if wthor is None else GameTree(wthor).moves(position)
+    rows = _rows(position, found, played)
+    if as_json:
+        here = found and found.find(position)
+        value = {"value": here.value, "lines": here.lines} if here else {"value": None, "lines": 0}
+        print_json({"book": _about(found) if found else None, **value, "moves": rows})
+        return
+    if found is not None:
+        print(_described(found))
+    if name := opening_name(position):
+        print(f"opening: {name}")
+    if not rows:
+        print("no move of this position is in it")
+        return
+    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    print_table(columns, ([_cell(name, row[name]) for name in columns] for row in rows), words=2)
+
+
+@app.command()
+def merge(
+    first: Annotated[Path, typer.Argument(metavar="BOOK", help="The file of a book.")],
+    second: Annotated[Path, typer.Argument(metavar="BOOK", help="The file of another one, of the same game.")],
+    out: Out,
+    as_json: Json = False,
+) -> None:
+    """Merge two books: the positions of both, and the values that follow from them.
+
+    Example: reversi book merge a.safetensors b.safetensors --out both.safetensors
+    """
+    from reversi_env.writing import write_atomically
+    from search.book import read_book
+    from train.book.merging import merged
+
+    checked_parent("--out", out)
+    both = merged(read_book(first), read_book(second))
+    write_atomically(out, both.to_bytes())
+    if as_json:
+        print_json({"file": str(out), **_about(both)})
+    else:
+        print(f"{out}: {_described(both)}")
+
+
+@app.command()
+def export(
+    file: BookFile = None,
+    format: Annotated[Literal["moves", "obf"], typer.Option("--format", help="Lines of moves, or boards.")] = "moves",
+    size: StartSize = None,
+    variant: VariantName = "normal",
+) -> None:
+    """Write a book as text on standard output, a line a position.
+
+    Example: reversi book export > book.txt
+
+    [b]moves[/b]: the moves that lead there, the value in discs for the side to move, and
+    the plies of the search behind it, 0 where it follows from the moves. [b]obf[/b]: the
+    board, and its moves with their values in whole discs.
+    """
+    from reversi_env import Rules
+    from train.book.exporting import exported
+
+    book = _book(file, Rules(size or 8, variant))
+    assert book is not None
+    for line in exported(book, format):
+        sys.stdout.write(f"{line}\n")
+
+
+def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
+    """The book that is asked for; None where the package has none of the game and none is *needed*."""
+    from search.book import OWN, book_for, packaged_book
+
+    if file is None and not needed:
+        return packaged_book(rules)
+    return book_for(OWN if file is None else str(file), rules)
+
+
+def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list[dict[str, Any]]:
+    """The moves of a position that a book or games know, the book's first; what is not known is None."""
+    from reversi_env.openings import opening_name
+
+    known = {} if book is None else {move.move: move for move in book.moves(position)}
+    rows = []
+    for name in dict.fromkeys((*known, *played)):
+        move, games = known.get(name), played.get(name)
+        rows.append(
+            {
+                "move": name,
+                "opening": opening_name(position.play(name)),
+                "value": move and move.value,
+                "lines": move and move.lines,
+                "games": games and games.games,
+                "points": games and games.points,
+                "score": games and games.score,
+            }
+        )
+    return rows
+
+
+def _cell(column: str, value: Any) -> str:
+    if value is None:
+        return ""
+    shapes = {"value": "+.2f", "lines": ",d", "games": ",d", "points": ".1%", "score": "+.1f"}
+    return format(value, shapes[column]) if column in shapes else str(value)
+
+
+def _about(book: Book) -> dict[str, Any]:
+    return {"positions": len(book), "margin": book.margin, "about": dict(book.about)}
+
+
+def _described(book: Book) -> str:
+    """A book in words."""
+    depth = f", searched {book.about['depth']} plies deep" if "depth" in book.about else ""
+    game = f"{book.rules.size}x{book.rules.size} {book.rules.variant}"
+    return f"{game}, {len(book):,} positions, moves within {book.margin:g} discs of the best{depth}"

@@ -1,0 +1,186 @@
+"""`Book`: positions of the opening with values that were searched out beforehand, under all eight symmetries.
+
+A book holds canonical positions (`reversi_env.symmetries`), each once, however it was reached. A position's moves are those
+that lead to another one of the book: nothing else links them. Its value is the negamax of its moves' or, where no move of it is in
+the book, that of a search. `train.book` makes books; this is where they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
+from reversi_env.sealing import SealError, read_once, sealed, unsealed
+
+FORMAT = "reversi-book-1"
+#: Values are kept in these parts of a disc.
+UNIT = 100
+#: The package's own books, and the word by which an agent asks for one of them.
+FOLDER = Path(__file__).parent / "books"
+OWN = "yes"
+_COLUMNS = {"own": np.uint64, "opp": np.uint64, "value": np.int16, "depth": np.uint8, "lines": np.uint32}
+
+
+class BookError(ReversiError):
+    """A book that is not there, not whole, or not of the game that is played."""
+
+
+class Entry(NamedTuple):
+    """A position of a book: its value in discs for the side to move, and how it came about.
+
+    ``depth``: plies of the search behind it, 0 where the value follows from the moves. ``lines``: ways to go on from here to where
+    the book ends.
+    """
+
+    value: float
+    depth: int
+    lines: int
+
+
+class BookMove(NamedTuple):
+    """A move of a book: its name, its value in discs for who plays it, and the rest as in `Entry` of the position after it."""
+
+    move: str
+    value: float
+    depth: int
+    lines: int
+
+
+@dataclass(frozen=True, eq=False)
+class Book:
+    """A book of one game; the arrays have a row a position, in the order of ``own``, then ``opp``.
+
+    ``value`` in `UNIT` parts of a disc for the side to move; ``margin``: discs that a move may be worse than the best of its
+    position; ``about``: what it was made with.
+    """
+
+    rules: Rules
+    own: NDArray[np.uint64]
+    opp: NDArray[np.uint64]
+    value: NDArray[np.int16]
+    depth: NDArray[np.uint8]
+    lines: NDArray[np.uint32]
+    margin: float
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def find(self, position: Position) -> Entry | None:
+        """What the book knows of *position*, or of any image of it; None if it is not in it."""
+        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
+            return None
+        row = self._row(position)
+        if row is None:
+            return None
+        return Entry(int(self.value[row]) / UNIT, int(self.depth[row]), int(self.lines[row]))
+
+    def moves(self, position: Position) -> tuple[BookMove, ...]:
+        """The book's moves in *position*, the best first: all that are within the margin; none where the book ends."""
+        here = self.find(position)
+        if here is None or here.depth:
+            return ()
+        found = []
+        for action in position.legal_actions():
+            after = self.find(position.play(action))
+            if after is not None and here.value + after.value <= self.margin + 1e-9:
+                found.append(BookMove(position.rules.name_of(action), -after.value, after.depth, after.lines))
+        return tuple(sorted(found, key=lambda move: -move.value))
+
+    def choose(
+        self, position: Position, variety: float = 0.0, generator: np.random.Generator | None = None
+    ) -> BookMove | None:
+        """A move to play: the best or, with a *generator*, any that is at most *variety* discs worse, by lot. None: no move."""
+        moves = self.moves(position)
+        good = [move for move in moves if move.value >= moves[0].value - variety - 1e-9]
+        if not good:
+            return None
+        return good[0] if generator is None else good[int(generator.integers(len(good)))]
+
+    def line(self, position: Position) -> tuple[str, ...]:
+        """The best moves from *position* on, by name, to where the book ends."""
+        line: list[str] = []
+        while best := self.choose(position):
+            line.append(best.move)
+            position = position.play(best.move)
+        return tuple(line)
+
+    @property
+    def sha256(self) -> str:
+        """A hash of all that is in it."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """The content of its file."""
+        header = {
+            "format": FORMAT,
+            "size": self.rules.size,
+            "variant": self.rules.variant,
+            "margin": self.margin,
+            "about": dict(self.about),
+        }
+        return sealed({name: getattr(self, name) for name in _COLUMNS}, header)
+
+    def _row(self, position: Position) -> int | None:
+        canonical = position.canonical()
+        own, opp = np.uint64(canonical.own), np.uint64(canonical.opp)
+        first, last = (int(self.own.searchsorted(own, side)) for side in ("left", "right"))
+        row = first + int(self.opp[first:last].searchsorted(opp))
+        return row if row < last and self.opp[row] == opp else None
+
+
+def read_book(path: str | Path) -> Book:
+    """The book of a file, which is read again only when it has changed; a `BookError` with its name if it is no whole book."""
+    return read_once(Path(path), _read)
+
+
+def packaged_book(rules: Rules) -> Book | None:
+    """The package's book of that game; None if it has none."""
+    path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.safetensors"
+    return read_book(path) if path.exists() else None
+
+
+def book_for(name: str, rules: Rules) -> Book:
+    """The book by the name that an agent's option has – ``yes`` or a file –, refused if it is not of that game."""
+    book = packaged_book(rules) if name == OWN else read_book(name)
+    game = f"{rules.size}x{rules.size} {rules.variant}"
+    if book is None:
+        raise BookError(f"book={OWN}: the package has no book of {game}; expected the file of one that you build")
+    if (book.rules.size, book.rules.variant) != (rules.size, rules.variant):
+        raise BookError(
+            f"book {name!r} is of {book.rules.size}x{book.rules.size} {book.rules.variant}: expected one of {game}"
+        )
+    return book
+
+
+def _read(path: Path) -> Book:
+    try:
+        header, tensors = unsealed(path.read_bytes())
+        if header.get("format") != FORMAT:
+            raise ValueError(f"format {shown(header.get('format'))}")
+        rules = Rules(header["size"], header["variant"])
+        book = Book(rules, **_columns(tensors), margin=float(header["margin"]), about=header["about"])
+    except OSError as error:
+        raise BookError(f"book {str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except (SealError, ValueError, LookupError, TypeError) as error:
+        raise BookError(
+            f"book {str(path)!r} cannot be read ({error}): expected a file that `reversi book build` made"
+        ) from None
+    return book
+
+
+def _columns(tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays of a file, if they are what they should be."""
+    for name, kind in _COLUMNS.items():
+        column = tensors[name]
+        if column.dtype != kind or column.shape != (tensors["own"].size,):
+            raise ValueError(f"column {name} of {column.dtype} and shape {column.shape}")
+    return {name: tensors[name] for name in _COLUMNS}

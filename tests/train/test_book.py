@@ -1,0 +1,231 @@
+"""Books: lookups and values by slow twins, builds that grow and resume, merging, export, recorded games, players."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import BLACK
+from search.agents import make
+from search.book import UNIT, BookError, book_for, packaged_book, read_book
+from search.engine import Engine
+from search.limits import Limits
+from tests.notation.samples import random_moves, wthor_file, wthor_record
+from train.book.building import BOOK, LOG, build
+from train.book.exporting import exported
+from train.book.games import GameTree
+from train.book.merging import merged
+from train.book.options import BookOptions
+from train.cluster.pool import Processes
+from train.errors import TrainError
+
+SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margin=3.0, batch=4)
+START = Position.initial(SMALL.rules)
+COLUMNS = ("own", "opp", "value", "depth", "lines")
+HERE = Processes(0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("build")
+    build(SMALL, path, executor=HERE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def book(folder):
+    return read_book(folder / BOOK)
+
+
+def same(first, second):
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
+
+
+def positions_of(book):
+    return [Position(book.rules, int(own), int(opp)) for own, opp in zip(book.own, book.opp, strict=True)]
+
+
+# --- looking up -----------------------------------------------------------------------------------
+
+
+def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
+    twin = {}
+    for row, position in enumerate(positions_of(book)):
+        for symmetry in range(8):
+            image = position.transformed(symmetry)
+            twin[image.own, image.opp] = (book.value[row] / UNIT, int(book.depth[row]), int(book.lines[row]))
+    assert len(book) >= SMALL.positions
+    for own, opp in twin:
+        position = Position(book.rules, own, opp)
+        assert book.find(position) == twin[own, opp]
+        after = {move: position.play(move) for move in position.legal_moves()}
+        known = {move: twin[child.own, child.opp] for move, child in after.items() if (child.own, child.opp) in twin}
+        expected = {
+            (move, -value, depth, lines)
+            for move, (value, depth, lines) in known.items()
+            if not twin[own, opp][1] and twin[own, opp][0] + value <= book.margin + 1e-9
+        }
+        assert set(book.moves(position)) == expected
+        for child in after.values():
+            assert (book.find(child) is None) == ((child.own, child.opp) not in twin)
+    assert book.find(Position.initial()) is None
+
+
+def test_values_lines_and_margin_follow_from_the_leaves(book):
+    """By recursion from the start, every leaf searched once more; the best of all legal moves is in the book."""
+    engine, seen = Engine("six-factor", book.rules, megabytes=1), set()
+
+    def searched(position, depth):
+        engine.clear()
+        return engine.search(position, Limits(depth=depth))
+
+    def visit(position):
+        entry, moves = book.find(position), book.moves(position)
+        seen.add((position.canonical().own, position.canonical().opp))
+        if not moves:
+            last = searched(position, SMALL.depth)
+            means = last.value if last.exact else (last.value + searched(position, SMALL.depth - 1).value) / 2
+            assert entry.value == pytest.approx(means, abs=0.5 / UNIT + 1e-9)
+            assert (entry.depth, entry.lines) == (position.empties if last.exact else SMALL.depth, 1)
+            return entry
+        below = [visit(position.play(move.move)) for move in moves]
+        assert entry.value == moves[0].value == max(-after.value for after in below)
+        assert all(entry.value - move.value <= SMALL.margin + 1e-9 for move in moves)
+        assert (entry.lines, entry.depth) == (sum(after.lines for after in below), 0)
+        return entry
+
+    visit(START)
+    assert len(seen) == len(book)
+
+
+@pytest.mark.slow
+def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(tmp_path):
+    book = build(BookOptions(size=6, positions=300, depth=8), tmp_path, executor=HERE)
+    engine, checked = Engine("network", book.rules), 0
+    for position in positions_of(book):
+        moves = book.moves(position)
+        if len(position.legal_moves()) > 1 and moves:
+            found = engine.search(position, Limits(depth=12), multi_pv=64)
+            values = {entry.move: entry.value for entry in found.moves}
+            assert min(values[move.move] for move in moves) >= found.value - book.margin
+            checked += 1
+    assert checked >= 25
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
+    """With fewer positions first, and with a log that was cut; other options, and another log, are refused."""
+    build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=HERE)
+    small = read_book(tmp_path / BOOK)
+    assert 20 <= len(small) < SMALL.positions
+    log = tmp_path / LOG
+    log.write_bytes(log.read_bytes()[:-7])
+    build(SMALL, tmp_path, executor=HERE)
+    for name in (BOOK, LOG):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    with pytest.raises(TrainError, match="margin"):
+        build(BookOptions(**{**SMALL.as_dict(), "margin": 1.0}), tmp_path, executor=HERE)
+    lines = log.read_text().splitlines()
+    changed = json.loads(lines[3])
+    changed["value"][0] += 1
+    log.write_text("\n".join([*lines[:3], json.dumps(changed), *lines[4:], ""]))
+    with pytest.raises(TrainError, match="line 4 of .*searches.jsonl"):
+        build(SMALL, tmp_path, executor=HERE)
+
+
+def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
+    data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
+    for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):
+        path.write_bytes(wrong)
+        with pytest.raises(BookError, match=r"book '.*broken\.safetensors' cannot be read"):
+            read_book(path)
+    with pytest.raises(BookError, match=r"nowhere.* cannot be read"):
+        read_book(tmp_path / "nowhere")
+    with pytest.raises(BookError, match="is of 6x6 normal: expected one of 8x8 normal"):
+        book_for(str(folder / BOOK), Rules())
+
+
+def test_merging_takes_the_positions_of_both(folder, tmp_path, book):
+    other = build(BookOptions(**{**SMALL.as_dict(), "positions": 25, "margin": 6.0}), tmp_path, executor=HERE)
+    both = merged(book, other)
+    assert same(merged(book, book), book)
+    assert both.margin == 6.0
+    known = {(p.own, p.opp) for each in (book, other) for p in positions_of(each)}
+    assert {(p.own, p.opp) for p in positions_of(both)} <= known
+    assert len(both) > max(len(book), len(other))
+    for position in positions_of(both):
+        moves, value = both.moves(position), both.find(position).value
+        assert not moves or moves[0].value == value
+    with pytest.raises(ReversiError, match="expected two of one game"):
+        merged(book, build(BookOptions(size=4, evaluator="six-factor", positions=1), tmp_path / "4", executor=HERE))
+
+
+def test_export_has_every_position_once(book):
+    lines = list(exported(book))
+    assert lines[0] == f"start {book.find(START).value:+.2f} 0"
+    reached = set()
+    for line in lines[1:]:
+        moves, value, depth = line.split()
+        position = START.play_all(re.findall("pass|..", moves))
+        entry = book.find(position)
+        assert (f"{entry.value:+.2f}", str(entry.depth)) == (value, depth)
+        reached.add((position.canonical().own, position.canonical().opp))
+    assert len(lines) == len(book) == len(reached) + 1
+    assert sum(1 for _ in exported(book, "obf")) == len(book)
+
+
+# --- recorded games -------------------------------------------------------------------------------
+
+
+def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
+    """In every image and order of moves, with results for who played the move."""
+    start = Position.initial()
+    games = [random_moves(start, seed, 8) for seed in range(60)]
+    paths = [[start.play_all(game[:plies]).canonical() for plies in range(5)] for game in games]
+    scores = [(7 * seed) % 65 for seed in range(60)]
+    records = [wthor_record(game, score) for game, score in zip(games, scores, strict=True)]
+    (tmp_path / "a.wtb").write_bytes(wthor_file(*records[:25]))
+    (tmp_path / "b.WTB").write_bytes(wthor_file(*records[25:]))
+    tree = GameTree(tmp_path)
+    assert len(tree) == 60
+    for position in (start, start.play("f5"), start.play_all(["d3", "c5"])):
+        expected = {}
+        for move in position.legal_moves():
+            after, results = position.play(move).canonical(), []
+            for through, score in zip(paths, scores, strict=True):
+                if position.canonical() in through and after in through:
+                    result = 2 * score - 64
+                    results.append(result if position.turn == BLACK else -result)
+            if results:
+                expected[move] = (len(results), np.mean(results))
+        assert {move: (found.games, found.score) for move, found in tree.moves(position).items()} == expected
+    with pytest.raises(ReversiError, match="no WTHOR files"):
+        GameTree(tmp_path / "none")
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
+    spec = f"six-factor:depth=1,book={folder / BOOK}"
+    best = book.moves(START)[0]
+    found = make(spec).search(START)
+    assert (found.move, found.value, found.nodes) == (best.move, best.value, 0)
+    assert found.pv[: len(book.line(START))] == book.line(START)
+    assert make("six-factor:depth=1").search(START).nodes > 0
+    after = START.play_all(book.line(START))
+    assert make(spec).search(after).nodes > 0
+    two = next(p for p in positions_of(book) if len({move.value for move in book.moves(p)}) > 1)
+    drawn = {make(f"{spec},variety=3,seed={seed}").search(two).move for seed in range(12)}
+    assert drawn <= {move.move for move in book.moves(two)}
+    assert len(drawn) > 1
+    assert {make(f"{spec},seed={seed}").search(two).value for seed in range(3)} == {book.moves(two)[0].value}
+    with pytest.raises(BookError, match="is of 6x6 normal"):
+        make(spec).check(Rules(8))
+    if packaged_book(Rules(4)) is None:
+        with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
+            make("six-factor:book=yes").check(Rules(4))

@@ -1,0 +1,46 @@
+"""`BookOptions`: all that decides what a book holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from search import evaluators
+from search.agents import AgentSpec
+from search.evaluation import Evaluator
+from train.options import GameOptions, option
+
+#: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
+SHALLOWER = 8
+
+
+@dataclass(frozen=True)
+class BookOptions(GameOptions):
+    """How large a book is, how its positions are searched, and which of them come next.
+
+    A position's value is the mean of two searches, to ``depth`` and to one ply less: who moved last looks better off in one and
+    worse in the other, and a book compares positions of different plies. ``margin``: a move that loses more discs to the best of
+    its position is not in the book. Next comes the leaf to which the fewest moves lead, where each disc that either side has
+    given away on the way counts as ``loss_plies`` more (drop-out expansion). The book grows by at most ``batch`` of them at a
+    time, so that workers have something to share out.
+    """
+
+    positions: int = option(75_000, "Positions, about.", low=1, high=10_000_000)
+    margin: float = option(3.0, "Discs that a move may lose to the best one.", low=0, high=64)
+    depth: int = option(14, "Plies that a position is searched.", low=1, high=40)
+    evaluator: str = option("network", "Evaluator to search with.")
+    loss_plies: float = option(2.0, "Plies that a disc given away counts as, when leaves are chosen.", low=0, high=100)
+    batch: int = option(256, "Most leaves that are widened at a time.", low=1, high=65_536)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.searches_with.record(self.rules)  # says which games it does not know
+
+    @property
+    def searches_with(self) -> Evaluator:
+        """The evaluator."""
+        return evaluators.get(AgentSpec.parse(self.evaluator).evaluator)
+
+    @property
+    def first_depth(self) -> int:
+        """Plies of the first search of a position, which those with a chance are searched beyond."""
+        return max(1, self.depth - SHALLOWER)

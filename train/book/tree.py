@@ -1,0 +1,154 @@
+"""`Tree`: a book while it grows – canonical positions, the moves between them, and what follows from the values of the leaves.
+
+Positions are joined by moves only from those whose moves are all known (`Tree.widen`). Every move adds a disc and a pass changes
+the side alone, so that positions lie in layers, and values run up and costs down layer by layer, without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Rules, batch
+from search.book import UNIT, Book
+
+Rows = NDArray[np.int64]
+Boards = NDArray[np.uint64]
+#: More than any cost: nothing within the margin leads there.
+NEVER = np.int64(1 << 60)
+#: Moves that seem to lose so many discs more than the margin by a first search are searched in full all the same.
+DOUBT = 1.5
+
+
+class Standing(NamedTuple):
+    """What follows from the leaves, a row a position: values in `UNIT` parts of a disc, and costs in hundredths of a ply.
+
+    ``near``: a move leads there that is in the book, or may be when both have been searched in full.
+    """
+
+    value: NDArray[np.int64]
+    cost: NDArray[np.int64]
+    near: NDArray[np.bool_]
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Whether a position is in the book: moves within the margin lead there."""
+        return self.cost < NEVER
+
+
+class Tree:
+    """Positions of one game by row, from the start in row 0."""
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
+        #: Values by search, in `UNIT` parts of a disc, and its plies; as many as there are empties where it is exact.
+        self.value, self.depth = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._layer = np.empty(0, np.int64)
+        self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
+        self._row: dict[tuple[int, int], int] = {}
+        self.add(*batch.canonical(*batch.start(1, rules))[:2])
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @property
+    def is_inner(self) -> NDArray[np.bool_]:
+        """Whether moves lead on from a position."""
+        inner = np.zeros(len(self), np.bool_)
+        inner[self._parent] = True
+        return inner
+
+    @property
+    def is_exact(self) -> NDArray[np.bool_]:
+        """Whether the value of a search is proven, or the game over."""
+        return self.depth >= self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
+
+    def rows(self, own: Boards, opp: Boards) -> Rows:
+        """The rows of canonical positions; -1 for those that are not there."""
+        pairs = zip(own.tolist(), opp.tolist(), strict=True)
+        return np.array([self._row.get(pair, -1) for pair in pairs], np.int64)
+
+    def add(self, own: Boards, opp: Boards) -> Rows:
+        """Add canonical positions, those that are there already and those that come twice but once; the rows of the new ones."""
+        before = len(self)
+        for pair in zip(own.tolist(), opp.tolist(), strict=True):
+            self._row.setdefault(pair, len(self._row))
+        new = np.array(list(self._row)[before:], np.uint64).reshape(-1, 2)
+        can_move = batch.legal_moves(new[:, 0], new[:, 1], self.rules) != 0
+        layer = 2 * np.bitwise_count(new[:, 0] | new[:, 1]).astype(np.int64) + can_move
+        nothing = np.zeros(len(new), np.int64)
+        self.own, self.opp = np.append(self.own, new[:, 0]), np.append(self.opp, new[:, 1])
+        self.value, self.depth = np.append(self.value, nothing), np.append(self.depth, nothing)
+        self._layer = np.append(self._layer, layer)
+        return np.arange(before, len(self))
+
+    def widen(self, rows: Rows) -> Rows:
+        """Let all moves lead on from these positions; the rows of the positions that are new by it."""
+        children = batch.expand(self.own[rows], self.opp[rows], self.rules)
+        own, opp, _ = batch.canonical(children.own, children.opp)
+        new = self.add(own, opp)
+        self._link(rows[children.parent], self.rows(own, opp))
+        return new
+
+    def link_known(self, rows: Rows) -> None:
+        """Let those moves lead on from these positions that lead to another one which is there."""
+        children = batch.expand(self.own[rows], self.opp[rows], self.rules)
+        after = self.rows(*batch.canonical(children.own, children.opp)[:2])
+        self._link(rows[children.parent[after >= 0]], after[after >= 0])
+
+    def set(self, rows: Rows, value: NDArray[np.int64], depth: NDArray[np.int64]) -> None:
+        """Values by search of these positions."""
+        self.value[rows], self.depth[rows] = value, depth
+
+    def standing(self, margin: float, loss_plies: float = 0.0) -> Standing:
+        """Values of all positions, and what it costs to come to them, as `BookOptions` has it."""
+        value, inner = self.value.copy(), self.is_inner
+        value[inner] = -NEVER
+        layers = list(self._moves_by_layer())
+        for parent, child in reversed(layers):
+            np.maximum.at(value, parent, -value[child])
+        cost, near = np.full(len(self), NEVER), np.zeros(len(self), np.bool_)
+        cost[0], near[0] = 0, True
+        for parent, child in layers:
+            loss = value[parent] + value[child]
+            reached = cost[parent] < NEVER
+            near[child[reached & (loss <= (margin + DOUBT) * UNIT)]] = True
+            kept = reached & (loss <= margin * UNIT)
+            step = UNIT + np.rint(loss_plies * loss).astype(np.int64)
+            np.minimum.at(cost, child[kept], (cost[parent] + step)[kept])
+        return Standing(value, cost, near)
+
+    def book(self, margin: float, about: Mapping[str, Any]) -> Book:
+        """The book: the positions that moves within the margin lead to, with their values."""
+        standing = self.standing(margin)
+        rows = np.flatnonzero(standing.kept)
+        rows = rows[np.lexsort((self.opp[rows], self.own[rows]))]
+        depth = np.where(self.is_inner, 0, np.minimum(self.depth, 255)).astype(np.uint8)
+        lines = np.minimum(self._lines(standing, margin), np.iinfo(np.uint32).max).astype(np.uint32)
+        value = standing.value.astype(np.int16)
+        rules = Rules(self.rules.size, self.rules.variant)
+        return Book(
+            rules, self.own[rows], self.opp[rows], value[rows], depth[rows], lines[rows], margin=margin, about=about
+        )
+
+    def _lines(self, standing: Standing, margin: float) -> NDArray[np.float64]:
+        """Ways from each position through the book to its end; floats, which do not run over."""
+        lines = np.where(self.is_inner, 0.0, 1.0)
+        for parent, child in reversed(list(self._moves_by_layer())):
+            kept = standing.value[parent] + standing.value[child] <= margin * UNIT
+            np.add.at(lines, parent[kept], lines[child[kept]])
+        return lines
+
+    def _moves_by_layer(self) -> Iterator[tuple[Rows, Rows]]:
+        """Parents and children of all moves, those of the first layers first."""
+        order = np.argsort(self._layer[self._parent], kind="stable")
+        borders = np.flatnonzero(np.diff(self._layer[self._parent[order]])) + 1
+        for moves in np.split(order, borders):
+            yield self._parent[moves], self._child[moves]
+
+    def _link(self, parent: Rows, child: Rows) -> None:
+        self._parent, self._child = np.append(self._parent, parent), np.append(self._child, child)

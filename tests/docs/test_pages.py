@@ -20,7 +20,8 @@ from tests.conftest import REPOSITORY
 
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs" / "guide").glob("*.md"))]
 NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.py"))
-BLOCK = re.compile(r"^(<!-- test: .* -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
+#: The two commands between markers in the README are run by .ci/run, word for word.
+BLOCK = re.compile(r"^(<!-- (?:test: .*|main:begin|tests:begin) -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
 #: Options, by command, that make it short: of an option that is given twice the last counts. What has no short form shows its help
 #: here, and is run by tests of its own.
 SMALLER = {
@@ -33,7 +34,8 @@ SMALLER = {
     "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
     "measure regret": "--positions 2 --empties 2-4",
     "measure structural": "--positions 4 --empties 4-5",
-    "rl": "--steps 4096 --envs 64 --rollout 16 --evaluate 2048 --snapshot 1024 --games 4 --opponent random --no-regret",
+    "rl": "--steps 2048 --envs 32 --rollout 16 --evaluate 1024 --snapshot 512 --games 4 --channels 4 --blocks 1 "
+    "--opponent random --no-regret",
     "rl expert": "--help",
     "tournament": "--games 2 --depth 1",
     "train": "--epochs 1",
@@ -48,6 +50,23 @@ def blocks(page):
     """(language, text) of the blocks to be run."""
     found = BLOCK.findall(page.read_text("utf-8"))
     return [(language, text) for said, language, text in found if language in ("python", "bash") and not said]
+
+
+def lines_of(page):
+    """The lines of the page's commands."""
+    return [line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()]
+
+
+def rl_guide():
+    """The lines of the guide in docs/rl.md, which a test in tests/rl follows."""
+    text = (REPOSITORY / "docs" / "rl.md").read_text().split("<!-- guide:begin -->")[1].split("<!-- guide:end -->")[0]
+    return [line for line in text.splitlines() if line and not line.startswith("```")]
+
+
+def commands(page):
+    """The lines that are run here: no line twice that is the same, word for word, in docs/rl.md, or in the README and the guide."""
+    elsewhere = rl_guide() + [line for other in PAGES[1:] for line in lines_of(other) if page == PAGES[0]]
+    return [line for line in lines_of(page) if line not in elsewhere]
 
 
 def smaller(line):
@@ -94,15 +113,12 @@ def test_the_python_of_a_page(page, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
 def test_the_commands_of_a_page(page, folder):
-    lines = [
-        line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()
-    ]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         free = str(taken.getsockname()[1])  # the guide's port may be in use here
-    script = "set -euo pipefail\n" + "\n".join(map(smaller, lines)).replace("8455", free)
+    script = "set -euo pipefail\n" + "\n".join(map(smaller, commands(page))).replace("8455", free)
     with (folder / "said").open("w+") as said:  # no pipe, which a server in the background would keep open
         running = subprocess.Popen(
             ["bash", "-c", script], cwd=folder, env=environment(), start_new_session=True,
@@ -135,10 +151,9 @@ def test_every_command_of_a_page_exists():
 
     wrong = []
     for page in PAGES:
-        for language, text in blocks(page):
-            for line in text.splitlines() if language == "bash" else ():
-                words = shlex.split(line, comments=True)
-                if words[:1] == ["reversi"] and words[1] not in COMMANDS:
-                    wrong.append(f"{page.name}: {line}")
+        for line in lines_of(page):
+            words = shlex.split(line, comments=True)
+            if words[:1] == ["reversi"] and words[1] not in COMMANDS:
+                wrong.append(f"{page.name}: {line}")
     assert not wrong
     assert CliRunner().invoke(application(), ["--help"]).exit_code == 0

@@ -12,13 +12,8 @@ import pytest
 
 from tests.cli.jobs import PATIENCE, interrupted, launched
 from tests.conftest import REPOSITORY
-from tests.docs.test_pages import SMALLER, environment, smaller
+from tests.docs.test_pages import SMALLER, environment, rl_guide, smaller
 from train.rl.files import read_policy
-
-
-def guide():
-    text = (REPOSITORY / "docs" / "rl.md").read_text().split("<!-- guide:begin -->")[1].split("<!-- guide:end -->")[0]
-    return [line for line in text.splitlines() if line and not line.startswith("```")]
 
 
 @pytest.mark.slow
@@ -29,12 +24,12 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         return done.stdout
 
-    venv, install, train, *measures, serve, connect = guide()
+    venv, install, train, *measures, serve, connect = rl_guide()
     assert venv.startswith("python3 -m venv .venv")
     extras = re.search(r'"\.\[(.*)\]"', install)[1].split(",")
     known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(known)
-    assert train == "reversi rl --out runs/first"
+    assert train == "reversi rl --out runs/first --size 6"
     assert "policy: runs/first/policy.zip" in shell(smaller(train))
     there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
     assert {"policy.zip", "curve.svg", "log.csv", "evaluations.csv", "run.json", "checkpoint.safetensors"} <= there
@@ -64,7 +59,7 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
 @pytest.mark.long
 def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_path):
     policy = tmp_path / "run" / "policy.zip"
-    command = f"rl --out run --size 4 --channels 4 --blocks 1 {SMALLER['rl']} --steps 200000"
+    command = f"rl --out run --size 4 {SMALLER['rl']} --steps 200000"
 
     def begun():
         return policy.exists() and read_policy(policy).record["steps"]

@@ -11,7 +11,7 @@ from search import evaluators
 from search.agents import make
 from train.games.playing import play_match
 
-GAMES = 100
+GAMES = 40
 PUBLISHED = ("position-stability", "six-factor", "ten-weight", "sixteen-weight", "four-attribute", "cell-utility")
 
 
@@ -28,13 +28,13 @@ def match(spec, other_spec, rules):
 @pytest.mark.parametrize("name", evaluators.formulas())
 def test_six_plies_beat_two(name):
     result = match(f"{name}:depth=6,table=4", f"{name}:depth=2,table=4", own_game(name))
-    assert result.score >= 0.8, (result.wins, result.draws, result.losses)
+    assert result.score >= 0.75, (result.wins, result.draws, result.losses)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_published_heuristic_beats_chance(name):
-    result = match(f"{name}:depth=6,table=4", "random:seed=1", own_game(name))
+    result = match(f"{name}:depth=4,table=4", "random:seed=1", own_game(name))
     assert result.score >= 0.95, (result.wins, result.draws, result.losses)
 
 

@@ -86,7 +86,7 @@ JOBS = {
     ),
     "rl": Job(
         RL,
-        f"rl --out out {SMALL_RL} --steps 512 --envs 32 --rollout 4 --batch-size 64 --epochs 2 --snapshot 100 --evaluate 200 "
+        f"rl --out out {SMALL_RL} --steps 256 --envs 16 --rollout 4 --batch-size 32 --epochs 2 --snapshot 50 --evaluate 100 "
         "--opponent random --opponent greedy-invincible:exact=2 --threads 1",
     ),
     "expert": Job(

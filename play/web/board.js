@@ -70,9 +70,10 @@ export class BoardView {
     const shadow = element("circle", { class: "shadow", cx: 52, cy: 56, r: 41 });
     const circle = (kind, r) => element("circle", { class: kind, cx: 50, cy: 50, r });
     const disc = element("g", { class: "piece" }, circle("body", 41), circle("face", 34));
-    const value = element("text", { class: "worth", x: 50, y: 59 });
+    const chip = element("rect", { class: "chip", x: 7, y: 29, width: 86, height: 42, rx: 12 });
+    const value = element("text", { class: "worth", x: 50, y: 59.5 });
     const outline = element("rect", { class: "outline", x: 4, y: 4, width: UNIT - 8, height: UNIT - 8, rx: 8 });
-    cell.append(area, shadow, disc, circle("mark", 11), circle("ring", 9), value, outline);
+    cell.append(area, shadow, disc, circle("mark", 11), circle("ring", 10), chip, value, outline);
     cell.addEventListener("click", () => this.#choose(index));
     cell.addEventListener("pointerenter", () => this.onHover(name));
     cell.addEventListener("pointerleave", () => this.onHover(null));

@@ -1,56 +1,92 @@
-// The course of a game: one value a position, in discs for black, upwards if black is ahead.
+// The course of a game: one value a position, in discs for black, upwards if black is ahead. Drawn in pixels, anew when its width changes.
 
 import { element } from "./board.js";
 import { MARKS } from "./study.js";
 
-const WIDTH = 600, HEIGHT = 112, PADDING = 6, MARGIN = 9;
+const HEIGHT = 132, LEFT = 26, RIGHT = 10, TOP = 8, BOTTOM = 18;
 
 // A value in discs as a share from 0 (white has won) to 1: steep around even, flat far away from it.
 export const share = (value, size) => 0.5 + 0.5 * Math.tanh(value / (1.6 * size));
 
 export class Chart {
   constructor(host, onChoose) {
-    this.svg = element("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.svg = element("svg", { height: HEIGHT, "aria-hidden": "true" });
     this.svg.addEventListener("pointerdown", (event) => this.#point(event));
     this.svg.addEventListener("pointermove", (event) => { if (event.buttons) this.#point(event); });
     this.onChoose = onChoose;
     this.count = 1;
     host.replaceChildren(this.svg);
+    new ResizeObserver(() => this.#draw()).observe(host);
   }
 
   // entries: {value (for black) or null, exact, grade} for every position; grade belongs to the move that led to it
   show(entries, cursor, size) {
+    this.shown = { entries, cursor, size };
     this.count = Math.max(1, entries.length - 1);
-    const x = (i) => MARGIN + ((WIDTH - 2 * MARGIN) * i) / this.count;
-    const y = (value) => PADDING + (HEIGHT - 2 * PADDING) * (1 - share(value, size));
-    const known = entries.map((entry, i) => ({ ...entry, i })).filter((entry) => entry.value !== null);
-    const middle = HEIGHT / 2;
-    const nodes = [element("rect", { class: "back", width: WIDTH, height: HEIGHT, rx: 6 })];
+    this.#draw();
+  }
+
+  get #width() {
+    return this.svg.clientWidth || 300;
+  }
+
+  #draw() {
+    if (!this.shown) return;
+    const { entries, cursor, size } = this.shown, width = this.#width, bottom = HEIGHT - BOTTOM;
+    const x = (i) => LEFT + ((width - LEFT - RIGHT) * i) / this.count;
+    const y = (value) => TOP + (bottom - TOP) * (1 - share(value, size));
+    const nodes = [element("rect", { class: "back", x: LEFT, y: 0, width: width - LEFT, height: bottom + TOP, rx: 6 })];
     const exact = entries.findIndex((entry) => entry.exact);
-    if (exact >= 0) nodes.push(element("rect", { class: "exact", x: x(exact), width: WIDTH - x(exact), height: HEIGHT }));
-    if (known.length > 1) {
-      const points = known.map((entry) => [x(entry.i), y(entry.value)]);
-      nodes.push(area("ahead-black", points.map(([px, py]) => [px, Math.min(py, middle)]), middle));
-      nodes.push(area("ahead-white", points.map(([px, py]) => [px, Math.max(py, middle)]), middle));
-      nodes.push(element("path", { class: "curve", d: "M" + points.map((p) => p.join(" ")).join("L") }));
-    }
-    nodes.push(element("path", { class: "zero", d: `M0 ${middle}H${WIDTH}` }));
-    nodes.push(element("path", { class: "cursor", d: `M${x(cursor)} 0V${HEIGHT}` }));
-    for (const { i, value, grade } of known) {
-      if (grade in MARKS) nodes.push(element("ellipse", { class: `dot ${grade}`, cx: x(i), cy: y(value), rx: grade === "blunder" ? 8 : 6, ry: grade === "blunder" ? 5.2 : 4 }));
+    if (exact >= 0) nodes.push(element("rect", { class: "exact", x: x(exact), width: width - x(exact), height: bottom + TOP }));
+    for (const run of runs(entries)) nodes.push(...course(run.map(({ i, value }) => [x(i), y(value)]), y(0)));
+    nodes.push(...scale(size, width, y), ...plies(this.count, x));
+    nodes.push(element("path", { class: "cursor", d: `M${x(cursor)} 0V${bottom + TOP}` }));
+    for (const [i, { value, grade }] of entries.entries()) {
+      if (value !== null && grade in MARKS) nodes.push(element("circle", { class: `dot ${grade}`, cx: x(i), cy: y(value), r: grade === "blunder" ? 5 : 4 }));
     }
     this.svg.replaceChildren(...nodes);
   }
 
   #point(event) {
-    const box = this.svg.getBoundingClientRect();
-    const across = (WIDTH * (event.clientX - box.left)) / box.width - MARGIN;
-    const at = Math.round((this.count * across) / (WIDTH - 2 * MARGIN));
+    const across = event.clientX - this.svg.getBoundingClientRect().left - LEFT;
+    const at = Math.round((this.count * across) / (this.#width - LEFT - RIGHT));
     this.onChoose(Math.min(this.count, Math.max(0, at)));
   }
 }
 
-function area(kind, points, middle) {
-  const first = points[0], last = points[points.length - 1];
-  return element("path", { class: kind, d: `M${first[0]} ${middle}L${points.map((p) => p.join(" ")).join("L")}L${last[0]} ${middle}Z` });
+// The stretches of positions whose values are known: between them the curve has a gap.
+function runs(entries) {
+  const found = [[]];
+  for (const [i, { value }] of entries.entries()) {
+    if (value !== null) found.at(-1).push({ i, value });
+    else if (found.at(-1).length) found.push([]);
+  }
+  return found.filter((run) => run.length);
+}
+
+// A stretch as a curve, with the areas between it and the middle; a lone value as a point.
+function course(points, middle) {
+  if (points.length === 1) return [element("circle", { class: "lone", cx: points[0][0], cy: points[0][1], r: 2 })];
+  const through = points.flatMap(([px, py], i) => {
+    const before = points[i - 1];
+    if (!before || (before[1] - middle) * (py - middle) >= 0) return [[px, py]];
+    return [[before[0] + ((px - before[0]) * (middle - before[1])) / (py - before[1]), middle], [px, py]]; // where it crosses
+  });
+  const area = (kind, edge) => element("path", { class: kind, d: `M${through[0][0]} ${middle}L${through.map(([px, py]) => `${px} ${edge(py, middle)}`).join("L")}L${through.at(-1)[0]} ${middle}Z` });
+  return [area("ahead-black", Math.min), area("ahead-white", Math.max), element("path", { class: "curve", d: `M${points.map((p) => p.join(" ")).join("L")}` })];
+}
+
+// Lines and numbers of discs: black's lead above, white's below.
+function scale(size, width, y) {
+  return [2.5 * size, size, 0, -size, -2.5 * size].flatMap((value) => [
+    element("path", { class: value ? "grid" : "zero", d: `M${LEFT} ${y(value)}H${width}` }),
+    element("text", { class: "tick", x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, Math.abs(value)),
+  ]);
+}
+
+// Numbers of moves.
+function plies(count, x) {
+  const step = count > 30 ? 10 : count > 12 ? 5 : 2, found = [];
+  for (let i = step; i <= count; i += step) found.push(element("text", { class: "tick", x: x(i), y: HEIGHT - 2, "text-anchor": "middle" }, i));
+  return found;
 }

@@ -350,9 +350,10 @@ def test_a_friend_joins_by_the_link(open_page):
         mine.click("#invite-copy")
         expect(mine.locator("#toast")).to_have_text("Copied.")
         mine.locator("#toast").evaluate("toast => { toast.hidden = true; }")
-        mine.evaluate(
-            "window.pasted = null; document.addEventListener('paste', (e) => { pasted = e.clipboardData.getData('text'); }, {once: true})"
-        )
+        mine.evaluate("""() => {
+            window.pasted = null;
+            document.addEventListener("paste", ({ clipboardData }) => { pasted = clipboardData.getData("text"); }, { once: true });
+        }""")
         mine.keyboard.press("Control+V")
         mine.wait_for_function("pasted !== null")
         assert mine.evaluate("pasted") == link.input_value()
@@ -387,7 +388,7 @@ def test_a_dropped_connection_comes_back(open_page, server):
     expect(page.locator("#moves button")).to_have_count(0)
 
 
-def test_dark_and_light(open_page):
+def test_dark_and_light_on_all_screens(open_page):
     page = open_page(color_scheme="dark")
     theme = page.locator("html")
     expect(theme).to_have_attribute("data-theme", "dark")
@@ -395,3 +396,21 @@ def test_dark_and_light(open_page):
     expect(theme).to_have_attribute("data-theme", "light")
     page.reload()
     expect(theme).to_have_attribute("data-theme", "light")
+
+    for width, height in ((844, 390), (640, 430), (390, 844), (1280, 720), (2560, 1300)):  # a phone, 200 %, screens
+        page.set_viewport_size({"width": width, "height": height})
+        board = page.locator("#board svg").bounding_box()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert 0 <= board["y"] and (board["y"] + board["height"] <= height or width < height)
+        assert board["height"] > 0.68 * min(width, height)
+
+    drawn = page.evaluate("""async () => {
+        const { Chart } = await import("/chart.js"), host = document.querySelector(".panel");
+        new Chart(host, () => {}).show([1, 4, null, -9, -2, null, 7].map((value) => ({ value, grade: "blunder" })), 0, 8);
+        const box = host.querySelector("circle.dot").getBoundingClientRect();
+        return { gaps: host.querySelectorAll(".curve").length, lone: host.querySelectorAll(".lone").length,
+                 dots: host.querySelectorAll(".dot").length, isRound: Math.abs(box.width - box.height) < 0.1,
+                 ticks: [...host.querySelectorAll(".tick")].map((tick) => tick.textContent) };
+    }""")
+    ticks = [*"20 8 0 8 20".split(), *"2 4 6".split()]  # discs, and moves
+    assert drawn == {"gaps": 2, "lone": 1, "dots": 5, "isRound": True, "ticks": ticks}

@@ -1,8 +1,7 @@
-"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes."""
+"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes.
 
-import os
-import subprocess
-import sys
+A whole first start is in tests/search/test_kernel_cache.py, which also measures it.
+"""
 
 import pytest
 
@@ -51,15 +50,3 @@ def test_the_parts_of_agents():
 def test_a_process_that_fails_changes_nothing():
     parts = ["nonsense:", "search:no-such-evaluator"]
     assert list(first_start._compile_apart(parts)) == parts
-
-
-@pytest.mark.slow
-def test_a_first_start_says_so_once_and_the_next_has_nothing_to_say(tmp_path):
-    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-m", "play", "gtp", "mobility:depth=2"]
-    answers = [
-        subprocess.run(command, input="genmove b\nquit\n", env=environment, capture_output=True, text=True, check=True)
-        for _ in range(2)
-    ]
-    assert answers[0].stdout == answers[1].stdout != ""
-    assert [answer.stderr for answer in answers] == [f"{first_start.MESSAGE}\n", ""]

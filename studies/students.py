@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from models.core.deep_value import ONE
+from models.core.deep_value import MOST, ONE
 from models.networks.deep import DeepPatternNet
 from models.trainable import Trainable
 from reversi_env import Rules
@@ -65,7 +65,7 @@ class Student(nn.Module):
         # products, not look-ups: their gradients are products too, where those of look-ups would be slow scatters
         chosen = functional.one_hot(phase, self.phases).to(rows.dtype)
         head = {name: chosen @ part[name].flatten(1) for name in part if name != "rows"}
-        inputs = torch.cat([sums.clamp(0, 1), (-sums).clamp(0, 1)], dim=-1)
+        inputs = torch.cat([sums.clamp(0, MOST / ONE), (-sums).clamp(0, MOST / ONE)], dim=-1)
         first = head["first"].view(len(sums), inputs.shape[1], -1)
         units = torch.relu(torch.bmm(inputs[:, None], first)[:, 0] + head["bias"])
         value = (sums * head["linear"]).sum(-1) + (units * head["second"]).sum(-1)

@@ -56,7 +56,7 @@ def dense_sum(typing_context: Any, weights: Any, own: Any, opp: Any, own_moves: 
         sums = cgutils.alloca_once_value(builder, emit_vector(builder, address, WORD(INPUTS), SUMS))
         for plane, board in enumerate(boards):
             _add_rows(builder, sums, address, board, plane)
-        hidden = emit_clipped(builder, builder.load(sums))
+        hidden = emit_clipped(builder, builder.load(sums), 1)
         total = emit_total(builder, builder.fmul(hidden, emit_vector(builder, address, WORD(INPUTS + 1), SUMS)))
         bias = builder.gep(builder.inttoptr(address, ir.PointerType(REAL)), [WORD((INPUTS + 2) * HIDDEN)])
         return builder.fadd(total, builder.load(bias))

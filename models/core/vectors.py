@@ -9,6 +9,8 @@ from llvmlite import ir
 from numba.core.cpu import CPUContext
 
 WORD, REAL = ir.IntType(64), ir.FloatType()
+#: How the names of ARM CPUs begin that have products of bytes; LLVM, which knows it from their names, does not list it.
+WITH_DOTPROD = "neoverse-", "cortex-a76", "cortex-a78", "cortex-x", "apple-m", "ampere1"
 
 
 def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.VectorType) -> Any:
@@ -23,6 +25,14 @@ def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
         pairs = [add(*vectors[k : k + 2]) for k in range(0, len(vectors) - 1, 2)]
         vectors = pairs + vectors[2 * len(pairs) :]
     return vectors[0]
+
+
+def cpu_features(context: Any) -> set[str]:
+    """What the CPU has that code is made for, in LLVM's words."""
+    if not isinstance(context, CPUContext):
+        return set()
+    _, name, features = context.codegen().magic_tuple()
+    return {*features.split(","), *(["+dotprod"] if name.startswith(WITH_DOTPROD) else [])}
 
 
 def fuses(context: Any) -> bool:
@@ -45,29 +55,85 @@ def emit_product_added(context: Any, builder: ir.IRBuilder, total: Any, left: An
     return builder.call(fused, [left, right, total])
 
 
-def emit_limited(builder: ir.IRBuilder, vector: Any, least: int, most: int) -> Any:
-    """Every whole number of the vector, but at least *least* and at most *most*."""
-    for bound, beyond in ((least, "<"), (most, ">")):
-        bounds = ir.Constant(vector.type, [bound] * vector.type.count)
-        vector = builder.select(builder.icmp_signed(beyond, vector, bounds), bounds, vector)
-    return vector
+def emit_dots_added(context: Any, builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
+    """Eight *totals* (int32), to each of which four products are added: of *inputs*, 0 … 127, and *weights*, -127 … 127, bytes.
+
+    Some CPUs do that in an instruction or a few. The sums are whole numbers, and the same on all of them.
+    """
+    features = cpu_features(context)
+    if "+dotprod" in features:
+        return _emit_dots_arm(builder, totals, inputs, weights)
+    dots = _emit_dots_avx2 if "+avx2" in features else _emit_dots
+    return builder.add(totals, dots(builder, inputs, weights))
 
 
-def emit_clipped(builder: ir.IRBuilder, vector: Any) -> Any:
-    """Every number of the vector, but at least 0 and at most 1."""
-    return emit_at_most(builder, emit_at_least(builder, vector, 0.0), 1.0)
+def _emit_dots_arm(builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
+    """Four totals at a time."""
+    four, byte = ir.VectorType(ir.IntType(32), 4), ir.VectorType(ir.IntType(8), 16)
+    dots = _declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", ir.FunctionType(four, [four, byte, byte]))
+    halves = [[emit_half(builder, vector, second) for vector in (totals, weights, inputs)] for second in (False, True)]
+    return emit_joined(builder, *(builder.call(dots, half) for half in halves))
 
 
-def emit_at_least(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
-    """Every number of the vector, but at least *bound*."""
-    bounds = ir.Constant(vector.type, [bound] * vector.type.count)
-    return builder.select(builder.fcmp_ordered("<", vector, bounds), bounds, vector)
+def _emit_dots_avx2(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
+    """The sums of four products each: of two in 16 bits, which hold 2 * 127 * 127, and of two such sums in 32."""
+    byte, half, whole = (ir.VectorType(ir.IntType(256 // lanes), lanes) for lanes in (32, 16, 8))
+    twos = _declared(builder, "llvm.x86.avx2.pmadd.ub.sw", ir.FunctionType(half, [byte, byte]))
+    fours = _declared(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(whole, [half, half]))
+    return builder.call(fours, [builder.call(twos, [inputs, weights]), ir.Constant(half, [1] * half.count)])
+
+
+def _emit_dots(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
+    """The same for any CPU."""
+    sums = builder.mul(*(_emit_widened(builder, vector) for vector in (inputs, weights)))
+    for widened in (False, True):
+        sums = _emit_widened(builder, sums) if widened else sums
+        sums = builder.add(*(emit_chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1)))
+    return sums
+
+
+def _emit_widened(builder: ir.IRBuilder, vector: Any) -> Any:
+    """The same whole numbers in twice as many bits."""
+    return builder.sext(vector, ir.VectorType(ir.IntType(2 * vector.type.element.width), vector.type.count))
+
+
+def _declared(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> Any:
+    """An instruction as a function."""
+    return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+
+
+def emit_half(builder: ir.IRBuilder, vector: Any, second: bool) -> Any:
+    """The first or the second half of the vector's numbers."""
+    half = vector.type.count // 2
+    return emit_chosen(builder, vector, range(half * second, half * (1 + second)))
+
+
+def emit_joined(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
+    """The numbers of two vectors in one."""
+    places = list(range(2 * left.type.count))
+    return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
+
+
+def emit_clipped(builder: ir.IRBuilder, vector: Any, most: float) -> Any:
+    """Every number of the vector, but at least 0 and at most *most*."""
+    return emit_at_most(builder, emit_positive(builder, vector), most)
+
+
+def emit_positive(builder: ir.IRBuilder, vector: Any) -> Any:
+    """Every number of the vector, but at least 0."""
+    return _emit_bounded(builder, vector, "<", 0)
 
 
 def emit_at_most(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
     """Every number of the vector, but at most *bound*."""
+    return _emit_bounded(builder, vector, ">", bound)
+
+
+def _emit_bounded(builder: ir.IRBuilder, vector: Any, beyond: str, bound: float) -> Any:
+    """The *bound* in place of numbers beyond it."""
     bounds = ir.Constant(vector.type, [bound] * vector.type.count)
-    return builder.select(builder.fcmp_ordered(">", vector, bounds), bounds, vector)
+    compare = builder.icmp_signed if isinstance(vector.type.element, ir.IntType) else builder.fcmp_ordered
+    return builder.select(compare(beyond, vector, bounds), bounds, vector)
 
 
 def emit_total(builder: ir.IRBuilder, vector: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -22,22 +22,27 @@ CHUNK = 1 << 17
 
 
 class Array(NamedTuple):
-    """An array of a weight file. Whole numbers stand for fractions: *one* is that for 1."""
+    """An array of a weight file. Whole numbers stand for fractions: *one* is that for 1.
+
+    *nearest* gives, of real numbers, those that the search can work with.
+    """
 
     dtype: type
     shape: tuple[int, ...]
     one: int = 1
+    nearest: Callable[[np.ndarray], np.ndarray] | None = None
 
     def rounded(self, parameters: np.ndarray) -> np.ndarray:
         """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
         if np.dtype(self.dtype).kind == "f":
-            return parameters.astype(self.dtype)
+            return self.parameters(parameters).astype(self.dtype)
         most = np.iinfo(self.dtype).max
         return np.clip(np.rint(parameters * self.one), -most, most).astype(self.dtype)
 
     def parameters(self, stored: np.ndarray) -> np.ndarray:
         """What the numbers of a file stand for, float32."""
-        return stored.astype(np.float32) / np.float32(self.one)
+        numbers = stored.astype(np.float32) / np.float32(self.one)
+        return self.nearest(numbers) if self.nearest else numbers
 
 
 class Compiled(NamedTuple):
@@ -175,7 +180,7 @@ class Network:
         return {name: array.parameters(getattr(self, name)) for name, array in self.arrays(self.rules).items()}
 
     def __post_init__(self) -> None:
-        for name, (dtype, shape, _) in self.arrays(self.rules).items():
+        for name, (dtype, shape, *_) in self.arrays(self.rules).items():
             array = getattr(self, name)
             if array.dtype != dtype or array.shape != shape:
                 raise WeightsError(

@@ -1,7 +1,7 @@
 """`DeepPatternNet`: a vector for every pattern, added up, and a small non-linear head.
 
 What one number a pattern cannot say – that a corner is worth less where the edge beside it is lost – the head can: it sees
-the sums of `WIDTH` numbers and may bend them. Rows and head depend on the phase of the game. In torch the rows are an
+the sums of several numbers and may bend them. Rows and head depend on the phase of the game. In torch the rows are an
 embedding bag, in the search vectors of whole numbers (`models.core.deep_value`).
 """
 
@@ -9,24 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from models.core.deep_value import (
-    BIAS,
-    CONSTANT,
-    DEEP_NET,
-    EMPTIES,
-    FIRST,
-    HEAD,
-    HIDDEN,
-    INPUTS,
-    ONE,
-    SECOND,
-    WIDTH,
-    heads_for_sums,
-)
+from models.core.deep_value import DEEP_NET, EMPTIES, MOST, ONE, SHAPE, Shape, heads_for_search, rounded_heads
 from models.core.pattern_states import digit_table
 from models.networks.base import Array, Compiled
 from models.networks.patterns import PatternNetwork
@@ -43,11 +31,14 @@ SUM_DISCS, ROW_SPREAD, SECOND_SPREAD = 20.0, 0.01, 2.0
 class DeepPatternNet(PatternNetwork):
     """A deep network over patterns: rows of whole numbers (`ONE` to 1, int8) and heads (float32).
 
-    ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers).
+    ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers). Those of the
+    heads' units are rounded to what the search can work with (`models.core.deep_value.rounded_heads`).
     A training that does not reach the first moves leaves their phases as the last that it reached: a file has that one once.
     """
 
     name = "deep"
+    shape: ClassVar[Shape] = SHAPE
+    search: ClassVar[np.dtype] = DEEP_NET
     architecture = "deep patterns"
     spans: ClassVar[dict[int, int]] = {8: 6, 6: 4, 4: 4}
     empties_rows = EMPTIES
@@ -65,8 +56,8 @@ class DeepPatternNet(PatternNetwork):
         """The arrays of a weight file for a game."""
         phases = cls.phases(rules.size)
         return {
-            "rows": Array(np.int8, (phases, cls.row(rules.size), WIDTH), ONE),
-            "heads": Array(np.float32, (phases, HEAD)),
+            "rows": Array(np.int8, (phases, cls.row(rules.size), cls.shape.width), ONE),
+            "heads": Array(np.float32, (phases, cls.shape.head), nearest=partial(rounded_heads, cls.shape)),
         }
 
     @classmethod
@@ -94,8 +85,8 @@ class DeepPatternNet(PatternNetwork):
 
     def compiled(self) -> Compiled:
         """The network as the search wants it: one row for every state of every pattern, then the others."""
-        rows, heads = np.ascontiguousarray(self.untied(self.rows)), heads_for_sums(self.heads)
-        digits, net = digit_table(self.rules.size), self.search_record(DEEP_NET)
+        rows, heads = np.ascontiguousarray(self.untied(self.rows)), heads_for_search(self.shape, self.heads)
+        digits, net = digit_table(self.rules.size), self.search_record(self.search)
         # A board emptier than the start has the first rows and head.
         phase = np.minimum(np.arange(EMPTIES) // self.span(self.rules.size), len(rows) - 1)
         net["deep_rows"] = rows.ctypes.data + phase * rows.strides[0]
@@ -107,21 +98,24 @@ class DeepPatternNet(PatternNetwork):
         """The architecture in a line, for people."""
         _, count, width = self.rows.shape
         every = f"for every {self.span(self.rules.size)} empty squares"
-        return f"{super().summary()}, {count:,} rows of {width} numbers and a head of {HIDDEN} units {every}, int8"
+        return f"{super().summary()}, {count:,} rows of {width} numbers and a head of {self.shape.units} units {every}, int8"
 
     @classmethod
     def initial(cls, size: int, seed: int) -> dict[str, Tensor]:
         """The same random rows and the same head for every phase; the first sum begins as the value itself."""
         import torch
 
-        generator, phases = torch.Generator().manual_seed(seed), cls.phases(size)
-        rows = torch.randn(cls.row(size), WIDTH, generator=generator) * ROW_SPREAD
+        generator, phases, shape = torch.Generator().manual_seed(seed), cls.phases(size), cls.shape
+        rows = torch.randn(cls.row(size), shape.width, generator=generator) * ROW_SPREAD
         rows[:, 0] = 0
-        heads = torch.zeros(phases, HEAD)
+        heads = torch.zeros(phases, shape.head)
         heads[:, 0] = SUM_DISCS
-        heads[:, FIRST:BIAS] = torch.randn(INPUTS * HIDDEN, generator=generator) / INPUTS**0.5
-        heads[:, BIAS:SECOND] = 0.1
-        heads[:, SECOND:CONSTANT] = torch.randn(HIDDEN, generator=generator) * SECOND_SPREAD
+        heads[:, shape.first : shape.bias] = (
+            torch.randn(shape.inputs * shape.units, generator=generator) / shape.inputs**0.5
+        )
+        heads[:, shape.bias : shape.second] = 0.1
+        spread = SECOND_SPREAD * (SHAPE.units / shape.units) ** 0.5
+        heads[:, shape.second : shape.constant] = torch.randn(shape.units, generator=generator) * spread
         return {"heads": heads, "rows": rows.repeat(phases, 1, 1)}
 
     @classmethod
@@ -130,16 +124,16 @@ class DeepPatternNet(PatternNetwork):
         import torch
         from torch.nn.functional import embedding_bag, one_hot
 
-        rows, all_heads = parameters["rows"], parameters["heads"]
+        rows, all_heads, shape = parameters["rows"], parameters["heads"], cls.shape
         features = features + (phases * rows.shape[1]).unsqueeze(-1)
-        sums = embedding_bag(features, rows.view(-1, WIDTH), mode="sum")
+        sums = embedding_bag(features, rows.view(-1, shape.width), mode="sum")
         # a product, not a look-up: its gradient is one too, where that of a look-up would be a slow scatter
         heads = one_hot(phases, len(all_heads)).to(all_heads.dtype) @ all_heads
-        inputs = torch.cat([sums.clamp(0, 1), (-sums).clamp(0, 1)], dim=-1)
-        first = heads[:, FIRST:BIAS].view(-1, INPUTS, HIDDEN)
-        units = torch.relu(torch.bmm(inputs.unsqueeze(1), first).squeeze(1) + heads[:, BIAS:SECOND])
-        bent = (units * heads[:, SECOND:CONSTANT]).sum(-1)
-        return (sums * heads[:, :FIRST]).sum(-1) + bent + heads[:, CONSTANT]
+        inputs = torch.cat([sums.clamp(0, MOST / ONE), (-sums).clamp(0, MOST / ONE)], dim=-1)
+        first = heads[:, shape.first : shape.bias].view(-1, shape.inputs, shape.units)
+        units = torch.relu(torch.bmm(inputs.unsqueeze(1), first).squeeze(1) + heads[:, shape.bias : shape.second])
+        bent = (units * heads[:, shape.second : shape.constant]).sum(-1)
+        return (sums * heads[:, : shape.first]).sum(-1) + bent + heads[:, shape.constant]
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor:

@@ -41,7 +41,7 @@ def test_a_network_comes_back_as_it_was(kind, tmp_path):
     found = read_weights(network.save_in(tmp_path))
     assert type(found) is NETWORKS[kind]
     assert (found.rules, found.record) == (network.rules, {"seed": 3})
-    for name, (dtype, shape, _) in network.arrays(network.rules).items():
+    for name, (dtype, shape, *_) in network.arrays(network.rules).items():
         stored = getattr(found, name)
         assert (stored.dtype, stored.shape) == (dtype, shape)
         assert np.array_equal(stored, getattr(network, name))
@@ -74,7 +74,7 @@ def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_weights_of_a_training_that_diverged_are_refused(number):
     """In the search they would become whole numbers, which ones depends on the processor."""
-    arrays = {name: np.full(shape, number, dtype) for name, (dtype, shape, _) in DenseNet.arrays(Rules(4)).items()}
+    arrays = {name: np.full(shape, number, dtype) for name, (dtype, shape, *_) in DenseNet.arrays(Rules(4)).items()}
     with pytest.raises(WeightsError, match=r"holds infinities or not-a-number: expected finite weights"):
         DenseNet(Rules(4), **arrays)
 

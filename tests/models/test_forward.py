@@ -9,7 +9,7 @@ from numba import njit
 
 from models.boards import board_tensor, legal_moves
 from models.core import vectors
-from models.core.deep_value import deep_value
+from models.core.deep_value import SHAPE, evaluator_for, rounded_heads
 from models.core.pattern_states import LANES, LINE, STATES, digit_table
 from models.core.pattern_value import UNITS
 from models.core.patterns import patterns_of
@@ -182,15 +182,28 @@ def test_a_network_keeps_the_table_that_its_record_points_to(kind):
 
 
 @pytest.mark.slow
-def test_the_deep_network_on_a_cpu_that_multiplies_and_adds_in_two_instructions(monkeypatch):
+def test_the_deep_network_on_a_cpu_without_instructions_for_it(monkeypatch):
+    """Products of bytes are the same whatever makes them; multiplying and adding in two instructions rounds once more."""
     network, (own, opp) = random_network("deep", 4), some_boards(4, 100)
     expected = values(network, own, opp)
-    asked = []
-    monkeypatch.setattr(vectors, "fuses", asked.append)  # and no is the answer
-    compiled, value = network.compiled(), njit(deep_value)  # not what `evaluate` knows: compiled anew
-    found = [value(compiled.record[0], a, b) for a, b in zip(own, opp, strict=True)]
-    assert found == pytest.approx(expected.tolist(), abs=ROUNDING)
-    assert asked
+    for fused, tolerance in ((vectors.fuses, 0), (lambda context: False, ROUNDING)):
+        asked = []
+        monkeypatch.setattr(vectors, "fuses", fused)
+        monkeypatch.setattr(vectors, "cpu_features", lambda context, asked=asked: asked.append(context) or set())
+        compiled, value = network.compiled(), njit(evaluator_for(SHAPE)[1])  # not what is known: compiled anew
+        found = [value(compiled.record[0], a, b) for a, b in zip(own, opp, strict=True)]
+        assert found == pytest.approx(expected.tolist(), abs=tolerance, rel=0)
+        assert asked
+
+
+def test_weights_of_units_are_rounded_once():
+    """What a file has is what the search works with; files from before that are rounded when they are read."""
+    heads = np.random.default_rng(0).normal(size=(3, SHAPE.head)).astype(np.float32)
+    once = rounded_heads(SHAPE, heads)
+    assert 0 < np.abs(once - heads).max() < 0.02
+    assert np.array_equal(rounded_heads(SHAPE, once), once)
+    units = slice(SHAPE.first, SHAPE.second)
+    assert np.array_equal(np.delete(once, units, axis=1), np.delete(heads, units, axis=1))
 
 
 @every_size

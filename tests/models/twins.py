@@ -67,7 +67,7 @@ def deep_value(network, own, opp, empties):
     numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
     rows, head = network.rows[phase], network.heads[phase].tolist()
     sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(8)]
-    inputs = [min(max(x, 0.0), 1.0) for x in sums] + [min(max(-x, 0.0), 1.0) for x in sums]
+    inputs = [min(max(x, 0.0), 127 / 128) for x in sums] + [min(max(-x, 0.0), 127 / 128) for x in sums]
     straight, first, bias, second = head[:8], head[8:264], head[264:280], head[280:296]
     value = head[296] + sum(x * w for x, w in zip(sums, straight, strict=True))
     for unit in range(16):

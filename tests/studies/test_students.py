@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.core.deep_value import HIDDEN, WIDTH
-from models.networks.deep import DeepPatternNet
+from models.networks.deep import SHAPE, DeepPatternNet
 from models.trainable import Trainable
 from reversi_env import Rules, batch
 from studies import students
@@ -22,9 +21,9 @@ def positions(count):
 @pytest.mark.usefixtures("one_torch_thread")
 def test_a_student_of_the_same_shape_is_the_network():
     net = Trainable("deep", 6, seed=3)
-    student = students.Student(6, DeepPatternNet.row(6), WIDTH, HIDDEN, net.span)
+    student = students.Student(6, DeepPatternNet.row(6), *SHAPE, net.span)
     heads, part = net.arrays["heads"], dict(student.named_parameters())
-    sizes = [WIDTH, 2 * WIDTH * HIDDEN, HIDDEN, HIDDEN, 1]
+    sizes = [SHAPE.width, SHAPE.inputs * SHAPE.units, SHAPE.units, SHAPE.units, 1]
     with torch.no_grad():
         part["rows"].copy_(net.arrays["rows"])
         for name, piece in zip(("linear", "first", "bias", "second", "constant"), heads.split(sizes, 1), strict=True):

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.core.deep_value import BIAS, CONSTANT, FIRST, HIDDEN, INPUTS, SECOND, WIDTH
+from models.core.deep_value import MOST, ONE, SHAPE
 from reversi_env.core.compiling import kernel
 from train.core.fitting import clipped
 
-_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+#: As constants, which compiled loops can be as long as.
+WIDTH, HIDDEN, INPUTS = SHAPE.width, SHAPE.units, SHAPE.inputs
+FIRST, BIAS, SECOND, CONSTANT = SHAPE.first, SHAPE.bias, SHAPE.second, SHAPE.constant
+_ZERO, _MOST = np.float32(0.0), np.float32(MOST / ONE)
 
 
 @kernel
@@ -31,8 +34,8 @@ def forward(features, offset, rows, head, sums, inputs, units):
     value = head[CONSTANT]
     for k in range(WIDTH):
         value += head[k] * sums[k]
-        inputs[k] = min(max(sums[k], _ZERO), _ONE)
-        inputs[WIDTH + k] = min(max(-sums[k], _ZERO), _ONE)
+        inputs[k] = min(max(sums[k], _ZERO), _MOST)
+        inputs[WIDTH + k] = min(max(-sums[k], _ZERO), _MOST)
     for u in range(HIDDEN):
         units[u] = head[BIAS + u]
     for k in range(INPUTS):
@@ -96,9 +99,9 @@ def add_deep_gradient(
         for k in range(WIDTH):
             slopes[k] += slope * sums[k]
             by_sum[k] = slope * head[k]
-            if _ZERO <= sums[k] <= _ONE:
+            if _ZERO <= sums[k] <= _MOST:
                 by_sum[k] += by_input[k]
-            if -_ONE <= sums[k] <= _ZERO:  # both at 0, where every fit begins: as torch has it
+            if -_MOST <= sums[k] <= _ZERO:  # both at 0, where every fit begins: as torch has it
                 by_sum[k] -= by_input[WIDTH + k]
         for j in range(features.shape[1]):
             at = (phase * row + features[position, j]) * WIDTH

@@ -10,14 +10,16 @@ from pathlib import Path
 
 from models.files import WeightsError, read_file
 from models.networks.base import Network
-from models.networks.deep import DeepPatternNet
+from models.networks.deep import DeepPatternNet, WidePatternNet
 from models.networks.dense import DenseNet
 from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 
-#: One number a pattern; a vector a pattern and a small head; and discs and moves without patterns.
-NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet, DenseNet)}
+#: One number a pattern; a vector a pattern and a small head, or longer ones and a larger head; discs and moves without patterns.
+NETWORKS: dict[str, type[Network]] = {
+    kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet, DenseNet)
+}
 
 
 def checked_network(name: str) -> str:

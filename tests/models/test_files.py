@@ -166,7 +166,7 @@ def test_safetensors_of_somebody_else_are_refused(tmp_path):
         ({"format": None}, "of format None: expected 1"),
         (
             {"architecture": "transformer"},
-            "of architecture 'transformer': expected one of linear patterns, deep patterns, dense",
+            "of architecture 'transformer': expected one of linear patterns, deep patterns, wide patterns, dense",
         ),
         ({"architecture": "dense"}, "has no tensor 'first'"),
         ({"variant": None}, "does not say its variant"),

@@ -27,7 +27,7 @@ from tests.models.twins import SIZES, random_network, some_boards
 
 every_size = pytest.mark.parametrize("size", SIZES)
 every_kind = pytest.mark.parametrize("kind", NETWORKS)
-over_patterns = pytest.mark.parametrize("kind", ["linear", "deep"])
+over_patterns = pytest.mark.parametrize("kind", ["linear", "deep", "wide"])
 #: Sums of float32 in another order: discs, for values of a few dozen.
 ROUNDING = 1e-3
 
@@ -59,7 +59,10 @@ def test_torch_and_search_agree(size, kind):
 @every_kind
 @every_size
 def test_plain_python_and_search_agree(size, kind):
-    network, (own, opp) = random_network(kind, size, seed=3), some_boards(size, 30 if kind == "deep" else 100)
+    network, (own, opp) = (
+        random_network(kind, size, seed=3),
+        some_boards(size, 100 if kind in ("linear", "dense") else 30),
+    )
     expected = [twins.value(network, a, b) for a, b in zip(own, opp, strict=True)]
     assert values(network, own, opp).tolist() == pytest.approx(expected, abs=0 if kind == "linear" else ROUNDING)
 

@@ -66,13 +66,14 @@ def deep_value(network, own, opp, empties):
     phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
     numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
     rows, head = network.rows[phase], network.heads[phase].tolist()
-    sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(8)]
+    width, units = {"deep": (8, 16), "wide": (16, 32)}[network.name]
+    sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(width)]
     inputs = [min(max(x, 0.0), 127 / 128) for x in sums] + [min(max(-x, 0.0), 127 / 128) for x in sums]
-    straight, first, bias, second = head[:8], head[8:264], head[264:280], head[280:296]
-    value = head[296] + sum(x * w for x, w in zip(sums, straight, strict=True))
-    for unit in range(16):
-        total = bias[unit] + sum(x * first[16 * k + unit] for k, x in enumerate(inputs))
-        value += max(total, 0.0) * second[unit]
+    straight, first, (*others, constant) = head[:width], head[width : -2 * units - 1], head[-2 * units - 1 :]
+    value = constant + sum(x * w for x, w in zip(sums, straight, strict=True))
+    for unit in range(units):
+        total = others[unit] + sum(x * first[units * k + unit] for k, x in enumerate(inputs))
+        value += max(total, 0.0) * others[units + unit]
     return value
 
 
@@ -89,7 +90,7 @@ def dense_value(network, own, opp, empties):
 def value(network, own, opp):
     """Any network's value of a position in discs, in plain Python."""
     rules, own, opp = network.rules, int(own), int(opp)
-    of_kind = {"linear": linear_value, "deep": deep_value, "dense": dense_value}[network.name]
+    of_kind = {"linear": linear_value, "deep": deep_value, "wide": deep_value, "dense": dense_value}[network.name]
     limit = rules.square_count - 0.5
     return min(max(of_kind(network, own, opp, rules.square_count - (own | opp).bit_count()), -limit), limit)
 

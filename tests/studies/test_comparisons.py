@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from models.networks import NETWORKS
 from models.trainable import Trainable
 from search.solver import solve_batch
 from studies import comparing, losses
@@ -57,7 +58,8 @@ def test_mean_and_standard_error():
     assert comparing.mean_figures(measured[:1])["regret_error"] is None
 
 
-def test_the_commands(reversi, json_lines):
+def test_the_commands(reversi, json_lines, monkeypatch):
+    monkeypatch.delitem(NETWORKS, "wide")  # which is compiled for nothing else here
     line = ["--positions", "60", "--exam", "40", "--epochs", "1", "--seeds", "1", "--empties", "3-4"]
     status, out, _ = reversi("experiment", "losses", *line)
     assert status == 0

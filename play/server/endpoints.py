@@ -22,6 +22,8 @@ from play.server.messages import (
     CreateGame,
     Health,
     MoveRequest,
+    Opening,
+    OpeningRequest,
     Refused,
     Review,
     Role,
@@ -137,6 +139,12 @@ async def resign(room: Room, role: Role) -> bytes:
 async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysis:
     """Search a position."""
     return await _while_there(request, hall.analyse(body, client_of(request)))
+
+
+@endpoint("POST", "/api/openings", "opening")
+async def opening(hall: Hall, request: Request, body: OpeningRequest) -> Opening:
+    """Name an opening, and look its moves up in the book."""
+    return await hall.opening(body)
 
 
 @endpoint("POST", "/api/transcripts", "transcript", 503)

@@ -21,8 +21,11 @@ from play.server.clock import Buckets, ServerTime
 from play.server.messages import (
     AnalyseRequest,
     Analysis,
+    BookMove,
     Created,
     CreateGame,
+    Opening,
+    OpeningRequest,
     Refused,
     Review,
     SeatRequest,
@@ -37,7 +40,9 @@ from play.server.room import Room, hashed, new_token
 from play.server.store import GameRow, Seat, Store, StoreError
 from play.server.worker import Job, load_rules
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.openings import name_of_positions
 from reversi_env.rules import BLACK, WHITE, Colour
+from search.book import packaged_book
 
 log = logging.getLogger("reversi.server")
 
@@ -211,6 +216,10 @@ class Hall:
 
     # --- analysis ---------------------------------------------------------------------------------
 
+    async def opening(self, request: OpeningRequest) -> Opening:
+        """What the moves are called, and what the book says after them; a thread looks it up, since a file may be read."""
+        return await asyncio.to_thread(_opening, request)
+
     async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
         """What the engine thinks of a position."""
         position = _position(request)
@@ -264,7 +273,19 @@ def _storage() -> Iterator[None]:
         raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
 
 
-def _position(request: AnalyseRequest | Review) -> Position:
+def _opening(request: OpeningRequest) -> Opening:
+    positions = [_position(request)]
+    try:
+        for move in request.moves:
+            positions.append(positions[-1].play(move))
+        book = packaged_book(positions[0].rules)
+    except ReversiError as error:
+        raise Refused(400, "bad_moves", str(error)[:200]) from None
+    known = [] if book is None else book.moves(positions[-1])
+    return Opening(name_of_positions(positions), [BookMove(move.move, move.value, move.lines) for move in known])
+
+
+def _position(request: AnalyseRequest | OpeningRequest | Review) -> Position:
     turn: Colour = BLACK if request.turn == "black" else WHITE
     try:
         plain = Position.from_text(request.board, turn)

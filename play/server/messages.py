@@ -112,6 +112,15 @@ class TranscriptRequest(_Strict):
     start: StartName = "standard"
 
 
+class OpeningRequest(_Strict):
+    """A position, and the moves that were made from it, with every pass."""
+
+    board: Board
+    turn: ColourName
+    variant: VariantName = "normal"
+    moves: Annotated[list[Annotated[str, Meta(pattern="^([a-h][1-8]|pass)$")]], Meta(max_length=128)] = []
+
+
 class Step(_Strict, omit_defaults=True):
     """A move of a review, and the lines that could be played in its place."""
 
@@ -247,6 +256,21 @@ class Transcript(Struct):
     games: list[RecordedGame]
     first: int
     more: bool
+
+
+class BookMove(Struct):
+    """A move of the book: its value in discs for who plays it, and the ways to go on from it to where the book ends."""
+
+    move: str
+    value: float
+    lines: int
+
+
+class Opening(Struct):
+    """What the moves are called, if they are an opening, and how the moves of the last position stand in the book."""
+
+    name: str | None
+    moves: list[BookMove]
 
 
 class AgentEntry(Struct):

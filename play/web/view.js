@@ -3,6 +3,7 @@
 import { BoardView, signed } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { renderMoves } from "./moves.js";
+import { renderOpening } from "./opening.js";
 import { after } from "./rules.js";
 import { addressForOthers } from "./setup.js";
 import { $, app, atEnd, betweenPeople, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
@@ -104,6 +105,7 @@ function renderGame() {
   $("first").disabled = $("previous").disabled = !here.parent;
   $("next").disabled = $("last").disabled = !here.children.length;
   $("ply").textContent = `${pathTo(here).length - 1} / ${line.tree.line(here).length - 1}`;
+  renderOpening();
   renderInsight();
   renderMoves();
   renderNotes();

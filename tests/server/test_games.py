@@ -246,3 +246,21 @@ def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
     values = [entry["value"] for entry in api.call("POST", "/api/analyse", json=start).json()["moves"]]
     assert len(values) == 4
     assert max(values) - min(values) < 0.01
+
+
+def test_an_opening_has_its_name_and_its_moves_in_the_book(api):
+    from search.book import packaged_book
+
+    start = {"board": Position.initial().to_text(), "turn": "black"}
+    moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())
+    for made in (moves[:2], moves):
+        found = api.call("POST", "/api/openings", json=start | {"moves": made}).json()
+        assert found["name"] == ("Tiger" if made == moves else "Perpendicular Opening")
+        known = book.moves(Position.initial().play_all(made)) if book else ()
+        assert [(move["move"], move["value"], move["lines"]) for move in found["moves"]] == [
+            (move.move, move.value, move.lines) for move in known
+        ]
+    unnamed = start | {"variant": "reversed", "moves": moves}
+    assert api.call("POST", "/api/openings", json=unnamed).json()["name"] is None
+    refused = api.call("POST", "/api/openings", json=start | {"moves": ["a1"]})
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_moves")

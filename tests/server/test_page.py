@@ -304,6 +304,11 @@ def test_bad_text_is_explained_and_empty_squares_are_the_winners(open_page):
     page.fill("#transcript", "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
     page.click("#loader button[type=submit]")
     expect(page.locator("#game-title")).to_have_text("Review")
+    page.keyboard.press("Home")
+    expect(page.locator("#opening")).to_be_hidden()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#opening")).to_have_text(re.compile(r"^Perpendicular Opening – book: c[34] [+−].* \(\d+\)"))
     page.keyboard.press("End")
     expect(page.locator("#status")).to_have_text("Black played e3. Black wins, 64–0, 51 empty squares included.")
 

@@ -1,0 +1,24 @@
+// What the moves so far are called, and – where the engine's opinion is asked for – how the next ones stand in the book.
+
+import { call } from "./api.js";
+import { signed } from "./board.js";
+import { $, app } from "./state.js";
+import { movesTo, pathTo } from "./tree.js";
+
+const known = new Map(), MOST_KNOWN = 500;
+
+export async function renderOpening() {
+  const { line, here } = app, [{ board, turn }] = pathTo(here), moves = movesTo(here);
+  const body = { board, turn, variant: line.variant, moves }, key = JSON.stringify(body);
+  if (moves.length && !line.idle && !known.has(key)) {
+    if (known.size >= MOST_KNOWN) known.clear();
+    known.set(key, null);
+    const found = await call("POST", "/api/openings", { body }).catch(() => null);
+    known.set(key, found);
+    if (app.here !== here) return;
+  }
+  const found = moves.length && !line.idle ? known.get(key) : null, book = app.analysis ? found?.moves ?? [] : [];
+  const stands = book.map(({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
+  $("opening").textContent = [found?.name, stands.length && `book: ${stands.join(", ")}`].filter(Boolean).join(" – ");
+  $("opening").hidden = !$("opening").textContent;
+}

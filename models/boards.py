@@ -11,8 +11,6 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-_SQUARES = torch.arange(64)
-
 
 def board_tensor(boards: np.ndarray) -> Tensor:
     """A uint64 array as an int64 tensor with the same bits, sharing its memory."""
@@ -21,7 +19,7 @@ def board_tensor(boards: np.ndarray) -> Tensor:
 
 def planes(boards: Tensor) -> Tensor:
     """``(…, 64)`` of 0 and 1, int64: which squares of the 8x8 frame are set."""
-    return boards.unsqueeze(-1) >> _SQUARES.to(boards.device) & 1
+    return boards.unsqueeze(-1) >> torch.arange(64, device=boards.device) & 1
 
 
 def board_planes(boards: Tensor, size: int) -> Tensor:

@@ -1,0 +1,377 @@
+"""`TreeSearch`: AlphaZero's search in thousands of games at once, all of their trees in a few tensors on one device.
+
+Two ways to search. ``gumbel`` (Danihelka et al., "Policy improvement by planning with Gumbel", 2022): a few actions are drawn at
+the root without replacement and halved again and again; below it the visits follow the improved policy, without a lot. Actions
+that were not looked at have the value that the others let expect, so that the policy which comes out is better than the network's
+even after a few simulations. ``puct`` (Silver et al., 2018): an upper bound of the value decides, everywhere.
+
+A simulation goes down all trees at once, adds a position to each, asks the network about all of them, and adds their values to
+those of the positions above. Nothing waits for the device. Turns alternate, passes are moves, so a value changes its sign with
+every ply. Values are shares of the board: discs for the side to move over its squares.
+
+>>> from reversi_env import Rules
+>>> def knows_nothing(own, opp):
+...     return torch.zeros(len(own), 36), torch.zeros(len(own))
+>>> search = TreeSearch(knows_nothing, Rules(6), simulations=8)
+>>> found = search.run(functional.init(3, Rules(6), device="cpu"))
+>>> found.visits.sum(1).tolist(), found.policy.shape
+([8, 8, 8], torch.Size([3, 37]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from models.boards import bit_counts
+from reversi_env import ReversiError, Rules, functional
+from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
+from reversi_env.functional import State
+from search.solver import solve_batch
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
+
+Method = Literal["gumbel", "puct"]
+#: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
+Network = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+
+#: The number of an action that is not legal, below every number.
+NEVER = -1e9
+#: How much a value counts beside the network's numbers: visits that are added to those of the most visited action, and a factor.
+VISITS_BEFORE, VALUE_SCALE = 50.0, 1.0
+#: PUCT's constants, and the share of the noise in the root's policy.
+PUCT_FIRST, PUCT_BASE, NOISE_SHARE = 1.25, 19652.0, 0.25
+#: Moves that a usual position has, over which Dirichlet's noise with a sum of 10 is spread.
+NOISE_SUM, FEWEST_DRAWN = 10.0, 1e-6
+#: Plies that a simulation goes down at most.
+DEEPEST = 24
+
+
+class Found(NamedTuple):
+    """What a search found of each game.
+
+    ``action``: the move to play. ``policy``, ``(n, actions)``: how good all of them are, which a network learns. ``value``: share
+    of the board for the side to move. ``visits``, ``(n, actions)``.
+    """
+
+    action: Tensor
+    policy: Tensor
+    value: Tensor
+    visits: Tensor
+
+
+class Tree(NamedTuple):
+    """The trees, ``(games, nodes)``; node 0 is the root, those of simulation *i* are number *i*.
+
+    ``children``, ``(games, nodes, actions)``: their numbers, -1 where there is none. ``numbers``: the network's, of legal actions.
+    ``raw``: its value of a position, or the exact one. ``visits`` and ``total`` (of values) have one more column, where what
+    belongs to no node goes. ``ends``: whether the game is over there, or the value exact, so that nothing comes below.
+    """
+
+    state: State
+    children: Tensor
+    numbers: Tensor
+    raw: Tensor
+    visits: Tensor
+    total: Tensor
+    ends: Tensor
+
+
+class Family(NamedTuple):
+    """A node of each tree with its children: numbers, visits and values of all actions for the node's side to move.
+
+    ``mixed``: the value of the node, from its own and those of its children; an action that was not visited has it.
+    """
+
+    numbers: Tensor
+    visits: Tensor
+    values: Tensor
+    seen: Tensor
+    mixed: Tensor
+
+    @property
+    def improved(self) -> Tensor:
+        """The numbers of a better policy."""
+        strength = VALUE_SCALE * (VISITS_BEFORE + self.visits.amax(1))
+        return self.numbers + strength[:, None] * self.values
+
+
+class TreeSearch:
+    """A search of so many *simulations* with a *network* for one game.
+
+    Args:
+        network: numbers and values of boards; its results' precision is that of the search.
+        rules: the game.
+        simulations: positions that are looked at in each game.
+        method: ``gumbel`` or ``puct``.
+        considered: actions at the root that Gumbel's draw leaves.
+        exact: from so many empty squares on positions are solved instead of asked about, by *threads* of the CPU or by the GPU;
+            with it the host has to wait for the device.
+        deepest: plies that a simulation goes down at most.
+        compiled: let torch compile what chooses the ways down, and on a GPU record all of a search as one graph.
+
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        rules: Rules,
+        simulations: int = 32,
+        *,
+        method: Method = "gumbel",
+        considered: int = 16,
+        exact: int = 0,
+        deepest: int = DEEPEST,
+        threads: int | None = 1,
+        compiled: bool = False,
+    ) -> None:
+        if method not in ("gumbel", "puct"):
+            raise ReversiError(f"method={shown(method)}: expected 'gumbel' or 'puct'")
+        for name, number in (("simulations", simulations), ("considered", considered), ("deepest", deepest)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+                raise ReversiError(f"{name}={shown(number)}: expected a whole number of 1 or more")
+        self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
+        self.considered, self.exact, self.deepest, self.threads = considered, exact, deepest, threads
+        self.compiled = compiled
+        self._plans: dict[torch.device, Tensor] = {}
+        self._below: Any = self._by_puct if method == "puct" else self._by_policy
+        if compiled:
+            self._below = torch.compile(self._below, dynamic=False)
+        self._graphs: dict[tuple[Any, ...], _Graph] = {}
+
+    def noise(self, games: int, generator: torch.Generator) -> Tensor:
+        """Lots for one search of so many games: Gumbel's, or Dirichlet's, on the generator's device."""
+        shape, device = (games, self.rules.square_count + 1), generator.device
+        if self.method == "gumbel":
+            return torch.empty(shape, device=device).exponential_(generator=generator).log_().neg_()
+        usual = self.rules.square_count / 6
+        drawn = torch._standard_gamma(torch.full(shape, NOISE_SUM / usual, device=device), generator=generator)
+        return drawn.clamp_(min=FEWEST_DRAWN)
+
+    def run(self, roots: State, noise: Tensor | None = None) -> Found:
+        """Search from these positions, ``(n,)``; without *noise* nothing is left to chance.
+
+        What it finds of a game that is over means nothing.
+        """
+        with torch.no_grad():
+            if not (self.compiled and roots.own.is_cuda and not self.exact):
+                return self._search(roots, noise)
+            key = (roots.own.shape, roots.own.device, noise is None)
+            if key not in self._graphs:
+                self._graphs[key] = _Graph(self._search, roots, noise)
+            return self._graphs[key](roots, noise)
+
+    # --- all simulations --------------------------------------------------------------------------
+
+    def _search(self, roots: State, noise: Tensor | None) -> Found:
+        numbers, raw, _ = self._asked(roots)
+        tree = self._planted(roots, numbers, raw)
+        games = torch.arange(len(raw), device=raw.device)
+        if self.method == "puct" and noise is not None:
+            tree.numbers[:, 0] = _with_noise(numbers, noise)
+        lots = torch.zeros_like(numbers) if noise is None or self.method == "puct" else noise.to(numbers.dtype)
+        most = (numbers > NEVER).sum(1).clamp(max=self.considered)
+        plan = self._planned(raw.device)[most]
+        for simulation in range(self.simulations):
+            first = partial(self._at_root, lots, plan[:, simulation])
+            self._simulate(tree, games, simulation + 1, first)
+        return self._found(tree, games, lots)
+
+    def _planned(self, device: torch.device) -> Tensor:
+        """The plans for all numbers of actions; put on the device once, since a graph cannot wait for that."""
+        if device not in self._plans:
+            plans = [planned_visits(count, self.simulations) for count in range(self.considered + 1)]
+            self._plans[device] = torch.tensor(plans, device=device)
+        return self._plans[device]
+
+    def _planted(self, roots: State, numbers: Tensor, raw: Tensor) -> Tree:
+        """Trees of nothing but their roots."""
+        games, nodes = len(raw), self.simulations + 1
+        state = type(roots)(*(field[:, None].expand(-1, nodes).clone() for field in roots))
+        children = torch.full((games, nodes, numbers.shape[1]), -1, dtype=torch.int64, device=raw.device)
+        below = numbers[:, None].expand(-1, nodes, -1).clone()
+        visits, total = raw.new_zeros((2, games, nodes + 1))
+        visits[:, 0], total[:, 0] = 1, raw
+        values = raw[:, None].expand(-1, nodes).clone()
+        return Tree(state, children, below, values, visits, total, torch.zeros_like(values, dtype=torch.bool))
+
+    def _simulate(self, tree: Tree, games: Tensor, number: int, first: Callable[[Tree, Tensor], Tensor]) -> None:
+        """Add node *number* to all trees, and its value to the nodes above; *first* chooses at the root.
+
+        Where the way ends at a game that is over, or as deep as it may, the node there counts once more.
+        """
+        node = torch.zeros_like(games)
+        parent, action, leaf = node, node, node
+        going = torch.ones_like(games, dtype=torch.bool)
+        path, nowhere = [node], torch.full_like(node, self.simulations + 1)
+        for level in range(min(number, self.deepest)):
+            chosen = self._below(tree, games, node) if level else first(tree, node)
+            parent, action = torch.where(going, node, parent), torch.where(going, chosen, action)
+            child = tree.children[games, parent, action]
+            there = torch.where(child < 0, number, child)
+            leaf = torch.where(going, there, leaf)
+            path.append(torch.where(going, there, nowhere))
+            going = going & (child >= 0) & ~tree.ends[games, there]
+            node = torch.where(going, child, node)
+            if not going.is_cuda and not going.any():  # a GPU is not waited for
+                break
+        self._grow(tree, games, parent, action, leaf)
+        self._add(tree, torch.stack(path, 1), tree.raw[games, leaf])
+
+    def _grow(self, tree: Tree, games: Tensor, parent: Tensor, action: Tensor, leaf: Tensor) -> None:
+        """Play the actions at the ends of the ways, and write what comes of them to the leaves."""
+        before = type(tree.state)(*(field[games, parent] for field in tree.state))
+        state = functional.step(before, action)
+        numbers, raw, ends = self._asked(state)
+        for field, value in zip(tree.state, state, strict=True):
+            field[games, leaf] = value
+        tree.children[games, parent, action] = leaf
+        tree.numbers[games, leaf], tree.raw[games, leaf], tree.ends[games, leaf] = numbers, raw, ends
+
+    def _add(self, tree: Tree, path: Tensor, value: Tensor) -> None:
+        """A visit for all nodes of the way, and the leaf's value, with the sign of their sides to move."""
+        inside = path <= self.simulations
+        below = inside.sum(1, keepdim=True) - 1 - torch.arange(path.shape[1], device=path.device)
+        signed = torch.where(below % 2 == 0, value[:, None], -value[:, None])
+        tree.visits.scatter_add_(1, path, inside.to(value.dtype))
+        tree.total.scatter_add_(1, path, signed)
+
+    def _asked(self, state: State) -> tuple[Tensor, Tensor, Tensor]:
+        """Numbers of legal actions, values, and which values are exact."""
+        numbers, discs = self.network(state.own, state.opp)
+        numbers = torch.cat([numbers, torch.zeros_like(numbers[:, :1])], 1)
+        numbers = torch.where(functional.legal(state), numbers, NEVER)
+        ends = functional.is_over(state)
+        values = torch.where(ends, functional.score(state).to(discs.dtype), discs)
+        if self.exact:
+            empties = self.rules.square_count - bit_counts(state.own | state.opp)
+            near = ~ends & (empties <= self.exact)
+            values[near] = self._solved(state.own[near], state.opp[near]).to(values.dtype)
+            ends = ends | near
+        return numbers, values / self.rules.square_count, ends
+
+    def _solved(self, own: Tensor, opp: Tensor) -> Tensor:
+        """Exact scores in discs for the side to move."""
+        mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
+        if own.is_cuda:
+            from search.gpu.solver import solve_batch_cuda
+
+            scores = solve_batch_cuda(mine, theirs, self.rules, threads=self.threads)
+        else:
+            scores = solve_batch(mine, theirs, self.rules, threads=self.threads)
+        return torch.from_numpy(scores).to(own.device)
+
+    # --- which action -----------------------------------------------------------------------------
+
+    def _at_root(self, lots: Tensor, visits: Tensor, tree: Tree, node: Tensor) -> Tensor:
+        """The best action of those that sequential halving has left: of those with as many visits as the plan says."""
+        games = torch.arange(len(node), device=node.device)
+        if self.method == "puct":
+            chosen: Tensor = self._below(tree, games, node)
+            return chosen
+        family = family_of(tree, games, node)
+        left = (family.visits == visits[:, None]) & (family.numbers > NEVER)
+        return torch.where(left, lots + family.improved, NEVER).argmax(1)
+
+    def _by_policy(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
+        """The action that brings the visits nearest to the improved policy."""
+        family = family_of(tree, games, node)
+        share = family.visits / (1 + family.visits.sum(1, keepdim=True))
+        wanted = torch.softmax(family.improved, 1) - share
+        return torch.where(family.numbers > NEVER, wanted, NEVER).argmax(1)
+
+    def _by_puct(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
+        """The action with the highest upper bound; values are scaled to 0 … 1 within the family, but by a disc at least."""
+        family = family_of(tree, games, node)
+        visits, legal = tree.visits[games, node], family.numbers > NEVER
+        mean = tree.total[games, node] / visits
+        values = torch.where(family.seen, family.values, mean[:, None])
+        low = values.amin(1, keepdim=True)
+        scaled = (values - low) / (values.amax(1, keepdim=True) - low).clamp(min=1 / self.rules.square_count)
+        weight = (PUCT_FIRST + torch.log((1 + PUCT_BASE + visits) / PUCT_BASE)) * visits.sqrt()
+        bound = scaled + weight[:, None] * torch.softmax(family.numbers, 1) / (1 + family.visits)
+        return torch.where(legal, bound, NEVER).argmax(1)
+
+    def _found(self, tree: Tree, games: Tensor, lots: Tensor) -> Found:
+        family = family_of(tree, games, torch.zeros_like(games))
+        legal, most = family.numbers > NEVER, family.visits.amax(1, keepdim=True)
+        if self.method == "puct":
+            policy = family.visits / family.visits.sum(1, keepdim=True)
+            value = tree.total[:, 0] / tree.visits[:, 0]
+            return Found(family.visits.argmax(1), policy, value, family.visits.long())
+        best = torch.where(legal & (family.visits == most), lots + family.improved, NEVER).argmax(1)
+        policy = torch.softmax(torch.where(legal, family.improved, NEVER), 1)
+        return Found(best, policy, (policy * family.values).sum(1), family.visits.long())
+
+
+def family_of(tree: Tree, games: Tensor, node: Tensor) -> Family:
+    """A node of every tree, and its children."""
+    children, numbers = tree.children[games, node], tree.numbers[games, node]
+    seen, index = children >= 0, children.clamp(min=0)
+    visits = torch.where(seen, tree.visits.gather(1, index), 0.0)
+    values = torch.where(seen, -tree.total.gather(1, index) / visits.clamp(min=1), 0.0)
+    likely = torch.softmax(numbers, 1) * seen
+    weight, all_visits = likely.sum(1), visits.sum(1)
+    known = (likely * values).sum(1) / weight.clamp(min=torch.finfo(numbers.dtype).tiny)
+    mixed = (tree.raw[games, node] + all_visits * known) / (1 + all_visits)
+    return Family(numbers, visits, torch.where(seen, values, mixed[:, None]), seen, mixed)
+
+
+def _with_noise(numbers: Tensor, drawn: Tensor) -> Tensor:
+    """The root's numbers with Dirichlet's noise in its policy."""
+    legal = numbers > NEVER
+    noise = torch.where(legal, drawn.to(numbers.dtype), 0.0)
+    noise = noise / noise.sum(1, keepdim=True)
+    likely = (1 - NOISE_SHARE) * torch.softmax(numbers, 1) + NOISE_SHARE * noise
+    return torch.where(legal, likely.clamp(min=torch.finfo(numbers.dtype).tiny).log(), NEVER)
+
+
+def planned_visits(count: int, simulations: int) -> list[int]:
+    """Sequential halving of *count* actions: how many visits the action has that each simulation visits next.
+
+    All that are left get equally many in a round, then the better half goes on; the rounds share the simulations equally, and two
+    are left in the end.
+
+    >>> planned_visits(4, 12)
+    [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
+    """
+    if count <= 1:
+        return list(range(simulations))
+    rounds, left, visited, plan = (count - 1).bit_length(), count, 0, list[int]()
+    while len(plan) < simulations:
+        for _ in range(max(1, simulations // (rounds * left))):
+            plan += [visited] * left
+            visited += 1
+        left = max(2, left // 2)
+    return plan[:simulations]
+
+
+class _Graph:
+    """A search as one CUDA graph, for one number of games: what costs time is then on the GPU alone."""
+
+    def __init__(self, search: Callable[[State, Tensor | None], Found], roots: State, noise: Tensor | None) -> None:
+        self._roots = functional.clone(roots)
+        self._noise = None if noise is None else noise.clone()
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):  # compiles, and lets the libraries choose
+            for _ in range(2):
+                search(self._roots, self._noise)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph):
+            self._found = search(self._roots, self._noise)
+
+    def __call__(self, roots: State, noise: Tensor | None) -> Found:
+        for mine, given in zip(self._roots, roots, strict=True):
+            mine.copy_(given)
+        if self._noise is not None and noise is not None:
+            self._noise.copy_(noise)
+        self._graph.replay()
+        return Found(*(tensor.clone() for tensor in self._found))

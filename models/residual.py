@@ -136,9 +136,9 @@ class SavedResidual:
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
 
-    def file_name(self, data: bytes) -> str:
+    def file_name(self, data: bytes, kind: str = "teacher") -> str:
         """The name of the file with that content."""
-        return named_by_hash(f"teacher-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
+        return named_by_hash(f"{kind}-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
 
 
 def read_residual(path: Path) -> SavedResidual:

@@ -18,7 +18,8 @@ from train.teacher.distil import distil, teacher_of
 from train.teacher.games import move_values, play, true_values
 from train.teacher.learner import Learner
 from train.teacher.options import TeacherOptions, preset
-from train.teacher.run import STATE, TeacherRun
+from train.teacher.run import TeacherRun
+from train.teacher.self_play import STATE
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -141,7 +142,7 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
         TeacherRun(tmp_path, options, progress=interrupt).run()
     with pytest.raises(TrainError, match="was begun with games=12: expected the same, not 13"):
         TeacherRun(tmp_path, preset(4, "cpu", **{**TINY, "games": 13})).run()
-    learner = Learner(options, CPU)
+    learner = Learner(options, CPU, TeacherRun.policy_weight)
     learner.load(load_checkpoint(tmp_path / STATE))
     parameters = learner.optimiser.param_groups[0]["params"]
     assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from models.boards import bit_counts, legal_moves, turned
+from models.player import Player
 from models.residual import read_residual
 from reversi_env import Rules
 from reversi_env.extras import extra_libraries
@@ -28,7 +29,6 @@ from train.progress import Progress, silent
 from train.run import load_arrays, remembered, save_arrays
 from train.teacher.games import random_children
 from train.teacher.options import TeacherOptions
-from train.teacher.player import Player
 
 with extra_libraries():
     import torch

@@ -8,20 +8,21 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from models.boards import board_planes, legal_moves, turned
+from models.player import Player
 from models.residual import ResidualNet, square_images
+from models.tree_search import Network
 from reversi_env.extras import extra_libraries
 from train.checkpoints import State, network_state, restore_network
 from train.teacher.games import NO_NUMBER, ONE, Positions, Values
-from train.teacher.options import TeacherOptions
-from train.teacher.player import Player
+from train.teacher.options import SelfPlayOptions
 
 with extra_libraries():
     import torch
     from torch import Tensor
     from torch.nn import functional
 
-#: Discs beyond which errors count linearly, and discs that count as 1 in the loss; weight of the policy beside it.
-HUBER_DELTA, LOSS_DISCS, POLICY_WEIGHT = 12.0, 16.0, 0.05
+#: Discs beyond which errors count linearly, and discs that count as 1 in the loss.
+HUBER_DELTA, LOSS_DISCS = 12.0, 16.0
 #: Decoupled weight decay, the longest gradient that is followed as it is, and steps until the rate is whole.
 DECAY, LONGEST, WARM_UP = 0.01, 1.0, 200
 #: Share of the new weights in the mean over the last steps, which plays and is kept.
@@ -38,9 +39,13 @@ class Losses(NamedTuple):
 
 
 class Learner:
-    """One network on one device; ``mean`` is the mean of its weights over the last steps."""
+    """One network on one device; ``mean`` is the mean of its weights over the last steps.
 
-    def __init__(self, options: TeacherOptions, device: torch.device) -> None:
+    *policy_weight*: how much the policy's entropy, in nats, counts beside the value's error.
+    """
+
+    def __init__(self, options: SelfPlayOptions, device: torch.device, policy_weight: float) -> None:
+        self._policy_weight = policy_weight
         self.options, self.rules, self.device = options, options.rules, device
         self.is_gpu = device.type == "cuda"
         with torch.random.fork_rng(devices=[]):
@@ -59,6 +64,11 @@ class Learner:
     def values(self) -> Values:
         """Values in discs for the side to move, by the mean weights."""
         return self._player.values
+
+    @property
+    def answers(self) -> Network:
+        """Numbers of all squares and values, by the mean weights."""
+        return self._player.answers
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -112,7 +122,7 @@ class Learner:
         entropies = -(target * torch.where(legal > 0, likely, 0.0)).sum(1)
         entropy = entropies.sum() / (target.sum(1) > 0).sum().clamp(min=1)
         told = torch.stack([(values - score).abs().mean(), entropy]).detach()
-        return error + POLICY_WEIGHT * entropy, told
+        return error + self._policy_weight * entropy, told
 
     # --- files ------------------------------------------------------------------------------------
 

@@ -1,4 +1,7 @@
-"""`TeacherOptions`: everything that decides a teacher's training, and good values for each board and device."""
+"""`TeacherOptions`: everything that decides a teacher's training, and good values for each board and device.
+
+`SelfPlayOptions` has what any training by play in generations shares (`train.zero`).
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,10 @@ from train.options import GameOptions, option
 
 
 @dataclass(frozen=True)
-class TeacherOptions(GameOptions):
+class SelfPlayOptions(GameOptions):
     """A training in generations: games of the network with itself, the worth of their positions, and steps to learn it.
 
-    The first generation's games are random, and only their endgames count. At the end the network learns from all that is
-    remembered, with a rate that falls to 0.
+    At the end the network learns from all that is remembered, with a rate that falls to 0.
     """
 
     generations: int = option(20, "Times that games are played and learnt from.", low=1, high=10_000)
@@ -26,12 +28,22 @@ class TeacherOptions(GameOptions):
     memory: int = option(12, "Generations that are remembered.", low=2, high=1000)
     channels: int = option(128, "Of the network.", low=1, high=512)
     blocks: int = option(8, "Of the network, two convolutions each.", low=1, high=64)
+    seed: int = option(0, "Of everything.", low=0, high=2**31 - 1)
+
+    def remembered(self, generation: int) -> int:
+        """Generations, up to this one, that are learnt from: half of them, since the first ones know little."""
+        return max(2, min(self.memory, generation // 2 + 2))
+
+
+@dataclass(frozen=True)
+class TeacherOptions(SelfPlayOptions):
+    """How the teacher plays. The first generation's games are random, and only their endgames count."""
+
     exact: int = option(14, "Empties from which on positions are solved.", low=1, high=16)
     perfect: float = option(0.25, "Share of games played perfectly from there on.", low=0.0, high=1.0)
     aside: float = option(0.3, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
     temperature: float = option(1.0, "Discs less that make a move e times less likely.", low=1e-3, high=64.0)
     trace: float = option(0.95, "Weight of how a game goes on, beside the value one ply ahead.", low=0.0, high=1.0)
-    seed: int = option(0, "Of everything.", low=0, high=2**31 - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,10 +53,6 @@ class TeacherOptions(GameOptions):
     def fewest(self) -> int:
         """Fewest empties of positions that are learnt: with fewer, whoever uses the network solves them."""
         return max(1, min(8, self.exact - 4))
-
-    def remembered(self, generation: int) -> int:
-        """Generations, up to this one, that are learnt from: half of them, since the first ones know little."""
-        return max(2, min(self.memory, generation // 2 + 2))
 
 
 _SMALL: dict[str, Any] = {

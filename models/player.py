@@ -1,4 +1,4 @@
-"""`Player`: a network's values of many positions, as fast as the device has them."""
+"""`Player`: what a residual network says of many positions, as fast as the device has it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Player:
         self._is_gpu = self.device.type == "cuda"
         self._net = copy.deepcopy(net).requires_grad_(False).to(torch.bfloat16 if self._is_gpu else torch.float32)
         self._value = torch.compile(self._value_of) if self._is_gpu else self._value_of
+        self._both = torch.compile(self._net, dynamic=False) if self._is_gpu else self._net
 
     def put(self, net: ResidualNet) -> None:
         """Take the weights of *net*."""
@@ -42,6 +43,12 @@ class Player:
             with torch.no_grad():
                 found[start : start + count] = self._value(*boards)[:count]
         return found
+
+    def answers(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """Numbers of all squares, legal or not, and values: those of a tree search (`models.tree_search`), all at once."""
+        with torch.no_grad():
+            numbers, values = self._both(own, opp)
+        return numbers, values
 
     def _value_of(self, own: Tensor, opp: Tensor) -> Tensor:
         return self._net(own, opp)[1]

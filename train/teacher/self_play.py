@@ -1,0 +1,199 @@
+"""`SelfPlayRun`: a training by play in one folder, in generations; stopped in any way, the same call goes on where it was.
+
+A generation depends on the options, its number and the weights before it. The folder keeps the positions of the generations that
+are remembered, and where the learning is. On a CPU a run that was stopped ends with the weights that it would have had.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from models.residual import SavedResidual
+from reversi_env.extras import extra_libraries
+from reversi_env.writing import write_atomically
+from train.checkpoints import load_checkpoint, save_checkpoint
+from train.errors import TrainError
+from train.fitting.fit import checked_device
+from train.fitting.training import provenance
+from train.progress import Progress, silent
+from train.run import Run, load_arrays, save_arrays, write_csv
+from train.teacher.games import COLUMNS, Positions
+from train.teacher.learner import WARM_UP, Learner, Losses, fast_convolutions
+from train.teacher.options import SelfPlayOptions
+
+with extra_libraries():
+    import torch
+
+STATE, LOG, POSITIONS = "state.safetensors", "log.csv", "positions-{:04}.npz"
+#: Steps of the last phase between two visits to the disk.
+PIECE = 1000
+AnyOptions = TypeVar("AnyOptions", bound=SelfPlayOptions)
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What a training left: the file, and its figures after every generation."""
+
+    weights: Path
+    figures: list[dict[str, Any]]
+
+
+class SelfPlayRun(ABC, Generic[AnyOptions]):
+    """One run in one folder, which remembers the options; others raise a `TrainError`.
+
+    A class of this kind says how games are played, how good the network is, and what is drawn of that.
+    """
+
+    #: What it makes, in names and records; and how much the policy counts in the loss.
+    kind: ClassVar[str]
+    policy_weight: ClassVar[float]
+
+    def __init__(
+        self,
+        folder: Path,
+        options: AnyOptions,
+        *,
+        device: str = "cpu",
+        threads: int | None = None,
+        command: str = "",
+        progress: Progress = silent,
+    ) -> None:
+        self.folder, self.options, self.rules = folder, options, options.rules
+        self.device, self.threads, self.command, self.progress = checked_device(device), threads, command, progress
+        self.figures: list[dict[str, Any]] = []
+
+    def run(self) -> Taught:
+        """All generations that are not done yet, and the last steps."""
+        with Run(self.folder, self.options), fast_convolutions(self.device):
+            self.learner = Learner(self.options, self.device, self.policy_weight)
+            for number in range(self._resumed(), self.options.generations):
+                self._generation(number)
+            self._last_steps()
+            path = self._saved()
+            self._draw()
+        return Taught(path, self.figures)
+
+    @abstractmethod
+    def _games(self, number: int) -> Positions:
+        """The positions of a generation's games, and what they are worth; torch keeps no gradients meanwhile."""
+
+    @abstractmethod
+    def _exam(self, where: dict[str, int]) -> dict[str, Any]:
+        """Figures of how good the network is *where* the training is: after a generation, or after some last steps."""
+
+    @abstractmethod
+    def _draw(self) -> None:
+        """Draw the figures, where there is matplotlib."""
+
+    # --- a generation -----------------------------------------------------------------------------
+
+    def _generation(self, number: int) -> None:
+        began = time.perf_counter()
+        self._played(number)
+        played = time.perf_counter()
+        tell = self._teller(f"generation {number + 1}/{self.options.generations}: learning, steps", self.options.steps)
+        warm_up = (lambda step: min(1.0, (step + 1) / WARM_UP)) if not number else (lambda step: 1.0)
+        losses = self.learner.learn(self._remembered(number), self.options.steps, warm_up, self._seed(number, 1), tell)
+        times = {"play_seconds": played - began, "learn_seconds": time.perf_counter() - played}
+        self._note({"generation": number}, losses, times)
+        self._save(number + 1, 0)
+        for old in range(number + 1 - self.options.remembered(number)):
+            self._path(old).unlink(missing_ok=True)
+
+    def _played(self, number: int) -> None:
+        """Play a generation's games, unless that is done; what they were worth is kept before anything is learnt from it."""
+        if self._path(number).exists():
+            return
+        doing = f"generation {number + 1}/{self.options.generations}: playing"
+        self.progress(doing, 0, 1)
+        with torch.no_grad():
+            found = self._games(number)
+        save_arrays(self._path(number), {name: column.cpu().numpy() for name, column in found._asdict().items()})
+        self.progress(doing, 1, 1)
+
+    def _remembered(self, number: int) -> Positions:
+        """The positions that are learnt from after a generation, on the device."""
+        first = max(0, number + 1 - self.options.remembered(number))
+        return Positions.together([self._read(generation) for generation in range(first, number + 1)])
+
+    def _read(self, number: int) -> Positions:
+        arrays = load_arrays(self._path(number), COLUMNS, "begin anew in another folder")
+        return Positions(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def _last_steps(self) -> None:
+        """Learn from all that is remembered while the rate falls to 0, piece by piece."""
+        total, last = self.options.last_steps, self.options.generations - 1
+        if self.done >= total:
+            return
+        positions = self._remembered(last)
+        while self.done < total:
+            began, first = time.perf_counter(), self.done
+            steps = min(PIECE, total - first)
+            tell = self._teller("last steps", total, first)
+            seed = self._seed(last + 1, first)
+            losses = self.learner.learn(positions, steps, lambda step: 1 - (first + step) / total, seed, tell)  # noqa: B023
+            self._note({"last_steps": first + steps}, losses, {"learn_seconds": time.perf_counter() - began})
+            self._save(last + 1, first + steps)
+
+    def _saved(self) -> Path:
+        """Write the file that is left."""
+        record = {"training": self.kind, "options": self.options.as_dict(), "device": self.device.type}
+        # the file's name must not depend on how long it took
+        figures = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.figures]
+        saved = SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **provenance(self.command)})
+        data = saved.to_bytes()
+        path = self.folder / saved.file_name(data, self.kind)
+        write_atomically(path, data)
+        for other in {*self.folder.glob(f"{self.kind}-*.safetensors")} - {path}:
+            other.unlink()  # the same network: its record has another command, or commit
+        return path
+
+    # --- figures ----------------------------------------------------------------------------------
+
+    def _note(self, where: dict[str, int], losses: Losses, times: dict[str, float]) -> None:
+        """Remember how it went, and how good the network is."""
+        row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
+        self.figures.append({**row, **self._exam(where), **{name: round(value, 1) for name, value in times.items()}})
+
+    def _write_log(self) -> None:
+        write_csv(self.folder / LOG, self.figures)
+
+    # --- files ------------------------------------------------------------------------------------
+
+    def _resumed(self) -> int:
+        """Go to where the state is; the number of the generation that comes next."""
+        self.done = 0
+        found = load_checkpoint(self.folder / STATE)
+        if found is None:
+            return 0
+        told = found["run"]
+        if told["device"] != self.device.type:
+            raise TrainError(
+                f"{str(self.folder)!r} was begun on device {told['device']}: expected the same, or another folder"
+            )
+        self.learner.load(found)
+        self.figures, self.done = told["figures"], told["last_steps"]
+        return int(told["generations"])
+
+    def _save(self, generations: int, last_steps: int) -> None:
+        self.done = last_steps
+        told = {"generations": generations, "last_steps": last_steps, "figures": self.figures}
+        save_checkpoint(self.folder / STATE, {**self.learner.state(), "run": {**told, "device": self.device.type}})
+        self._write_log()
+
+    def _path(self, number: int) -> Path:
+        return self.folder / POSITIONS.format(number)
+
+    def _seed(self, generation: int, part: int) -> int:
+        return int(np.random.SeedSequence((self.options.seed, generation, part)).generate_state(1)[0])
+
+    def _teller(self, doing: str, total: int, first: int = 0) -> Any:
+        return lambda done: self.progress(doing, first + done, total)

@@ -3,7 +3,7 @@
 * Searching with a trained network: `load_network`, `NetworkEvaluator`; torch is not needed.
 * Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `DenseNet`, `read_weights`,
   `WeightsError`; `Trainable`, one of them as a torch module.
-* Any torch module in a search: `TorchEvaluator`, `TorchAgent`.
+* Any torch module in a search: `TorchEvaluator`, `TorchAgent`; AlphaZero's tree search in many games at once: `TreeSearch`.
 
 What is named here is imported when it is first used.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from models.networks import NETWORKS, DeepPatternNet, DenseNet, Network, PatternNet, read_weights
     from models.torch_evaluator import TorchAgent, TorchEvaluator
     from models.trainable import Trainable
+    from models.tree_search import TreeSearch
 
 _HOMES = {
     "NETWORKS": "models.networks",
@@ -29,6 +30,7 @@ _HOMES = {
     "TorchAgent": "models.torch_evaluator",
     "TorchEvaluator": "models.torch_evaluator",
     "Trainable": "models.trainable",
+    "TreeSearch": "models.tree_search",
     "WeightsError": "models.files",
     "load_network": "models.network",
     "read_weights": "models.networks",
@@ -43,6 +45,7 @@ __all__ = [
     "TorchAgent",
     "TorchEvaluator",
     "Trainable",
+    "TreeSearch",
     "WeightsError",
     "load_network",
     "read_weights",

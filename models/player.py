@@ -17,12 +17,13 @@ CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
 
 
 class Player:
-    """A copy of a network, in bfloat16 and compiled where it is on a GPU."""
+    """A copy of a network, on its *device* or another one; in bfloat16 and compiled where that is a GPU."""
 
-    def __init__(self, net: ResidualNet) -> None:
-        self.device = next(net.parameters()).device
+    def __init__(self, net: ResidualNet, device: str | torch.device | None = None) -> None:
+        self.device = next(net.parameters()).device if device is None else torch.device(device)
         self._is_gpu = self.device.type == "cuda"
-        self._net = copy.deepcopy(net).requires_grad_(False).to(torch.bfloat16 if self._is_gpu else torch.float32)
+        kind = torch.bfloat16 if self._is_gpu else torch.float32
+        self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, kind)
         self._value = torch.compile(self._value_of) if self._is_gpu else self._value_of
         self._both = torch.compile(self._net, dynamic=False) if self._is_gpu else self._net
 

@@ -12,6 +12,7 @@ with it in a second: `train.teacher` trains it by play, and fits compiled networ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ with extra_libraries():
     import torch
     from torch import Tensor, nn
 
+#: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
+Answers = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ARCHITECTURE = "residual"
 #: Own discs, the opponent's, the squares where each may play, and ones, which tell the board from what is around it.
 INPUT_PLANES = 5
@@ -115,6 +118,25 @@ def square_images(rules: Rules) -> Tensor:
     return (images[:, None, :] == bits[None, :, None]).to(torch.int64).argmax(2)
 
 
+def symmetric_answers(network: Answers, rules: Rules) -> Answers:
+    """Another network: its numbers of squares and its values are the mean over the eight images of a position."""
+
+    def answers(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        images, count = square_images(rules).to(own.device), len(own)
+        turns = torch.arange(8, device=own.device).repeat_interleave(count)
+        numbers, values = network(*(turned(side.repeat(8), turns) for side in (own, opp)))
+        back = torch.zeros_like(numbers).scatter_(1, images[turns], numbers)
+        return back.unflatten(0, (8, count)).mean(0), values.unflatten(0, (8, count)).mean(0)
+
+    return answers
+
+
+def likely_actions(network: Answers, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
+    """The legal move with the highest number in each position; the first square where there is none."""
+    legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
+    return torch.where(legal, network(own, opp)[0], -torch.inf).argmax(1)
+
+
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -169,4 +191,14 @@ def _within(number: Any, most: int) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most
 
 
-__all__ = ["ResidualNet", "SavedResidual", "ValueOfBoards", "board_tensor", "read_residual", "square_images"]
+__all__ = [
+    "Answers",
+    "ResidualNet",
+    "SavedResidual",
+    "ValueOfBoards",
+    "board_tensor",
+    "likely_actions",
+    "read_residual",
+    "square_images",
+    "symmetric_answers",
+]

@@ -7,13 +7,20 @@ position under the eight symmetries of the board.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from models.boards import board_tensor, turned
+from models.boards import board_tensor
 from models.files import WeightsError
-from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
+from models.residual import (
+    ResidualNet,
+    SavedResidual,
+    ValueOfBoards,
+    likely_actions,
+    read_residual,
+    symmetric_answers,
+)
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
 from reversi_env.extras import extra_libraries
@@ -25,18 +32,14 @@ with extra_libraries():
     import torch
 
 
-class TeacherAgent(Agent):
-    """Plays the moves of the network in the file *weights*, *depth* plies ahead, and exactly from *exact* empty squares on.
+class ResidualAgent(Agent):
+    """A player with the network of a file; ``name`` and ``makes`` (the command that makes such files) are for what it says."""
 
-    With *seed* equally good moves are drawn by lot.
-    """
+    name: ClassVar[str]
+    makes: ClassVar[str]
 
-    def __init__(self, weights: str | None = None, *, depth: int = 1, exact: int = 10, seed: int | None = None) -> None:
-        self._weights, self._depth, self._exact, self._seed = weights, depth, exact, seed
-        self._searchers: dict[tuple[int, str], TorchAgent] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_searchers": {}}
+    def __init__(self, weights: str | None) -> None:
+        self._weights = weights
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the network cannot play that game."""
@@ -44,17 +47,39 @@ class TeacherAgent(Agent):
 
     prepare = check
 
+    def path(self, rules: Rules) -> Path:
+        """The file of the network for that game."""
+        if self._weights is None:
+            raise WeightsError(f"{self.name} without a file: expected {self.name}:FILE, which `{self.makes}` makes")
+        return Path(self._weights)
+
     def saved(self, rules: Rules) -> SavedResidual:
         """The network, if it is for that game."""
-        if self._weights is None:
-            raise WeightsError("teacher without a file: expected teacher:FILE, which `reversi train --teacher` makes")
-        found = read_once(Path(self._weights), read_residual)
+        path = self.path(rules)
+        found = read_once(path, read_residual)
         if (found.rules.size, found.rules.variant) != (rules.size, rules.variant):
             raise WeightsError(
-                f"teacher {self._weights!r} is for {found.rules.size}x{found.rules.size} {found.rules.variant}: "
+                f"{self.name} {str(path)!r} is for {found.rules.size}x{found.rules.size} {found.rules.variant}: "
                 f"expected one for {rules.size}x{rules.size} {rules.variant}"
             )
         return found
+
+
+class TeacherAgent(ResidualAgent):
+    """Plays the moves of the network in the file *weights*, *depth* plies ahead, and exactly from *exact* empty squares on.
+
+    With *seed* equally good moves are drawn by lot.
+    """
+
+    name, makes = "teacher", "reversi train --teacher"
+
+    def __init__(self, weights: str | None = None, *, depth: int = 1, exact: int = 10, seed: int | None = None) -> None:
+        super().__init__(weights)
+        self._depth, self._exact, self._seed = depth, exact, seed
+        self._searchers: dict[tuple[int, str], TorchAgent] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_searchers": {}}
 
     def choose(self, position: Position) -> int:
         """The best action."""
@@ -90,10 +115,6 @@ def _evaluator(saved: SavedResidual, device: str = "cpu") -> TorchEvaluator:
 
 def likely_move(net: ResidualNet, position: Position) -> int:
     """The legal move with the highest number, in the mean over the eight images of the position."""
-    images = torch.arange(8)
-    own, opp = (turned(board_tensor(np.full(8, side, np.uint64)), images) for side in (position.own, position.opp))
+    own, opp = (board_tensor(np.array([side], np.uint64)) for side in (position.own, position.opp))
     with torch.inference_mode():
-        numbers, _ = net(own, opp)
-    back = torch.zeros_like(numbers).scatter_(1, square_images(position.rules), numbers).mean(0)
-    actions = [action for action in position.legal_actions() if action != position.rules.pass_action]
-    return actions[int(back[actions].argmax())]
+        return int(likely_actions(symmetric_answers(net, position.rules), own, opp, position.rules)[0])

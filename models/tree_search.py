@@ -27,6 +27,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from models.boards import bit_counts
+from models.residual import Answers
 from reversi_env import ReversiError, Rules, functional
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
@@ -38,8 +39,6 @@ with extra_libraries():
     from torch import Tensor
 
 Method = Literal["gumbel", "puct"]
-#: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
-Network = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 #: The number of an action that is not legal, below every number.
 NEVER = -1e9
@@ -120,7 +119,7 @@ class TreeSearch:
 
     def __init__(
         self,
-        network: Network,
+        network: Answers,
         rules: Rules,
         simulations: int = 32,
         *,
@@ -170,7 +169,7 @@ class TreeSearch:
     # --- all simulations --------------------------------------------------------------------------
 
     def _search(self, roots: State, noise: Tensor | None) -> Found:
-        numbers, raw, _ = self._asked(roots)
+        numbers, raw, _ = self._asked(roots, roots=True)
         tree = self._planted(roots, numbers, raw)
         games = torch.arange(len(raw), device=raw.device)
         if self.method == "puct" and noise is not None:
@@ -242,19 +241,31 @@ class TreeSearch:
         tree.visits.scatter_add_(1, path, inside.to(value.dtype))
         tree.total.scatter_add_(1, path, signed)
 
-    def _asked(self, state: State) -> tuple[Tensor, Tensor, Tensor]:
-        """Numbers of legal actions, values, and which values are exact."""
-        numbers, discs = self.network(state.own, state.opp)
-        numbers = torch.cat([numbers, torch.zeros_like(numbers[:, :1])], 1)
-        numbers = torch.where(functional.legal(state), numbers, NEVER)
+    def _asked(self, state: State, *, roots: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """Numbers of legal actions, values, and which values are exact; there the numbers mean nothing but at *roots*."""
         ends = functional.is_over(state)
-        values = torch.where(ends, functional.score(state).to(discs.dtype), discs)
+        values = functional.score(state)
         if self.exact:
             empties = self.rules.square_count - bit_counts(state.own | state.opp)
             near = ~ends & (empties <= self.exact)
-            values[near] = self._solved(state.own[near], state.opp[near]).to(values.dtype)
+            values[near] = self._solved(state.own[near], state.opp[near])
             ends = ends | near
+        numbers, discs = self._said(state.own, state.opp, torch.zeros_like(ends) if roots else ends)
+        numbers = torch.cat([numbers, torch.zeros_like(numbers[:, :1])], 1)
+        numbers = torch.where(functional.legal(state), numbers, NEVER)
+        values = torch.where(ends, values.to(discs.dtype), discs)
         return numbers, values / self.rules.square_count, ends
+
+    def _said(self, own: Tensor, opp: Tensor, needless: Tensor) -> tuple[Tensor, Tensor]:
+        """What the network says of positions; a CPU is spared those where that is *needless*, a GPU always has as many."""
+        if needless.is_cuda or not needless.any():
+            return self.network(own, opp)
+        rows = (~needless).nonzero().squeeze(1)
+        some_numbers, some_discs = self.network(own[rows], opp[rows])
+        numbers = some_numbers.new_zeros((len(own), self.rules.square_count))
+        discs = some_discs.new_zeros(len(own))
+        numbers[rows], discs[rows] = some_numbers, some_discs
+        return numbers, discs
 
     def _solved(self, own: Tensor, opp: Tensor) -> Tensor:
         """Exact scores in discs for the side to move."""

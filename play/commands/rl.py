@@ -1,4 +1,4 @@
-"""`reversi rl`, with `expert` and `exam`: agents that learn by playing, in folders that an interruption cannot spoil."""
+"""`reversi rl`, with `zero`, `expert` and `exam`: agents that learn by playing, in folders that an interruption cannot spoil."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from train.options import Options
     from train.rl.expert import ExpertIteration
     from train.rl.training import Training
+    from train.zero.run import ZeroRun
 
 #: Columns that the table of an exam needs.
 EXAM_WIDTH = 96
@@ -77,17 +78,11 @@ def rl(
     from reversi_env.extras import require
 
     require("sb3_contrib", "stable_baselines3", "torch")
-    import torch
-
     from play.first_start import prepare_parts
-    from reversi_env.errors import ReversiError
     from train.rl.options import RlOptions, faster_precision, preset
     from train.rl.training import Training
 
-    if device not in ("cpu", "cuda"):
-        raise ReversiError(f"--device {device!r}: expected cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
+    _checked_device(device)
     run = _run(out, RlOptions, partial(preset, precision=faster_precision(device)), given(context))
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
@@ -95,6 +90,17 @@ def rl(
         training = Training(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     _show_training(training, perf_counter() - began, as_json)
+
+
+def _checked_device(device: str) -> None:
+    import torch
+
+    from reversi_env.errors import ReversiError
+
+    if device not in ("cpu", "cuda"):
+        raise ReversiError(f"--device {device!r}: expected cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
 def _show_training(training: Training, seconds: float, as_json: bool) -> None:
@@ -114,6 +120,78 @@ def _show_training(training: Training, seconds: float, as_json: bool) -> None:
     print(f"policy: {path}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent rl:{shlex.quote(str(path))} {game}")
+
+
+# --- AlphaZero ------------------------------------------------------------------------------------
+
+
+@app.command("zero")
+@options_from("train.zero.options:ZeroOptions", presets=True)
+def zero(
+    context: typer.Context,
+    out: Out = None,
+    exam: Annotated[bool, typer.Option(help="A last table, with and without search.")] = True,
+    cache: Cache = None,
+    threads: Threads = None,
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    as_json: Json = False,
+) -> None:
+    """AlphaZero: the network plays itself, a tree search chooses every move.
+
+    Example: reversi rl zero --out runs/zero --size 6
+
+    Thousands of games are searched at once, by Gumbel AlphaZero or PUCT; the
+    network learns what the searches found and how the games ended. Now and
+    then its policy alone is measured against a ladder of players, and in
+    solved endgames. Options that are not given are those that did well for
+    the board: minutes on two cores for 4x4 and 6x6, a GPU for 8x8.
+
+    Run the same command again to go on after Ctrl-C, or after a crash; --out
+    alone is enough. The folder has zero-....safetensors for the agent
+    [b]zero:FILE[/b], log.csv and curve.svg.
+    """
+    from reversi_env.extras import require
+
+    require("torch")
+    from train.zero.options import ZeroOptions, preset
+    from train.zero.run import ZeroRun
+
+    _checked_device(device)
+
+    def chosen(size: int = 8, **changes: Any) -> ZeroOptions:
+        return preset(size, device, **changes)
+
+    run, began, table = _run(out, ZeroOptions, chosen, given(context)), perf_counter(), None
+    how: dict[str, Any] = {"threads": _torch_threads(threads), "device": device}
+    going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))} --device {device}"
+    with ends_at_ctrl_c(going_on), progress_bar() as show:
+        training = ZeroRun(**run, **how, cache=cache, progress=show)
+        taught = training.run()
+        table = training.examined() if exam else None
+    _show_zero(training, taught.weights, table, perf_counter() - began, as_json)
+
+
+def _show_zero(
+    training: ZeroRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
+) -> None:
+    """Where the network is, how good it is, and how to use it."""
+    if as_json:
+        print_json({"weights": str(weights), "figures": training.figures, "exam": table, "seconds": seconds})
+        return
+    if table is not None:
+        names = list(next(iter(table.values()))["points"])
+        rows = [
+            (player, *(f"{100 * of['points'][name]:.1f}" for name in names), f"{of['elo']:.0f}", f"{of['regret']:.2f}")
+            for player, of in table.items()
+        ]
+        headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
+        print_table(
+            ["points, %", *headings, "Elo", "discs\ngiven\naway"], rows, width=EXAM_WIDTH, gap=1, show_edge=False
+        )
+    print(f"{training.options.generations} generations, {seconds:.1f} s")
+    print(f"weights: {weights}")
+    game = f"--size {training.rules.size} --variant {training.rules.variant}"
+    print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")
 
 
 # --- expert iteration -----------------------------------------------------------------------------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from train.fitting.fit import Epoch
     from train.fitting.training import Trained
-    from train.teacher.run import Taught
+    from train.teacher.self_play import Taught
 
 
 #: Options of the command's own that are for some kinds of training, and those kinds.

@@ -146,6 +146,10 @@ rl --out out --device tpu => --device 'tpu': expected cpu or cuda
 rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number
 rl expert => --out is missing
+rl zero => --out is missing
+rl zero --out out --simulations 0 => --simulations 0: expected 1 or more
+rl zero --out out --size 4 --exact 12 => exact=12: expected a whole number from 0 to 10
+match zero:device=tpu random => device='tpu' of agent 'zero:device=tpu': expected cpu or cuda
 rl expert --out out --size 5 => 5
 rl expert --out out --labeller netwrk:depth=2 => did you mean 'network'
 rl expert --out out --exam 3 => --exam 3: expected an even number

@@ -37,6 +37,7 @@ SMALLER = {
     "rl": "--steps 2048 --envs 32 --rollout 16 --evaluate 1024 --snapshot 512 --games 4 --channels 4 --blocks 1 "
     "--opponent random --no-regret",
     "rl expert": "--help",
+    "rl zero": "--generations 1 --games 4 --steps 2 --last-steps 2 --channels 4 --blocks 1 --simulations 4 --ladder 2 --no-exam",
     "tournament": "--games 2 --depth 1",
     "train": "--epochs 1",
     "tune": "--generations 1 --population 4 --games 4",

@@ -99,6 +99,11 @@ JOBS = {
         "--memory 2 --out out",
     ),
     "book": Job(BOOK, ""),
+    "zero": Job(
+        REVERSI,
+        f"rl zero --out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 "
+        "--steps 2 --last-steps 3 --batch-size 8 --memory 2 --evaluate 2 --threads 1 --no-exam --cache cache",
+    ),
     "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 

@@ -8,14 +8,14 @@ from typing import Any
 from train.charts import BLUE, COLOURS, GREY, VERMILION, Figure, labels, panels
 
 
-def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str) -> Figure:
-    """Points against each rung of the ladder, and Elo, over the steps of `Training.evaluations`."""
-    steps = [row["steps"] / 1e6 for row in evaluations]
+def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str, over: str = "steps, millions") -> Figure:
+    """Points against each rung of the ladder, and Elo, over the steps of `Training.evaluations`, or whatever *over* says."""
+    steps = [row["steps"] / (1e6 if over == "steps, millions" else 1) for row in evaluations]
 
     def draw(figure: Any) -> None:
         scores, elo = panels(figure, 2, (f"{game}: points a game", "Elo above random, 95 % interval"))
         for axis in (scores, elo):
-            axis.set_xlabel("steps, millions")
+            axis.set_xlabel(over)
         scores.set_ylim(0, 1.02)
         ends = []
         for colour, name in zip(COLOURS, evaluations[-1]["rungs"], strict=False):

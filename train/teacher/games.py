@@ -146,7 +146,7 @@ def _of_games(plies: list[Ply], solve: Solve, options: TeacherOptions, *, learnt
         torch.cat([getattr(ply, side)[chosen] for ply, chosen in zip(plies, rows, strict=True)])
         for side in ("own", "opp")
     )
-    solved = _scores(solve, own, opp).split([len(chosen) for chosen in rows])
+    solved = exact_values(solve, own, opp).split([len(chosen) for chosen in rows])
     worth, parts = torch.full_like(plies[0].ahead, torch.nan), list[Positions]()
     for ply, chosen, scores in zip(reversed(plies), reversed(rows), reversed(solved), strict=True):
         mixed = options.trace * -worth + (1 - options.trace) * ply.ahead
@@ -177,7 +177,7 @@ def _aside(
         wanted &= empties <= options.exact
     own, opp, empties = own[wanted], opp[wanted], empties[wanted]
     score, near = torch.zeros(len(own), device=own.device), empties <= options.exact
-    score[near] = _scores(solve, own[near], opp[near])
+    score[near] = exact_values(solve, own[near], opp[near])
     moves = torch.zeros((len(own), rules.square_count), device=own.device)
     if values is not None:
         moves = move_values(values, own, opp, rules)
@@ -213,7 +213,7 @@ def solved_moves(solve: Solve, own: Tensor, opp: Tensor, rules: Rules) -> tuple[
     legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
     found, (rows, actions) = torch.where(legal, 0.0, NO_VALUE), legal.nonzero(as_tuple=True)
     mine, theirs = after_move(own[rows], opp[rows], _squares(rules, own.device)[actions])
-    scores = _scores(solve, mine, theirs)
+    scores = exact_values(solve, mine, theirs)
     found[rows, actions] = -scores
     wanted = legal_moves(mine, theirs, rules.playable) != 0
     policy = torch.zeros((int(wanted.sum()), rules.square_count), dtype=torch.uint8, device=own.device)
@@ -253,7 +253,7 @@ def _policy(moves: Tensor, values: Values | None) -> Tensor:
     return torch.where((moves > NO_VALUE).any(1, keepdim=True), likely, 0)
 
 
-def _scores(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:
+def exact_values(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:
     """Exact scores for the side to move, on the device of the boards."""
     scores = solve(*(side.cpu().numpy().view(np.uint64) for side in (own, opp)))
     return torch.from_numpy(scores.astype(np.float32)).to(own.device)

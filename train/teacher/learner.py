@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from models.boards import board_planes, legal_moves, turned
 from models.player import Player
-from models.residual import ResidualNet, square_images
-from models.tree_search import Network
+from models.residual import Answers, ResidualNet, square_images
 from reversi_env.extras import extra_libraries
 from train.checkpoints import State, network_state, restore_network
 from train.teacher.games import NO_NUMBER, ONE, Positions, Values
@@ -66,7 +65,7 @@ class Learner:
         return self._player.values
 
     @property
-    def answers(self) -> Network:
+    def answers(self) -> Answers:
         """Numbers of all squares and values, by the mean weights."""
         return self._player.answers
 

@@ -163,8 +163,12 @@ class SelfPlayRun(ABC, Generic[AnyOptions]):
         row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
         self.figures.append({**row, **self._exam(where), **{name: round(value, 1) for name, value in times.items()}})
 
+    def _log_rows(self) -> list[dict[str, Any]]:
+        """The figures as the log has them."""
+        return self.figures
+
     def _write_log(self) -> None:
-        write_csv(self.folder / LOG, self.figures)
+        write_csv(self.folder / LOG, self._log_rows())
 
     # --- files ------------------------------------------------------------------------------------
 

@@ -1,0 +1,104 @@
+"""AlphaZero: its games against rules and solver, its run in a folder, its agent."""
+
+import numpy as np
+import pytest
+import torch
+
+from models.boards import board_planes, legal_moves
+from models.files import WeightsError
+from models.player import Player
+from models.residual import ResidualNet, SavedResidual, symmetric_answers
+from reversi_env import Position, Rules
+from search.agents import make
+from search.solver import solve_batch
+from train.zero.games import play, search_of
+from train.zero.options import preset
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+CPU = torch.device("cpu")
+TINY = {"games": 12, "steps": 3, "last_steps": 4, "generations": 2, "batch_size": 16, "channels": 4, "blocks": 1}
+
+
+def network_of(size):
+    torch.manual_seed(size)
+    net = ResidualNet(size, channels=4, blocks=1)
+    torch.nn.init.normal_(net.value.weight, std=0.02)
+    return net
+
+
+@pytest.mark.parametrize(("variant", "method"), [("normal", "gumbel"), ("reversed", "puct")])
+def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
+    options = preset(
+        4, "cpu", **TINY | {"variant": variant, "method": method, "simulations": 5, "exact": 4, "trace": 1.0}
+    )
+    rules = options.rules
+
+    def solve(own, opp):
+        return solve_batch(own, opp, rules, threads=1)
+
+    search = search_of(Player(network_of(4)).answers, options, CPU)
+    found = play(search, solve, options, 3, CPU)
+    own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
+    empties = rules.square_count - np.bitwise_count(own | opp)
+    assert set(empties.tolist()) >= set(range(1, 9))
+    near = empties <= 4
+    assert (found.score.numpy()[near] == solve(own[near], opp[near])).all()
+    assert set(np.abs(found.score.numpy()[~near])) <= set(np.abs(found.score.numpy()[near]))  # what came of the game
+    legal = board_planes(legal_moves(found.own, found.opp, rules.playable), 4).flatten(1).numpy() > 0
+    policy = found.policy.numpy().astype(int)
+    assert not policy[~legal].any()
+    assert (np.abs(policy.sum(1) - 255 * legal.any(1)) <= 12).all()
+    again = play(search, solve, options, 3, CPU)
+    assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    saved = SavedResidual(Rules(4), network_of(4), {"training": "none"})
+    data = saved.to_bytes()
+    path = tmp_path_factory.mktemp("zero") / saved.file_name(data, "zero")
+    path.write_bytes(data)
+    return path
+
+
+def test_the_agent_plays_with_and_without_search(weights):
+    position, played = Position.initial(Rules(4)), set()
+    for spec in ("", ",simulations=12", ",simulations=6,exact=5", ",temperature=3", ",simulations=4,temperature=2"):
+        agent, now = make(f"zero:{weights}{spec}"), position
+        while not now.is_over():
+            action = agent.choose(now)
+            assert action in now.legal_actions()
+            now = now.play(action)
+        played.add(now)
+    assert len(played) > 1
+
+
+def test_numbers_of_images_are_those_of_the_position():
+    net, rules = network_of(6), Rules(6)
+    own, opp = (torch.tensor([side]) for side in (Position.initial(rules).own, Position.initial(rules).opp))
+    with torch.no_grad():
+        numbers, value = symmetric_answers(net, rules)(own, opp)
+    squares = numbers[0].view(6, 6)
+    assert torch.allclose(squares, squares.flip(0, 1), atol=1e-5)  # as the start has it
+    assert torch.allclose(squares, squares.T, atol=1e-5)
+    assert value.shape == (1,)
+
+
+def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
+    (tmp_path / "foreign.safetensors").write_bytes(b"\x80\x04cposix\nsystem\n.")
+    damaged = tmp_path / weights.name
+    damaged.write_bytes(weights.read_bytes()[:-1] + b"\0")
+    for path, message in (
+        (tmp_path / "foreign.safetensors", "expected safetensors"),
+        (damaged, "is damaged"),
+        (tmp_path / "none", "cannot be read"),
+    ):
+        with pytest.raises(WeightsError, match=message):
+            make(f"zero:{path}").check(Rules(4))
+    with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for 6x6 normal"):
+        make(f"zero:{weights}").choose(Position.initial(Rules(6)))
+    with pytest.raises(
+        WeightsError, match="zero for 4x4 reversed: the package has no network for it: expected zero:FILE"
+    ):
+        make("zero").check(Rules(4, "reversed"))

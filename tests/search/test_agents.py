@@ -268,6 +268,8 @@ def test_a_spec_gives_its_text_back_and_travels(text):
 def test_a_spec_is_changed_and_says_which_files_it_reads():
     spec = AgentSpec.parse("rl:a.zip,seed=1")
     assert (spec.files(), str(spec.with_(weights="b"))) == ({"weights": "a.zip"}, "rl:weights=b,seed=1")
+    booked = [AgentSpec.parse(f"network:weights=w,book={book}").files() for book in ("b.safetensors", "yes")]
+    assert booked == [{"weights": "w", "book": "b.safetensors"}, {"weights": "w"}]
     assert AgentSpec.parse("six-factor:weights=w.json,depth=2").evaluator == "six-factor:weights=w.json"
     program = AgentSpec.parse("nboard:engine -x w=1,2")
     assert (program.name, program.options, program.command, program.files()) == ("nboard", {}, "engine -x w=1,2", {})

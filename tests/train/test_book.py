@@ -137,6 +137,13 @@ def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
         build(SMALL, tmp_path, executor=HERE)
 
 
+@pytest.mark.slow
+def test_other_processes_build_the_same_book(folder, tmp_path):
+    build(SMALL, tmp_path, executor=Processes(2))
+    for name in (BOOK, LOG):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
 def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
     data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
     for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):

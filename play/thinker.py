@@ -11,6 +11,7 @@ from play.first_start import compile_ahead, parts_of
 from play.pondering import ponder
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
 from search.agents import AgentSpec
 from search.limits import Limits, MoveValue
@@ -18,6 +19,9 @@ from search.players import SearchAgent
 
 #: Options of a spec that bound its search.
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
+
+#: Options of a spec that a controller may change while it runs.
+CHANGEABLE = ("threads", "table", "level")
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Thinker:
 
     def __init__(self, spec: str, *, time: float = 1.0, **options: object) -> None:
         self.spec = AgentSpec.parse(spec)
+        self._set_up = {"time": time, **options}
         given = {} if self.spec.is_program else self.spec.options
         options = {key: value for key, value in options.items() if value is not None}
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
@@ -63,6 +68,14 @@ class Thinker:
     def has_opinions(self) -> bool:
         """Whether its moves come with values."""
         return isinstance(self.agent, SearchAgent)
+
+    def change(self, name: str, value: str) -> None:
+        """Set one of the `CHANGEABLE` options from now on; a ReversiError if its agent has none such, or not with that value."""
+        if name not in CHANGEABLE:
+            raise ReversiError(f"option {shown(name)}: expected one of {', '.join(CHANGEABLE)}")
+        spec = self.spec.with_(**{name: value})
+        spec.check()
+        vars(self).update(vars(Thinker(spec.text, **self._set_up)))  # type: ignore[arg-type]
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""

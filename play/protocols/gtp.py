@@ -11,6 +11,8 @@ Quarry:
 * ``list_games`` and ``set_game`` choose between ``Othello`` and ``Anti-Othello``, where the fewest discs win.
 * ``final_score`` counts the empty squares for the winner, and answers ``cannot score`` before the end.
 
+``reversi-set threads 4`` (or ``table``, in MiB, or ``level``) changes how the agent searches from then on.
+
 ``time_settings`` and ``time_left`` are obeyed, on top of the limits in the agent's own spec.
 """
 
@@ -24,6 +26,7 @@ from play.pondering import Ponderer
 from play.thinker import Thinker, Thought
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import shown
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Variant
 
@@ -84,6 +87,7 @@ class GtpEngine:
             "set_game": self._set_game,
             "cputime": lambda *_: f"{process_time():.2f}",
             "reversi-values": self._values,
+            "reversi-set": self._set,
         }
 
     @property
@@ -161,14 +165,16 @@ class GtpEngine:
         move = vertex.lower()
         if move == PASS_NAME:
             if position.legal_board():
-                raise GtpError("illegal move")
+                raise GtpError(f"illegal move: pass, and {colour} can move: expected {_squares(position)}")
             self._positions.append(_other_to_move(position))
             return
-        _matching(_VERTEX, move)
+        if not re.fullmatch(_VERTEX, move):
+            raise GtpError(f"syntax error: {shown(vertex)}: expected a square, such as d3, or pass")
         try:
             self._positions.append(position.play(move))
         except ReversiError:
-            raise GtpError("illegal move") from None
+            expected = _squares(position) or "a pass"
+            raise GtpError(f"illegal move: {vertex} for {colour}: expected {expected}") from None
 
     def _genmove(self, colour: str, *_: str) -> str:
         side = _colour(colour)
@@ -228,12 +234,21 @@ class GtpEngine:
         lines = render_ansi(self.position).splitlines()
         return "\n" + "\n".join(line for line in lines if line.strip())  # an empty line would end the answer
 
+    def _set(self, name: str, value: str, *_: str) -> None:
+        """Set threads, table (MiB) or level from now on, a private command."""
+        self.thinker.change(name, value)
+
     def _values(self, count: str = "64", *_: str) -> str:
         """The values of the best moves for the side to move, in discs, a private command."""
         if self.position.is_over() or not self.thinker.has_opinions:
             raise GtpError("no values")
         thought = self.thinker.think(self.position, moves=max(2, _whole(count)))
         return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves)
+
+
+def _squares(position: Position) -> str:
+    """The squares that the side to move may play on; nothing if it cannot."""
+    return "" if position.must_pass() or position.is_over() else ", ".join(position.legal_moves())
 
 
 def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) -> None:

@@ -35,7 +35,7 @@ from time import perf_counter
 from play.background import stopped_when
 from play.game import Game
 from play.pondering import Ponderer
-from play.thinker import Thinker, Thought
+from play.thinker import CHANGEABLE, Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME
@@ -99,6 +99,8 @@ class NBoardEngine:
         if what == "depth":
             self._depth = _whole(value, "depth")
             self._send_name()
+        elif what in CHANGEABLE:
+            self.thinker.change(what, value)
         elif what == "game":
             game = Game.from_ggf(value)
             self.thinker.check(game.rules)

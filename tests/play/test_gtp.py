@@ -109,15 +109,17 @@ def test_moves_are_named_from_the_top_left(engine):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("play b a1", "illegal move"),
-        ("play b j9", "illegal move"),
-        ("play b pass", "illegal move"),
-        ("play b d4", "illegal move"),
+        ("play b a1", "illegal move: a1 for b: expected d3, c4, f5, e6"),
+        ("play b j9", "illegal move: j9 for b: expected d3, c4, f5, e6"),
+        ("play b pass", "illegal move: pass, and b can move: expected d3, c4, f5, e6"),
+        ("play b d4", "illegal move: d4 for b: expected d3, c4, f5, e6"),
         ("play green d3", "syntax error"),
         ("play b", "syntax error"),
-        ("play b i5", "syntax error"),
-        ("play b d33", "syntax error"),
-        ("play b 3d", "syntax error"),
+        ("play b i5", "syntax error: 'i5': expected a square, such as d3, or pass"),
+        ("play b d33", "syntax error: 'd33': expected a square, such as d3, or pass"),
+        ("play b 3d", "syntax error: '3d': expected a square, such as d3, or pass"),
+        ("reversi-set colour 3", "option 'colour': expected one of threads, table, level"),
+        ("reversi-set threads", "syntax error"),
         ("genmove", "syntax error"),
         ("genmove x", "syntax error"),
         ("undo", "cannot undo"),
@@ -134,6 +136,17 @@ def test_moves_are_named_from_the_top_left(engine):
 )
 def test_refusals_change_nothing(engine, line, message):
     assert refused(engine, line) == message
+
+
+def test_threads_table_and_level_are_set_while_it_runs():
+    engine = GtpEngine(Thinker("six-factor", time=0.1, threads=1))
+    for option in ("threads 2", "table 1", "level 2"):
+        ask(engine, f"reversi-set {option}")
+    assert engine.thinker.spec.text == "six-factor:threads=2,table=1,level=2"
+    assert engine.thinker.agent.threads == 2
+    assert engine.thinker.agent.limits.depth == 2
+    assert "threads='x'" in refused(engine, "reversi-set threads x")
+    assert engine.thinker.agent.threads == 2
 
 
 def test_undo_takes_one_command_back(engine):
@@ -224,8 +237,8 @@ def test_a_pass_may_be_left_out(passing):
 
 
 def test_a_side_that_can_move_may_not_pass(passing):
-    assert refused(passing, "play b pass") == "illegal move"
-    assert refused(passing, "play w b1") == "illegal move"
+    assert refused(passing, "play b pass").startswith("illegal move: pass")
+    assert refused(passing, "play w b1") == "illegal move: b1 for w: expected a pass"
 
 
 @pytest.mark.parametrize("size", [4, 6])
@@ -315,7 +328,8 @@ def test_a_session_through_pipes(reversi):
     assert not err
     assert answers[:2] == ["=1", "=2"]
     assert answers[2].startswith("=3 ")
-    assert answers[3:] == ["?4 illegal move", "=5", ""]
+    assert answers[3].startswith("?4 illegal move: pass")
+    assert answers[4:] == ["=5", ""]
 
 
 def test_the_end_of_the_input_ends_it(reversi):

@@ -39,6 +39,12 @@ def run(engine, *lines):
         engine.run(line)
 
 
+def test_threads_table_and_level_are_options(engine, sent):
+    run(engine, "set threads 2", "set table 1", "set contempt 5", "set threads none")
+    assert engine.thinker.spec.text == "six-factor:depth=4,threads=2,table=1"
+    assert [line for line in sent if "threads='none'" in line]
+
+
 def test_the_session_of_the_document(engine, sent):
     run(engine, "nboard 2", f"set game {EXAMPLE}", "set depth 6", "ping 1", "go")
     assert engine.game.moves == tuple(EXAMPLE_MOVES)

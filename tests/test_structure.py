@@ -57,10 +57,11 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_private_names_stay_in_their_module():
-    ours = {name: path for path, tree in trees().items() for name in defined(tree)}
+    private_names = {path: defined(tree) for path, tree in trees().items()}
+    ours = {name: path for path, found in private_names.items() for name in found}
     wrong = []
     for path, tree in trees().items():
-        known = defined(tree) | OTHERS
+        known = private_names[path] | OTHERS
         for node in ast.walk(tree):
             match node:
                 case ast.ImportFrom(module=str(module), names=names) if module.partition(".")[0] in PACKAGES:

@@ -134,21 +134,29 @@ def test_small_endgames_equal_brute_force(search, variant):
         assert found.proven
 
 
+solved_board = pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
+
+
+def after_one_move(variant):
+    """The smallest board after its first move, a quarter of the tree: all four moves lead to images of one position."""
+    start = Position.initial(Rules(4, variant))
+    first, *others = (start.play(move) for move in start.legal_actions())
+    assert {child.canonical() for child in others} == {first.canonical()}
+    return first
+
+
 @pytest.mark.parametrize("search", [*PRUNING_SEARCHES, iterative_deepening])
-@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
-def test_the_smallest_board_is_solved_from_the_start(search, variant, value):
-    found = search(Position.initial(Rules(4, variant)), TO_THE_END, disc_lead)
-    assert (found.value, found.proven) == (value, True)
+@solved_board
+def test_the_smallest_board_is_solved(search, variant, value):
+    found = search(after_one_move(variant), TO_THE_END, disc_lead)
+    assert (-found.value, found.proven) == (value, True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("search", FULL_SEARCHES)
-@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
+@solved_board
 def test_the_smallest_board_is_solved_without_pruning(search, variant, value):
-    """After its first move, whose choice makes no difference: the four are images of each other, and one of them is enough."""
-    start = Position.initial(Rules(4, variant))
-    first, *others = (start.play(move) for move in start.legal_actions())
-    assert {child.canonical() for child in others} == {first.canonical()}
+    first = after_one_move(variant)
     found = search(first, TO_THE_END, disc_lead)
     assert (-found.value, found.nodes) == (value, positions_on_all_paths(first))
 

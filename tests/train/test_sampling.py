@@ -39,7 +39,7 @@ def whole(options, **how):
 def test_games_follow_the_plain_twin(rules, how):
     """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
     options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
-    evaluator, games, reached = get("six-factor"), (24 if options.play_depth == 1 else 12) // rules.size, 0
+    evaluator, games, reached = get("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
     play_games(
         *(make_works(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),

@@ -33,6 +33,7 @@ export class BoardView {
     if (turns.length) this.turned = Promise.all(turns); // when the discs lie again
     this.svg.dataset.turn = view.turn;
     this.svg.classList.toggle("playable", Boolean(view.playable));
+    this.svg.classList.toggle("editing", Boolean(view.editing));
   }
 
   #build(size) {
@@ -119,7 +120,7 @@ export class BoardView {
 
   #choose(index) {
     this.#setFocused(index, true);
-    if (this.view.playable) this.onPlay(this.squares[index].name);
+    if (this.view.playable || this.view.editing) this.onPlay(this.squares[index].name);
   }
 
   #setFocused(index, move) {

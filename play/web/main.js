@@ -2,19 +2,22 @@
 
 import { GameSocket, Problem, call } from "./api.js";
 import { stillness } from "./board.js";
-import { like, likes, rememberGame, rememberedGame } from "./memory.js";
+import { renderLibrary } from "./library.js";
+import * as loader from "./loader.js";
+import { like, likes, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
+import { documentOf, ggfOf, lineOf } from "./records.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import * as sound from "./sound.js";
-import { $, app, atEnd, betweenPeople, capital, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
-import { Tree, beside, pathTo, sizeOf } from "./tree.js";
+import { $, app, atEnd, betweenPeople, capital, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
+import { MOST_COMMENT, Tree, beside, movesTo, pathTo, sizeOf } from "./tree.js";
 import { focusBoard, render, renderClocks, renderLine, turned } from "./view.js";
 import { resultText } from "./words.js";
 
-const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5, MOST_COMMENT = 1000;
+const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
-Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine });
+Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine, study: studyLine, act, changed: keepPlace });
 
 // --- views ---------------------------------------------------------------------------------------
 
@@ -22,8 +25,10 @@ function setView(view) {
   const isOther = app.view !== view;
   app.view = view;
   document.body.dataset.view = view;
-  for (const name of ["setup", "loader", "game"]) $(name).hidden = view !== name;
+  for (const name of ["setup", "loader", "library", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
+  if (view === "game") app.place = location.pathname + location.hash;
+  if (view === "library") renderLibrary();
   if (view === "game" && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
   askStudy();
   preview();
@@ -34,8 +39,8 @@ function setView(view) {
 
 // Show what the form that is filled in asks for.
 function preview() {
-  const fields = Object.fromEntries(new FormData(app.view === "loader" ? $("loader") : $("setup")));
-  app.preview = newLine(Number(fields.size ?? fields.rsize), fields.variant ?? fields.rvariant);
+  const { size, variant } = Object.fromEntries(new FormData($("setup")));
+  app.preview = app.view === "loader" ? loader.preview() : newLine(Number(size), variant);
 }
 
 function say(text) {
@@ -60,20 +65,13 @@ function idleLine(size, variant) {
   app.here = app.line.tree.root;
 }
 
-async function readLine(text, size, variant, start = "standard") {
-  const found = await call("POST", "/api/transcripts", { body: { text, size, variant, start } });
-  const [game] = found.games, line = { ...newLine(game.size, game.variant, start), names: { black: game.black, white: game.white } };
-  line.tree = new Tree(game.size, game);
-  line.tree.playAll(line.tree.root, game.moves);
-  return line;
-}
-
 function goTo(position) {
   if (!app.line || !position) return;
   app.here = position;
   app.hover = null;
   askStudy();
   render();
+  touch();
 }
 
 const step = (by) => {
@@ -83,13 +81,20 @@ const step = (by) => {
 
 // Bring the tree up to date with the game's state: its moves are the main line, and what was taken back is gone.
 function follow(state) {
-  if (app.line.idle || !sameGame(app.line, state)) app.line = newLine(state.size, state.variant, state.start);
+  if (app.line.idle || !sameGame(app.line, state)) app.line = { ...newLine(state.size, state.variant, state.start), ...triedIn(app.game.id) };
   const { line } = app, before = line.tip;
   line.tip = line.tree.setMain(state.moves);
   const path = pathTo(line.tip), gone = pathTo(before).find((position) => !path.includes(position));
   if (gone) line.tree.remove(gone);
-  if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
+  if (!before && history.state?.path) app.here = line.tree.find(history.state.path);
+  else if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
 }
+
+// What was tried beside a game in this browser.
+const triedIn = (id) => {
+  const { tree } = rememberedGame(id);
+  return tree ? { tree: Tree.fromJSON(tree) } : {};
+};
 
 const sameGame = (line, state) => line.size === state.size && line.variant === state.variant && line.start === state.start;
 
@@ -130,7 +135,7 @@ async function openGame(id) {
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
   const game = { id, mode, mine, tokens, request, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
-  if (location.hash !== `#game=${id}`) history.pushState(null, "", `#game=${id}`);
+  if (location.pathname + location.hash !== `/#game=${id}`) history.pushState(null, "", `/#game=${id}`);
   game.socket = new GameSocket(id, token, {
     onJoined: (role) => { game.role = role; },
     onState: (state) => onState(game, state),
@@ -178,6 +183,7 @@ async function showStates(game) {
     game.state = state;
     follow(state);
     announce(before, state);
+    if (state.status === "finished") rememberGame(game.id, { ...rememberedGame(game.id), result: resultText() });
     askStudy();
     render();
     if (before && app.view === "game") play(before, state);
@@ -222,6 +228,7 @@ function announce(before, state) {
 }
 
 function playMove(name) {
+  if (app.view === "loader") return setUp(() => loader.change(name));
   if (mayTry()) return followLine([name]);
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
@@ -261,43 +268,83 @@ function resign() {
 
 // --- review --------------------------------------------------------------------------------------
 
-async function review(text, size, variant, start) {
-  const line = await readLine(text, size, variant, start);
-  if (!line.tree.root.children.length) throw new Problem("There is no move in this text.");
+// Begin a review of a line, which this browser keeps under a key of its own.
+function studyLine(line) {
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
+  const document = documentOf(line);
+  rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1 });
+  return go(`/#review=${key}`, { document });
+}
+
+function openReview(line) {
   leaveGame();
-  history.replaceState(null, "", "#review");
   app.line = { ...line, review: true };
-  app.here = line.tree.root;
+  app.here = line.tree.find(history.state?.path ?? []);
   app.analysis = true;
   setView("game");
 }
 
+// The tree was changed: keep it. Who changes what another has shared goes on in a copy.
+function changed() {
+  const { line, game } = app;
+  line.link = null;
+  if (!line.review) return rememberGame(game.id, { ...rememberedGame(game.id), tree: line.tree.toJSON() });
+  if (!line.key) return studyLine(line);
+  rememberReview(line.key, { document: documentOf(line), moves: sizeOf(line.tree.root) - 1, link: null });
+}
+
 // Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
 function followLine(moves) {
-  const { tree } = app.line, last = tree.playAll(app.here, moves);
+  const { tree } = app.line, before = sizeOf(tree.root), last = tree.playAll(app.here, moves);
   if (last === app.here) return complain(new Problem(`${moves[0]} is not a legal move.`));
   goTo(last.legal[0] === "pass" ? last.children[0] : last);
+  if (sizeOf(tree.root) > before) changed();
 }
 
 function promote() {
   app.line.tree.promote(app.here);
   render();
+  changed();
 }
 
 function remove() {
   const size = sizeOf(app.here);
-  if (size < 4 || confirm(`Delete ${size} moves?`)) goTo(app.line.tree.remove(app.here));
+  if (size > 3 && !confirm(`Delete ${size} moves?`)) return;
+  goTo(app.line.tree.remove(app.here));
+  changed();
 }
 
 function comment({ target }) {
   app.here.comment = target.value.slice(0, MOST_COMMENT);
   render();
+  changed();
 }
 
-async function loadReview(event) {
-  event.preventDefault();
-  const fields = Object.fromEntries(new FormData($("loader")));
-  await act(() => review($("transcript").value.trim() || " ", Number(fields.rsize), fields.rvariant));
+// The game as it stands, with what was tried beside it, becomes a review.
+function studyGame() {
+  const { state } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.describe(agent).title : name === capital(colour) ? null : name);
+  return studyLine({ ...app.line, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
+}
+
+function setUp(work) {
+  work();
+  preview();
+  render();
+  touch();
+}
+
+// A link for others: to what is shown of a review, which nobody can change, or to a game, which they can watch.
+async function share() {
+  const { line, game } = app;
+  if (!line.review) line.link = `/#watch=${game.id}.${game.tokens.spectator}`;
+  else {
+    let name = line.shared ?? rememberedReview(line.key)?.link;
+    if (!name) ({ review: name } = await call("POST", "/api/reviews", { body: documentOf(line) }));
+    if (line.key) rememberReview(line.key, { link: name });
+    line.link = `/review/${name}`;
+  }
+  render();
+  await copyText($("invite-link").value);
 }
 
 // --- the engine's opinion ------------------------------------------------------------------------
@@ -352,16 +399,18 @@ function copyTheOldWay(text) {
   return copied;
 }
 
-function save() {
-  const { game } = app;
-  act(async () => {
-    const text = game && !app.line.review
-      ? await call("GET", `/api/games/${game.id}/record`, { token: Object.values(game.tokens)[0] })
-      : movesOf(app.line).join(" ") + "\n";
-    const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-    node("a", { href, download: game ? `reversi-${game.id}.ggf` : "reversi.txt" }).click();
-    setTimeout(() => URL.revokeObjectURL(href), 1000);
-  });
+function download(text, name) {
+  const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+  node("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 1000);
+}
+
+// The main line in GGF, with what the engine says of its moves; of a game the server has the record.
+async function save() {
+  const { line, game } = app;
+  if (!line.review) return download(await call("GET", `/api/games/${game.id}/record`, { token: Object.values(game.tokens)[0] }), `reversi-${game.id}.ggf`);
+  const end = mainEnd(line), worth = ({ parent, move }) => study.get(parent, line.variant)?.moves[move]?.value ?? null;
+  download(ggfOf(line, worth, isOver(end) ? finalScore(end) : null), "reversi.ggf");
 }
 
 function steps(event) {
@@ -374,16 +423,56 @@ function steps(event) {
   event.preventDefault();
 }
 
+// --- where we are: the address tells what is shown, the history's state where in it ----------------
+
+let placeTimer = 0;
+function touch() {
+  try {
+    keepPlace();
+  } catch { /* told too often, as when a key is held: once more when it is quiet */ }
+  placeTimer = setTimeout(keepPlace, 400);
+}
+
+function keepPlace() {
+  clearTimeout(placeTimer);
+  const { view, line } = app;
+  if (view === "loader") history.replaceState({ loader: loader.kept() }, "");
+  if (view !== "game" || line.idle) return;
+  history.replaceState(line.review ? { path: movesTo(app.here), document: documentOf(line) } : { path: atEnd() ? null : movesTo(app.here) }, "");
+}
+
+function go(address, state = null) {
+  keepPlace();
+  history.pushState(state, "", address);
+  return act(route);
+}
+
 async function route() {
+  clearTimeout(placeTimer);
+  const shared = location.pathname.match(/^\/review\/([\w-]+)$/)?.[1], { state } = history;
   const [kind, rest = ""] = location.hash.slice(1).split("=");
-  if (kind === "join") {
-    const [id, colour, token] = rest.split(".");
-    if (id && token && (colour === "black" || colour === "white")) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token } });
-    history.replaceState(null, "", `#game=${id}`);
-    await openGame(id);
-  } else if (kind === "game" && rest && rest !== app.game?.id) await openGame(rest);
-  else if (kind === "review" && !app.line.review) setView("loader");
-  else if (kind !== "game" && kind !== "review") setView("setup");
+  if (shared) openReview({ ...lineOf(await call("GET", `/api/reviews/${shared}`)), shared });
+  else if (kind === "join" || kind === "watch") await join(kind, ...rest.split("."));
+  else if (kind === "game" && rest === app.game?.id) setView("game");
+  else if (kind === "game" && rest) await openGame(rest);
+  else if (kind === "review" && rest) {
+    const document = rememberedReview(rest)?.document ?? state?.document;
+    if (!document) throw new Problem("This browser does not have that review.");
+    if (app.line.key === rest) setView("game");
+    else openReview({ ...lineOf(document), key: rest });
+  } else if (kind === "review") {
+    if (state?.loader) loader.restore(state.loader);
+    setView("loader");
+  } else setView(kind === "games" ? "library" : "setup");
+}
+
+// Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
+async function join(kind, id, ...rest) {
+  const token = rest.at(-1), colour = kind === "join" ? rest[0] : null;
+  if (id && token && /^(black|white)$/.test(colour)) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token } });
+  else if (id && token && !rememberedGame(id)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token } });
+  history.replaceState(null, "", `/#game=${id}`);
+  await openGame(id);
 }
 
 function showAnalysis({ target }) {
@@ -395,7 +484,7 @@ function showAnalysis({ target }) {
 
 async function readFile({ target }) {
   const [file] = target.files;
-  if (file) $("transcript").value = await file.text();
+  if (file) await act(() => loader.readFile(file));
   target.value = "";
 }
 
@@ -403,11 +492,14 @@ const showSound = () => $("sound").setAttribute("aria-pressed", sound.isOn());
 
 function wire() {
   const clicks = {
-    "nav-new": () => setView("setup"),
-    "nav-review": () => setView("loader"),
-    home: (event) => { event.preventDefault(); setView(app.line?.idle ? "setup" : "game"); },
-    "setup-cancel": () => setView("game"),
-    "loader-cancel": () => setView("game"),
+    "nav-new": () => go("/"),
+    "nav-review": () => go("/#review"),
+    "nav-games": () => go("/#games"),
+    home: (event) => { event.preventDefault(); go(app.place); },
+    "setup-cancel": () => go(app.place),
+    "loader-cancel": () => go(app.place),
+    "loader-start": () => setUp(loader.reset),
+    "loader-clear": () => setUp(loader.clear),
     undo: takeBack,
     pause,
     hint,
@@ -417,9 +509,11 @@ function wire() {
     grant: () => tell("undo"),
     refuse: () => tell("decline"),
     resign,
-    study: () => act(() => review(movesOf(app.line).join(" "), app.line.size, app.line.variant, app.line.start)),
+    study: studyGame,
+    share: () => act(share),
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
-    save,
+    save: () => act(save),
+    "save-json": () => download(JSON.stringify(documentOf(app.line)), "reversi.json"),
     "invite-copy": () => copyText($("invite-link").value),
     "invite-link": ({ target }) => target.select(),
     promote,
@@ -431,16 +525,17 @@ function wire() {
   };
   for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
   $("setup").addEventListener("submit", startGame);
-  $("loader").addEventListener("submit", loadReview);
+  $("loader").addEventListener("submit", (event) => { event.preventDefault(); act(loader.submit); });
   $("analysis").addEventListener("change", showAnalysis);
   showSound();
-  for (const form of [$("setup"), $("loader")]) form.addEventListener("input", () => { preview(); render(); });
+  for (const form of [$("setup"), $("loader")]) form.addEventListener("input", () => setUp(() => {}));
   $("speed").value = likes().speed ?? 700;
   $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
   $("comment").addEventListener("input", comment);
   document.addEventListener("keydown", steps);
-  for (const change of ["hashchange", "popstate"]) addEventListener(change, () => route().catch(complain));
+  addEventListener("popstate", () => route().catch(complain)); // a changed hash is one, too
+  addEventListener("pagehide", keepPlace);
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
 

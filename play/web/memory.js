@@ -1,6 +1,6 @@
-// What this browser remembers: the games that it has tokens of, and how it likes things.
+// What this browser remembers: the games that it has tokens of, its reviews, and how it likes things.
 
-const GAMES = "reversi.games", LIKES = "reversi.likes", MOST_GAMES = 50;
+const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", MOST_GAMES = 50, MOST_REVIEWS = 50;
 
 function read(key, fallback) {
   try {
@@ -24,6 +24,33 @@ export function rememberGame(id, entry) {
 }
 
 export const rememberedGame = (id) => read(GAMES, {})[id];
+export const games = () => Object.entries(read(GAMES, {}));
+
+// A review, each under a key of its own, so that two windows do not write over each other: {document, moves, link, at}.
+export function rememberReview(key, entry) {
+  write(REVIEW + key, { ...rememberedReview(key), ...entry, at: Date.now() });
+  for (const [old] of reviews().sort((a, b) => b[1].at - a[1].at).slice(MOST_REVIEWS)) forget(`review ${old}`);
+}
+
+export const rememberedReview = (key) => read(REVIEW + key, null);
+
+export function reviews() {
+  try {
+    const keys = Object.keys(localStorage).filter((key) => key.startsWith(REVIEW)).map((key) => key.slice(REVIEW.length));
+    return keys.map((key) => [key, rememberedReview(key)]).filter(([, entry]) => entry?.document?.board);
+  } catch {
+    return [];
+  }
+}
+
+// Forget "game ID" or "review KEY".
+export function forget(what) {
+  const [kind, id] = what.split(" ");
+  try {
+    if (kind === "review") localStorage.removeItem(REVIEW + id);
+    else write(GAMES, Object.fromEntries(games().filter(([other]) => other !== id)));
+  } catch { /* nothing is kept */ }
+}
 
 export const likes = () => read(LIKES, {});
 export const like = (changes) => write(LIKES, { ...likes(), ...changes });

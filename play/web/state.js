@@ -16,18 +16,19 @@ export const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export const plural = (n, word) => `${n} ${n === 1 ? word : word.replace(/y?$/, (end) => (end ? "ies" : "s"))}`;
 
 // What the parts of the page ask each other for; set by main.js.
-export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {} };
+export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {}, study: () => {}, act: () => {}, changed: () => {} };
 
 export const app = {
-  view: "setup", // setup, loader, game
+  view: "setup", // setup, loader, library, game
   game: null, // {id, mode, mine, tokens, request, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
-  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review}
+  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, link}
   here: null, // the node of the tree that is shown
   shown: null, // the one that the board last showed
   preview: null, // the line, without a move, of the form that is filled in
   analysis: false,
   hint: null, // {position, move}: what the engine advises
   hover: null,
+  place: "/", // the address of the line
   working: 0, // positions of a review that are still to be analysed
 };
 

@@ -5,6 +5,8 @@
 
 import { after, legalMoves } from "./rules.js";
 
+export const MOST_COMMENT = 1000; // characters
+
 export class Tree {
   constructor(size, { board, turn }) {
     this.size = size;
@@ -36,6 +38,13 @@ export class Tree {
       if (!next) break;
       node = next;
     }
+    return node;
+  }
+
+  // The node at the end of these moves, as far as they are there.
+  find(moves) {
+    let node = this.root;
+    for (const move of moves) node = node.children.find((child) => child.move === move) ?? node;
     return node;
   }
 
@@ -80,7 +89,7 @@ export class Tree {
 
   static fromJSON({ board, turn, comment, moves }) {
     const tree = new Tree(Math.sqrt(board.length), { board, turn });
-    tree.root.comment = comment ?? "";
+    tree.root.comment = remark(comment);
     read(tree, tree.root, moves);
     return tree;
   }
@@ -103,6 +112,8 @@ export function beside(node, step) {
   return all[Math.min(all.length - 1, Math.max(0, all.indexOf(node) + step))];
 }
 
+const remark = (comment) => String(comment ?? "").slice(0, MOST_COMMENT);
+
 function written(first, others) {
   const moves = [];
   for (let node = first; node; [node, ...others] = node.children) {
@@ -116,7 +127,7 @@ function read(tree, node, moves) {
   for (const { move, comment, variations = [] } of moves) {
     const next = tree.play(node, move);
     if (!next) return; // what is not legal ends its line
-    if (comment) next.comment = comment;
+    next.comment ||= remark(comment);
     for (const variation of variations) read(tree, next.parent, variation);
     node = next;
   }

@@ -37,6 +37,7 @@ function renderBoard() {
     legal: (playable || found) && here.legal[0] !== "pass" ? here.legal : [],
     last: here.move,
     playable,
+    editing: app.view === "loader",
     best: found?.move,
     hint: app.hint?.position === here ? app.hint.move : null,
     values: found && here.legal[0] !== "pass" ? worths(found) : {},
@@ -92,6 +93,8 @@ function renderGame() {
   $("pause").textContent = game?.paused ? "Play" : "Pause";
   $("undo").disabled = !state?.moves.length;
   $("study").hidden = Boolean(line.review);
+  $("save-json").hidden = !line.review;
+  $("share").hidden = !line.review && !game?.tokens.spectator;
   $("study").disabled = $("copy").disabled = $("save").disabled = !any;
   $("analysis").checked = app.analysis;
   $("analysis").closest("label").hidden = running && betweenPeople(game);
@@ -99,7 +102,8 @@ function renderGame() {
   $("hint").disabled = !mayMove() || !atEnd();
   $("rematch").hidden = !isLive() || running || !game.request;
   $("undo").hidden = $("resign").hidden = !plays;
-  $("invite").hidden = !(running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)]);
+  const invites = running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)];
+  $("invite").hidden = !invites && !line.link;
   if (!$("invite").hidden) renderInvitation();
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
   $("first").disabled = $("previous").disabled = !here.parent;
@@ -167,7 +171,9 @@ const expected = (move, index, line) => {
 };
 
 function renderInvitation() {
-  const { id, mine, tokens } = app.game, { origin, canReach } = addressForOthers();
-  $("invite-link").value = `${origin}/#join=${id}.${other(mine)}.${tokens[other(mine)]}`;
+  const { game, line } = app, { origin, canReach } = addressForOthers();
+  const texts = line.review ? "Whoever has this link can read the review:" : line.link ? "Whoever has this link can watch:" : "Send this link to your friend:";
+  $("invite-text").textContent = texts;
+  $("invite-link").value = origin + (line.link ?? `/#join=${game.id}.${other(game.mine)}.${game.tokens[other(game.mine)]}`);
   $("invite-warning").hidden = canReach;
 }

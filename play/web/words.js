@@ -39,7 +39,7 @@ export const gameText = ({ size, variant }) => `${size}×${size} · ${variant ==
 
 export function statusText() {
   const { game, here: position } = app;
-  if (app.view !== "game") return `${gameText(app.preview)}. ${app.view === "setup" ? "Choose an opponent to begin." : "Paste a game to begin."}`;
+  if (app.view !== "game") return `${gameText(app.preview)}. ${{ setup: "Choose an opponent to begin.", loader: "Click squares to set a position up." }[app.view] ?? ""}`;
   if (game && !game.connected) return game.state ? "Connection lost – trying again …" : "Connecting …";
   if (!isLive() || !atEnd()) return positionText(position);
   const { state } = game;

@@ -107,6 +107,10 @@ def test_moves_that_are_refused_change_nothing(api):
     refused(400, "bad_message", api.move(created, "black", 7, 0))
     refused(409, "wrong_ply", api.move(created, "black", "d3", 1))
     refused(403, "spectator", api.move(created, "spectator", "d3", 0))
+    for deed in ("undo", "resign"):
+        refused(
+            403, "spectator", api.call("POST", f"/api/games/{created['game']}/{deed}", created["tokens"]["spectator"])
+        )
     refused(409, "not_your_turn", api.move(other, "white", "d3", 0))
     crossed = {"game": created["game"], "tokens": other["tokens"]}
     refused(403, "wrong_token", api.move(crossed, "black", "d3", 0))

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from reversi_env import Position, Rules
+from reversi_env.notation import read_ggf_game
 
 from .conftest import OPTIONS, eventually, running
 
@@ -53,6 +54,8 @@ def open_page(browser, server):
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
+        ours = (server.url, "blob:", "data:")
+        page.on("request", lambda request: request.url.startswith(ours) or complaints.append(request.url))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.goto(server.url + "/" + address)
         expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)
@@ -304,14 +307,85 @@ def the_page_knows_the_rules(page):
     assert page.evaluate(replayed, games) == games
 
 
-def test_bad_text_is_explained_and_empty_squares_are_the_winners(open_page):
-    page = open_page()
-    page.on("console", lambda message: None)
-    page.click("#nav-review")
-    page.fill("#transcript", " ")
-    page.click("#loader button[type=submit]")
-    expect(page.locator("#toast")).to_contain_text("no move")
+OBF = "-----OX--XO----- X; % the start\nOX--OXX-OOX--XXX O; C1:+6;"
+GAMES = (
+    "(;GM[Othello]PB[Ann]PW[Bob]TY[4]BO[4 ---- -O*- -*O- ---- *]B[b1]W[a1];)"
+    "(;GM[Othello]PB[Cid]PW[Dan]TY[4]BO[4 ---- -O*- -*O- ---- *]B[b1]W[c1];)"
+)
 
+
+def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
+    """From the board, a paste and a file to a review with a variation that others open; reload and Back lose nothing."""
+    page = open_page()
+    page.click("#nav-review")
+    page.check("input[name=rsize][value='4']", force=True)
+    corner = page.locator("[data-square=a1]")
+    for what in ("black", "white", "empty", "black"):
+        corner.click()
+        expect(corner).to_have_attribute("aria-label", f"a1, {what}")
+    page.fill("#transcript", OBF)
+    page.reload()
+    expect(corner).to_have_attribute("aria-label", "a1, black")
+    page.click("#loader button[type=submit]")
+    page.locator("#choice-list button").nth(1).click()
+    expect(page.locator("#status")).to_have_text("White to move.")
+    expect(page.locator("#moves .remark")).to_have_text("c1:+6")
+    page.go_back()
+    expect(page.locator("#choice-list button")).to_have_count(2)
+    shuts_nobody_out(page)
+    page.fill("#transcript", "XXXX XXXX XXXX XXXX")
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#toast")).to_contain_text("Neither side can move")
+
+    page.set_input_files("#file", {"name": "games.ggf", "mimeType": "text/plain", "buffer": GAMES.encode()})
+    page.get_by_role("button", name="Cid").click()
+    expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "c1"])
+    page.keyboard.press("ArrowRight")
+    page.locator("[data-square=a1]").click()
+    page.fill("#comment", "or [this]")
+    page.reload()
+    expect(page.locator("#moves .variation .remark")).to_have_text("or [this]")
+    expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text("a1")
+    page.click("#promote")
+    page.click("#share")
+    link = page.locator("#invite-link")
+    expect(link).to_have_value(re.compile(r"/review/[\w-]{22}$"))
+    name = link.input_value().rsplit("/", 1)[1]
+    shuts_nobody_out(page)
+
+    friend = open_page(PHONE, address=f"review/{name}")
+    shown = friend.locator("#moves button > :first-child")
+    expect(shown).to_have_text(["b1", "a1", "c1"])
+    friend.keyboard.press("ArrowRight")
+    friend.locator(".square.legal[data-square=a3]").click()  # what is tried in another's review is one's own
+    expect(friend).to_have_url(re.compile("/#review="))
+    expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
+    friend.reload()
+    expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
+    friend.go_back()
+    expect(shown).to_have_text(["b1", "a1", "c1"])
+    assert friend.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+    with page.expect_download() as saved:
+        page.click("#save")
+    game = read_ggf_game(saved.value.path().read_text())
+    assert (game.black, game.moves, game.tags["C"]) == ("Cid", ("b1", "a1"), "2. a1: or [this]")
+    with page.expect_download() as saved:
+        page.click("#save-json")
+    saved.value.save_as(tmp_path / "review.json")
+    page.click("#nav-games")
+    expect(page.locator("#library-list a")).to_have_count(2)
+    shuts_nobody_out(page)
+    page.get_by_role("button", name="Forget Review of Cid").click()
+    expect(page.locator("#library-list a")).to_have_count(1)
+    page.click("#nav-review")
+    page.set_input_files("#file", tmp_path / "review.json")
+    expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "a1", "c1"])
+
+
+def test_openings_are_named_and_empty_squares_are_the_winners(open_page):
+    page = open_page()
+    page.click("#nav-review")
     page.fill("#transcript", "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
     page.click("#loader button[type=submit]")
     expect(page.locator("#game-title")).to_have_text("Review")
@@ -382,6 +456,15 @@ def test_a_friend_joins_by_the_link(open_page):
     friend.locator(".square.legal").first.click()
     my_turn(mine)
     assert moves(mine) == moves(friend)
+    mine.click("#share")
+    expect(link).to_have_value(re.compile(r"/#watch=.+\..{32}"))
+    guest = open_page(address=link.input_value().split("/", 3)[3])
+    expect(guest.locator("#moves button")).to_have_count(2)
+    expect(guest.locator("#status")).to_contain_text("Waiting for black")
+    expect(guest.locator("#undo, #resign, #rematch").locator("visible=true")).to_have_count(0)
+    guest.locator(".square:has(.piece:not([data-disc=X]):not([data-disc=O]))").first.click()  # nothing comes of it
+    guest.reload()
+    expect(guest.locator("#moves button")).to_have_count(2)
     mine.click("#undo")
     friend.click("#grant")
     expect(mine.locator("#moves button")).to_have_count(0, timeout=WAIT)
@@ -425,7 +508,8 @@ def test_dark_and_light_on_all_screens(open_page):
         assert board["height"] > 0.68 * min(width, height)
 
     drawn = page.evaluate("""async () => {
-        const { Chart } = await import("/chart.js"), host = document.querySelector(".panel");
+        const { Chart } = await import("/chart.js");
+        const host = document.querySelector(".panel").appendChild(document.createElement("div"));
         new Chart(host, () => {}).show([1, 4, null, -9, -2, null, 7].map((value) => ({ value, grade: "blunder" })), 0, 8);
         const box = host.querySelector("circle.dot").getBoundingClientRect();
         return { gaps: host.querySelectorAll(".curve").length, lone: host.querySelectorAll(".lone").length,

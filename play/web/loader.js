@@ -1,0 +1,114 @@
+// What there is to study: moves, a board or a record that is pasted, a file, or a position set up on the board.
+
+import { Problem, call } from "./api.js";
+import { lineOf, lineOfGame } from "./records.js";
+import { indexOf, initial } from "./rules.js";
+import { $, hooks, newLine, node, plural } from "./state.js";
+import { Tree } from "./tree.js";
+
+const LARGEST_FILE = 700_000;
+const NEXT = { "-": "X", X: "O", O: "-" };
+
+let board = initial(8).board;
+let found = null; // {games, first, more}: what was read, if there is a choice
+let source = null; // what it was read from
+
+const fields = () => {
+  const { rsize, rvariant, rturn } = Object.fromEntries(new FormData($("loader")));
+  return { size: Number(rsize), variant: rvariant, turn: rturn };
+};
+
+// The line, without a move, of the position that was set up.
+export function preview() {
+  const { size, variant, turn } = fields();
+  if (board.length !== size * size) ({ board } = initial(size));
+  return { ...newLine(size, variant), tree: new Tree(size, { board, turn }) };
+}
+
+export function change(name) {
+  const at = indexOf(name, fields().size);
+  board = board.slice(0, at) + NEXT[board[at]] + board.slice(at + 1);
+}
+
+export const clear = () => { board = board.replace(/[XO]/g, "-"); };
+export const reset = () => { ({ board } = initial(fields().size)); };
+
+// What the page's history keeps of it, so that a reload and Back find it again.
+export const kept = () => ({ ...fields(), board, text: $("transcript").value, found });
+
+export function restore({ size, variant, turn, text, ...rest }) {
+  const form = $("loader");
+  for (const [name, value] of Object.entries({ rsize: size, rvariant: variant, rturn: turn })) form.elements[name].value = value;
+  $("transcript").value = text;
+  ({ board, found } = rest);
+  source = null;
+  showChoice();
+}
+
+// Read what was pasted, or take the position on the board.
+export async function submit() {
+  const text = $("transcript").value.trim();
+  if (text.startsWith("{")) return openDocument(text);
+  if (text) return read({ text });
+  const line = preview();
+  if (!line.tree.root.legal.length) throw new Problem("Neither side can move there.");
+  return hooks.study(line);
+}
+
+export async function readFile(file) {
+  if (file.size > LARGEST_FILE) throw new Problem(`The file has ${file.size} bytes: expected at most ${LARGEST_FILE}.`);
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  if (bytes[0] === 123) return openDocument(new TextDecoder().decode(bytes)); // {
+  let letters = "";
+  for (const byte of bytes) letters += String.fromCharCode(byte);
+  return read({ file: btoa(letters) });
+}
+
+function openDocument(text) {
+  try {
+    return hooks.study(lineOf(JSON.parse(text)));
+  } catch {
+    throw new Problem("This is not a review.");
+  }
+}
+
+async function read(what, first = 0) {
+  const { size, variant } = fields();
+  const answer = await call("POST", "/api/transcripts", { body: { ...what, first, size, variant } });
+  const { games } = answer;
+  if (!games.length) throw new Problem("There is no game in it.");
+  if (games.length === 1 && !first && !answer.more) return choose(games[0]);
+  [found, source] = [answer, what];
+  showChoice();
+  hooks.changed();
+  $("choice-title").focus();
+}
+
+function choose(game) {
+  const line = lineOfGame(game);
+  if (!line.tree.root.legal.length) throw new Problem("Neither side can move there.");
+  return hooks.study(line);
+}
+
+// --- the list of games -----------------------------------------------------------------------------
+
+function showChoice() {
+  $("choice").hidden = !found;
+  if (!found) return;
+  const { games, first, more } = found, step = (by) => () => hooks.act(() => read(source, first + by));
+  $("choice-title").textContent = first || more ? `Games ${first + 1} to ${first + games.length}` : plural(games.length, "game");
+  $("choice-list").replaceChildren(...games.map((game, i) => {
+    const button = node("button", { type: "button", onclick: () => hooks.act(() => choose(game)) }, ...title(game));
+    return node("li", { value: first + i + 1 }, button);
+  }));
+  $("choice-more").hidden = !source || (!first && !more);
+  Object.assign($("choice-previous"), { disabled: !first, onclick: step(-Math.min(first, 500)) });
+  Object.assign($("choice-next"), { disabled: !more, onclick: step(games.length) });
+}
+
+function title({ black, white, result, moves, size, comment }) {
+  const who = black || white ? `${black ?? "Black"} – ${white ?? "White"}` : moves.length ? "A game" : "A position";
+  const score = result === null ? "" : `${result > 0 ? "+" : ""}${result}`;
+  const about = [`${size}×${size}`, moves.length ? plural(moves.length, "move") : "", score, comment].filter(Boolean).join(", ");
+  return [node("span", { className: "name" }, who), node("span", { className: "note" }, about)];
+}

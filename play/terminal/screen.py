@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from shutil import get_terminal_size
 from typing import TextIO
 
 _RESET = "\x1b[0m"
+_CLEAR = "\x1b[H\x1b[J"
 _STYLES = {"bold": "\x1b[1m", "faint": "\x1b[2m", "error": "\x1b[31m"}
 
 
@@ -43,6 +45,13 @@ class Screen:
         if style and self.colour:
             text = f"{_STYLES[style]}{text}{_RESET}"
         print(text, flush=True)
+
+    def clear(self, lines: int) -> bool:
+        """Begin at the top of an empty screen, for so many lines; False where that cannot be, or where they would not fit."""
+        fits = self.colour and self._typed and get_terminal_size().lines >= lines
+        if fits:
+            print(_CLEAR, end="", flush=True)
+        return fits
 
     def read(self, prompt: str) -> str:
         """A line of input, stripped; EOFError at its end. What does not come from a keyboard is shown as if it did."""

@@ -38,6 +38,8 @@ A side that cannot move passes by itself. Ctrl-C while the computer thinks
 makes it move at once."""
 
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
+#: Lines that stand below a board and its news: the side to move, the opening, the bar, the prompt.
+LINES_BELOW = 6
 
 
 class Session:
@@ -72,6 +74,8 @@ class Session:
             "help": lambda *_: self.screen.show(HELP),
             "quit": self._quit,
         }
+        self._news: list[str] = []
+        self._was_drawn = False
         screen.complete_with(lambda: [*self.game.position.legal_moves(), *self._commands])
 
     def run(self) -> int:
@@ -115,7 +119,7 @@ class Session:
             opinion = (
                 f": {thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}, {thought.seconds:.1f} s"
             )
-        self.screen.show(f"{position.turn} ({agent}) plays {thought.move}{opinion}", "bold")
+        self._tell(f"{position.turn} ({agent}) plays {thought.move}{opinion}")
         self._make(thought.move, thought.seconds, thought.value)
         if self._watched:
             self._paused = interrupted
@@ -132,7 +136,7 @@ class Session:
             mover = self.game.mover(len(self.game.moves) - 1)
             whom = "you have" if mover in self.settings.people else f"{mover} has"
             verb = "you pass" if mover in self.settings.people else f"{mover} passes"
-            self.screen.show(f"{whom} no move: {verb}", "bold")
+            self._tell(f"{whom} no move: {verb}")
         self._changed()
 
     def _changed(self) -> None:
@@ -161,10 +165,21 @@ class Session:
         level = self._thinker(agent).level
         return agent if level is None else f"{agent}, level {level}"
 
+    def _tell(self, news: str) -> None:
+        """Say what happened on the board; it stays in sight when the board is drawn anew."""
+        self.screen.show(news, "bold")
+        self._news.append(news)
+
     def _show_board(self, *_: str) -> None:
+        """Draw the board: where the terminal can, in the place of the last one, with what has happened since below it."""
         game = self.game
         *board, status = render_ansi(game.position, game.last_action, colour=self.screen.colour).splitlines()
+        news, self._news = self._news, []
+        cleared = self._was_drawn and self.screen.clear(len(board) + len(news) + LINES_BELOW)
+        self._was_drawn = True
         self.screen.show("\n".join(["", *board]))
+        for each in news if cleared else []:
+            self.screen.show(each, "bold")
         if game.is_over():
             self._show_end()
             return
@@ -241,11 +256,11 @@ class Session:
 
     def _undo(self, *_: str) -> None:
         taken = self.game.undo_to(self.settings.people or {BLACK, WHITE})
-        self.screen.show(f"taken back: {' '.join(reversed(taken))}" if taken else "the game goes on")
+        self._tell(f"taken back: {' '.join(reversed(taken))}" if taken else "the game goes on")
         self._changed()
 
     def _redo(self, *_: str) -> None:
-        self.screen.show(f"made again: {' '.join(self.game.redo_to(self.settings.people or {BLACK, WHITE}))}")
+        self._tell(f"made again: {' '.join(self.game.redo_to(self.settings.people or {BLACK, WHITE}))}")
         self._changed()
 
     def _save(self, *words: str, replace: bool = False) -> None:
@@ -265,7 +280,7 @@ class Session:
             self._thinker(agent).check(game.rules)
         self.game = game
         which = f"game {number} of {count} in " if count > 1 else ""
-        self.screen.show(f"loaded {len(game.moves)} move{'s' if len(game.moves) != 1 else ''} from {which}{name}")
+        self._tell(f"loaded {len(game.moves)} move{'s' if len(game.moves) != 1 else ''} from {which}{name}")
         self._after_moves()
 
     def _new(self, side: str | None = None, *_: str) -> None:

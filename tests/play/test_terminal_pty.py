@@ -22,6 +22,7 @@ HAS_READLINE = importlib.util.find_spec("readline") is not None
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
 #: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.
 LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli import main; main()"
+CLEAR = "\x1b[H\x1b[J"
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 
 
@@ -124,7 +125,10 @@ def test_a_game_from_the_first_move_to_the_last(terminal, tmp_path):
     assert "●" in game.raw
     assert "hint: " in game.line("hint")
     assert "a1 by black is illegal" in game.line("a1")
+    assert CLEAR not in game.raw
     assert "white (six-factor:depth=1) plays" in game.line("b1")
+    assert game.raw.count(CLEAR) == 2  # each board in the place of the last, the answer below it
+    assert "white (six-factor:depth=1) plays" in game.raw.rpartition(CLEAR)[2]
     first = transcript(game.line("moves"))
     assert first.startswith("b1")
     values = game.line("val\t")
@@ -198,6 +202,7 @@ def test_terminals_without_colours(terminal, environment):
     os.write(game.controller, b"quit\n")
     assert game.end() == 0
     board = game.raw.partition("black> ")[0]
+    assert CLEAR not in game.raw
     assert "\x1b[48" not in game.raw
     assert "\x1b[3" not in game.raw
     assert "1  . + . ." in board

@@ -397,7 +397,7 @@ def test_the_node_limit_holds_for_the_solver_too():
 def test_a_node_limit_is_each_threads_own():
     """What helpers visited is not taken from what the solver may."""
     start = Position.initial(Rules(4))
-    engine = Engine("discs", Rules(4), megabytes=0.1, threads=2)
+    engine = Engine("six-factor", Rules(4), megabytes=0.1, threads=2)
     search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
     search.works["nodes"] = 300, 280
     assert search._nodes_left() == 700

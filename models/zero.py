@@ -30,6 +30,10 @@ with extra_libraries():
     from torch import Tensor
 
 
+#: The package's own networks: ``zero-SIZExSIZE-VARIANT-HASH.safetensors``.
+SHIPPED = FOLDER / "zero"
+
+
 class ZeroAgent(ResidualAgent):
     """Plays by the network in the file *weights*, with a search of so many *simulations*, 0 for none.
 
@@ -62,7 +66,7 @@ class ZeroAgent(ResidualAgent):
         if self._weights is not None:
             return Path(self._weights)
         game = f"{rules.size}x{rules.size}-{rules.variant}"
-        found = sorted(FOLDER.glob(f"zero-{game}-*.safetensors"))
+        found = sorted(SHIPPED.glob(f"zero-{game}-*.safetensors"))
         if len(found) != 1:
             raise WeightsError(
                 f"zero for {game.replace('-', ' ')}: the package has no network for it: expected zero:FILE, which "

@@ -144,7 +144,7 @@ def zero(
     network learns what the searches found and how the games ended. Now and
     then its policy alone is measured against a ladder of players, and in
     solved endgames. Options that are not given are those that did well for
-    the board: minutes on two cores for 4x4 and 6x6, a GPU for 8x8.
+    the board and the device: a CPU will do for 4x4 and 6x6.
 
     Run the same command again to go on after Ctrl-C, or after a crash; --out
     alone is enough. The folder has zero-....safetensors for the agent

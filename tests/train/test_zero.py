@@ -102,3 +102,12 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
         WeightsError, match="zero for 4x4 reversed: the package has no network for it: expected zero:FILE"
     ):
         make("zero").check(Rules(4, "reversed"))
+
+
+def test_the_package_has_a_network_for_6x6():
+    """How it was made is in its record; that it is strong, in docs/rl.md."""
+    rules = Rules(6)
+    saved = make("zero").saved(rules)
+    assert saved.record["command"].startswith("reversi rl zero --size 6")
+    assert saved.record["figures"][-1]["points"]["greedy"] > 0.9
+    assert make("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()

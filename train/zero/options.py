@@ -75,5 +75,5 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
 
 
 def preset(size: int, device: str, **changes: Any) -> ZeroOptions:
-    """Options that did well for a board, on two cores of a CPU or on one GPU, with *changes*."""
+    """Options for a board on two cores of a CPU or on one GPU, with *changes*; so far only those of 6x6 on a CPU were tried."""
     return ZeroOptions(**{**_PRESETS.get((size, device), {}), "size": size, **changes})

@@ -4,7 +4,7 @@ import { GameSocket, Problem, call } from "./api.js";
 import { stillness } from "./board.js";
 import { renderLibrary } from "./library.js";
 import * as loader from "./loader.js";
-import { like, likes, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
+import { like, likes, noteGame, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
 import { documentOf, ggfOf, lineOf } from "./records.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
@@ -92,7 +92,7 @@ function follow(state) {
 
 // What was tried beside a game in this browser.
 const triedIn = (id) => {
-  const { tree } = rememberedGame(id);
+  const { tree } = rememberedGame(id) ?? {};
   return tree ? { tree: Tree.fromJSON(tree) } : {};
 };
 
@@ -183,7 +183,7 @@ async function showStates(game) {
     game.state = state;
     follow(state);
     announce(before, state);
-    if (state.status === "finished") rememberGame(game.id, { ...rememberedGame(game.id), result: resultText() });
+    if (state.status === "finished") noteGame(game.id, { result: resultText() });
     askStudy();
     render();
     if (before && app.view === "game") play(before, state);
@@ -288,7 +288,7 @@ function openReview(line) {
 function changed() {
   const { line, game } = app;
   line.link = null;
-  if (!line.review) return rememberGame(game.id, { ...rememberedGame(game.id), tree: line.tree.toJSON() });
+  if (!line.review) return noteGame(game.id, { tree: line.tree.toJSON() });
   if (!line.key) return studyLine(line);
   rememberReview(line.key, { document: documentOf(line), moves: sizeOf(line.tree.root) - 1, link: null });
 }
@@ -477,7 +477,7 @@ async function join(kind, id, ...rest) {
 
 function showAnalysis({ target }) {
   app.analysis = target.checked;
-  rememberGame(app.game.id, { ...rememberedGame(app.game.id), analysis: app.analysis });
+  noteGame(app.game.id, { analysis: app.analysis });
   askStudy();
   render();
 }

@@ -24,6 +24,13 @@ export function rememberGame(id, entry) {
 }
 
 export const rememberedGame = (id) => read(GAMES, {})[id];
+
+// More about a game, unless it was forgotten.
+export function noteGame(id, changes) {
+  const entry = rememberedGame(id);
+  if (entry) rememberGame(id, { ...entry, ...changes });
+}
+
 export const games = () => Object.entries(read(GAMES, {}));
 
 // A review, each under a key of its own, so that two windows do not write over each other: {document, moves, link, at}.

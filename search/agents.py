@@ -10,6 +10,7 @@ Names:
 * ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
   of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
+* ``human`` – ten levels for people, ``human:level=1`` to ``10`` or ``human:1`` (`models.human`);
 * ``rl`` and ``rl-search`` – a policy trained by reinforcement learning, and alpha-beta over its value (``train.rl``; ``rl:FILE``);
 * ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program; everything behind the first colon is the command line, quoted
   as in a shell. Its options stand in brackets, ``gtp[time=0.1,limit=5]:…``: ``time`` (seconds a move that the program is told,

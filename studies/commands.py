@@ -162,6 +162,15 @@ add_study(
     """,
     takes_evaluators=True,
 )
+add_study(
+    measure,
+    "levels",
+    "levels:LadderOptions",
+    """The ladder of levels for people: each against the next lower, greedy play, and what people played.
+
+    Example: reversi measure levels --games 200 --workers 2
+    """,
+)
 
 
 @measure.command("regret")

@@ -1,0 +1,60 @@
+"""The levels for people: the same move for the same seed, mistakes where a position is hard to see, and no lost last disc."""
+
+import numpy as np
+import pytest
+
+from models.human import LEVELS, HumanAgent
+from reversi_env import BLACK, WHITE, Position, Rules, batch
+from reversi_env.rules import Colour
+from search.agents import AgentSpecError, make
+from train.games.openings import Opening
+from train.games.playing import play_game
+
+#: White to move; after d3, d7 and e6 black's answer takes all that white has.
+TRAPS = {
+    "-------------X----X-XXO----XXX-----XXX------X-------X-----------": "d3",
+    "------------------X---X----XXX----XOX----XXXX-----O-------------": "d7",
+    "------------X------XO---XXXXX-----XXXX---X----------------------": "e6",
+}
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(6, "reversed"), Rules(4)], ids=str)
+def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
+    own, opp = batch.random_positions(12, rules.square_count // 4, rules, seed=3)
+    positions = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    positions = [position for position in positions if len(position.legal_moves()) > 1]
+    for level in (1, 6, len(LEVELS)):
+        moves = make(f"human:level={level},seed=5").choose_many(positions)
+        assert make(f"human:{level}", seed=5).choose_many(positions[::-1]) == moves[::-1]
+        assert all(move in position.legal_actions() for move, position in zip(moves, positions, strict=True))
+    others = {tuple(make("human:1", seed=seed).choose_many(positions)) for seed in range(5)}
+    assert len(others) > 1
+
+
+def test_from_the_third_level_on_nobody_plays_into_a_wipe_out():
+    wiped = np.zeros(len(LEVELS), int)
+    for board, trap in TRAPS.items():
+        position = Position.from_text(board, WHITE)
+        for level in range(len(LEVELS)):
+            chosen = {HumanAgent(level + 1, seed).choose(position) for seed in range(8 if level < 5 else 2)}
+            wiped[level] += position.rules.action_from_name(trap) in chosen
+    assert wiped[0] > 0
+    assert not wiped[2:].any()
+
+
+def test_lapses_are_likelier_where_a_position_is_harder_to_see():
+    seen, rules = np.zeros(5), Rules()
+    for level in range(2, len(LEVELS)):
+        chances = [HumanAgent(level).chance_of_lapse(rules, seen, seen + discs) for discs in (0, 2, 8)]
+        assert chances[0] == 0 < chances[1] < chances[2] < 1
+        assert HumanAgent(level - 1).chance_of_lapse(rules, seen, seen + 2) > chances[1]
+
+
+def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
+    strong, weak = make("human:10"), make("human:1")
+    opening = Opening(Position.initial(Rules(6)))
+    for colour in (BLACK, WHITE):
+        game = play_game({colour: strong, Colour(-colour): weak}, opening)
+        assert game.discs_of(colour) > 0
+    with pytest.raises(AgentSpecError, match="whole number from 1 to 10"):
+        make("human:level=11")

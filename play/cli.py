@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "review": (LOOK, "review:review"),
     "analyze": (LOOK, "analyse:analyse", "analyse:AnalyseCommand"),
     "solve": (LOOK, "solve:solve"),
+    "puzzles": (LOOK, "puzzles:puzzles"),
     "evaluate": (LOOK, "evaluate:evaluate"),
     "book": (LOOK, "book:app"),
     "perft": (LOOK, "perft:perft"),

@@ -55,11 +55,12 @@ def match(
 
     Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
     evaluator by name: network, six-factor, four-attribute, cell-utility,
-    ten-weight, sixteen-weight, position-stability, mobility, discs; rl and
-    rl-search:FILE are policies of [b]reversi rl[/b]. Options follow a colon, as in
-    [b]six-factor:depth=6,seed=1[/b]: depth, time, nodes, level, exact, threads, table,
-    seed, weights, probcut, temperature (docs/arena.md has a table); --time,
-    --depth and --nodes hold for searching agents that leave them open.
+    ten-weight, sixteen-weight, position-stability, mobility, discs; human has
+    ten levels for people; rl, zero and rl-search:FILE are policies of
+    [b]reversi rl[/b]. Options follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
+    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
+    book, variety, temperature, simulations, device (docs/arena.md has a table);
+    --time, --depth and --nodes hold for searching agents that leave them open.
 
     Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal

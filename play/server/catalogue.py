@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from models.human import LEVELS
 from models.network import FOLDER as NETWORKS
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
@@ -21,6 +22,7 @@ from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
+    "human": ("For people", "ten levels, from a beginner to more than most people can beat"),
     "network": ("Network", "a trained pattern network under alpha-beta; the strongest"),
     "six-factor": ("Six factors", "corners, mobility, frontier, table: report 001"),
     "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),
@@ -35,7 +37,7 @@ _TEXTS = {
     "greedy": ("Greedy", "takes what is best right now"),
     "random": ("Random", "any legal move"),
 }
-_PLAIN = ("rl", "greedy-invincible", "greedy", "random")
+_PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
 _WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-")}
@@ -69,9 +71,10 @@ def sizes(name: str) -> list[int]:
 
 
 def entries() -> list[AgentEntry]:
-    """All agents, the strongest first."""
+    """All agents: the levels for people, then the strongest first."""
+    levels = {"human": [level.title for level in LEVELS]}
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, sizes(name))
+        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), levels.get(name, []))
         for name, (title, about) in _TEXTS.items()
         if sizes(name)
     ]

@@ -274,13 +274,17 @@ class Opening(Struct):
 
 
 class AgentEntry(Struct):
-    """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays."""
+    """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays.
+
+    *levels*: the names of its levels from 1 on, where they have names.
+    """
 
     name: str
     title: str
     about: str
     searches: bool
     sizes: list[int]
+    levels: list[str] = []
 
 
 class Agents(Struct):

@@ -20,10 +20,18 @@ export function addressForOthers() {
 
 const named = (name) => agents.find((agent) => agent.name === name);
 
+// What the slider offers for an agent, [option, text] each: its own levels by name, or how much it searches.
+function strengthsOf(name) {
+  const { levels = [], searches = false } = named(name) ?? {};
+  if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${title}`]);
+  return searches ? STRENGTHS : [];
+}
+
 // "Network, level 3" for "network:level=3".
 export function describe(spec) {
   const [name, options = ""] = spec.split(":");
-  const strength = STRENGTHS.find(([option]) => option === options)?.[1] ?? options;
+  const shown = options.replace(/,?seed=\d+/, "");
+  const strength = strengthsOf(name).find(([option]) => option === shown)?.[1] ?? shown;
   return { title: named(name)?.title ?? name, strength };
 }
 
@@ -45,15 +53,21 @@ export function refresh(form) {
   for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
     for (const option of form[select].options) option.disabled = !named(option.value)?.sizes.includes(Number(size));
     if (form[select].selectedOptions[0]?.disabled) form[select].value = "six-factor";
-    const strength = named(form[select].value)?.searches ? STRENGTHS[form[slider].value][1] : null;
+    const strengths = strengthsOf(form[select].value);
+    form[slider].max = Math.max(0, strengths.length - 1);
+    const strength = strengths[form[slider].value]?.[1];
     form[slider].disabled = !strength;
     form.querySelector(`#${text}`).textContent = strength ?? "–";
     form[slider].setAttribute("aria-valuetext", strength ?? "none");
   }
 }
 
-const spec = (form, agent, strength) =>
-  named(form[agent].value)?.searches ? `${form[agent].value}:${STRENGTHS[form[strength].value][0]}` : form[agent].value;
+// A level for people plays a position in one way for each seed: another one for every game.
+function spec(form, agent, slider) {
+  const name = form[agent].value, strength = strengthsOf(name)[form[slider].value]?.[0];
+  const seed = named(name)?.levels.length ? `,seed=${Math.floor(Math.random() * 1e6)}` : "";
+  return strength ? `${name}:${strength}${seed}` : name;
+}
 
 // {mode, mine, request}: what kind of game, the colour that is played here (null: both or none), and the server's request.
 export function order(form) {

@@ -255,7 +255,8 @@ def test_games_of_the_first_version_of_the_database_go_on(special, hand, tmp_pat
     created = started(first)
     stop(first, database)
     with sqlite3.connect(database) as old:  # as it was
-        old.execute("DROP TABLE uptime")
+        for table in ("uptime", "reviews"):
+            old.execute(f"DROP TABLE {table}")
         for column in ("since", "client"):
             old.execute(f"ALTER TABLE games DROP COLUMN {column}")
         old.execute("PRAGMA user_version = 1")

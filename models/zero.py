@@ -20,7 +20,7 @@ from models.residual import symmetric_answers
 from models.teacher import ResidualAgent
 from models.torch_evaluator import one_thread
 from models.tree_search import NEVER, TreeSearch
-from reversi_env import Position, Rules, functional
+from reversi_env import Position, ReversiError, Rules, functional
 from reversi_env.extras import extra_libraries
 from search.solver import Solver
 from search.table import Table
@@ -54,6 +54,8 @@ class ZeroAgent(ResidualAgent):
         device: str = "cpu",
     ) -> None:
         super().__init__(weights)
+        if device == "cuda" and not torch.cuda.is_available():
+            raise ReversiError("device 'cuda': expected one that torch finds here, or device=cpu")
         self.simulations, self.exact, self.temperature, self.device = simulations, exact, temperature, device
         self._generator = np.random.default_rng(seed)
         self._kept: dict[tuple[int, str], tuple[Player, TreeSearch | None, Solver | None]] = {}

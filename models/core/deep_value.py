@@ -44,6 +44,8 @@ from search.core.evaluate import evaluator
 ONE = 128
 #: The largest input and the largest weight of a unit: bytes with a sign hold it.
 MOST = 127
+#: The largest bias of a unit in whole numbers, to which all products are added in 32 bits.
+LARGEST_BIAS = 1 << 30
 #: Rows for the number of empty squares.
 EMPTIES = 65
 #: Sums or units that are worked on at a time.
@@ -112,9 +114,13 @@ class SearchHead(NamedTuple):
 
 
 def _scales(shape: Shape, heads: np.ndarray) -> np.ndarray:
-    """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``: the largest is `MOST`."""
+    """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``.
+
+    The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
+    """
     weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
-    largest: np.ndarray = np.abs(weights).max(axis=1, keepdims=True)
+    biases = np.abs(heads[:, None, shape.bias : shape.second]) * np.float32(ONE * MOST / LARGEST_BIAS)
+    largest: np.ndarray = np.maximum(np.abs(weights).max(axis=1, keepdims=True), biases)
     return np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(MOST)
 
 

@@ -62,6 +62,9 @@ class Hall:
         self.running: Counter[str] = Counter()
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
+        self._lookup = asyncio.Semaphore(
+            1
+        )  # one thread of this process at a time: more would only keep the loop waiting
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self.reviews: Counter[str] = Counter()
         self._creations = Buckets(options.game_burst, options.games_per_second)
@@ -218,7 +221,8 @@ class Hall:
 
     async def opening(self, request: OpeningRequest) -> Opening:
         """What the moves are called, and what the book says after them; a thread looks it up, since a file may be read."""
-        return await asyncio.to_thread(_opening, request)
+        async with self._lookup:
+            return await asyncio.to_thread(_opening, request)
 
     async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
         """What the engine thinks of a position."""

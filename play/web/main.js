@@ -148,7 +148,7 @@ async function openGame(id) {
     },
   });
   idleLine(request?.size ?? 8, request?.variant ?? "normal");
-  app.analysis = (entry.analysis ?? false) && !betweenPeople(game);
+  app.analysis = entry.analysis ?? false;
   setView("game");
 }
 
@@ -177,19 +177,24 @@ function stepsTo(from, state) {
 async function showStates(game) {
   if (game.following) return;
   game.following = true;
-  while (await isTimeToShow(game)) {
-    const before = game.state, state = game.waiting.shift();
-    game.sent = false;
-    game.state = state;
-    follow(state);
-    announce(before, state);
-    if (state.status === "finished") noteGame(game.id, { result: resultText() });
-    askStudy();
-    render();
-    if (before && app.view === "game") play(before, state);
-    if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
+  try {
+    while (await isTimeToShow(game)) show(game, game.state, game.waiting.shift());
+  } finally {
+    game.following = false;
   }
-  game.following = false;
+}
+
+function show(game, before, state) {
+  game.sent = false;
+  game.state = state;
+  if (state.status === "running" && betweenPeople(game)) app.analysis = false;
+  follow(state);
+  announce(before, state);
+  if (state.status === "finished") noteGame(game.id, { result: resultText() });
+  askStudy();
+  render();
+  if (before && app.view === "game") play(before, state);
+  if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
 }
 
 // Whether there is something to show, when it is time to: a move waits until the discs of the last have turned.
@@ -273,7 +278,7 @@ function studyLine(line) {
   const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
   const document = documentOf(line);
   rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1 });
-  return go(`/#review=${key}`, { document });
+  return go(`/#review=${key}`, { document, path: line === app.line ? movesTo(app.here) : [] });
 }
 
 function openReview(line) {
@@ -469,7 +474,7 @@ async function route() {
 // Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
 async function join(kind, id, ...rest) {
   const token = rest.at(-1), colour = kind === "join" ? rest[0] : null;
-  if (id && token && /^(black|white)$/.test(colour)) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token } });
+  if (id && token && /^(black|white)$/.test(colour) && !rememberedGame(id)?.mine) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token } });
   else if (id && token && !rememberedGame(id)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token } });
   history.replaceState(null, "", `/#game=${id}`);
   await openGame(id);

@@ -14,7 +14,8 @@ export async function renderOpening() {
     if (known.size >= MOST_KNOWN) known.clear();
     known.set(key, null);
     const found = await call("POST", "/api/openings", { body }).catch(() => null);
-    known.set(key, found);
+    if (found) known.set(key, found);
+    else known.delete(key);
     if (app.here !== here) return;
   }
   const found = moves.length && !line.idle ? known.get(key) : null, book = app.analysis ? found?.moves ?? [] : [];

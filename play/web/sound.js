@@ -7,24 +7,29 @@ let context = null;
 export const isOn = () => likes().sound ?? true;
 export const switchTo = (on) => like({ sound: on });
 
-const player = () => (context ??= new AudioContext());
+// Make a sound, unless it is switched off or the browser has none.
+function sound(make) {
+  if (!isOn() || document.hidden) return;
+  try {
+    make(context ??= new AudioContext());
+  } catch (error) {
+    console.warn("no sound:", error);
+  }
+}
 
 // A disc is put down: a knock of noise that fades within a twentieth of a second.
-export function knock() {
-  if (!isOn() || document.hidden) return;
-  const audio = player(), length = Math.round(audio.sampleRate * 0.05);
+export const knock = () => sound((audio) => {
+  const length = Math.round(audio.sampleRate * 0.05);
   const buffer = audio.createBuffer(1, length, audio.sampleRate), wave = buffer.getChannelData(0);
   for (let i = 0; i < length; i++) wave[i] = (2 * Math.random() - 1) * Math.exp((-7 * i) / length);
   const source = new AudioBufferSourceNode(audio, { buffer });
   const wood = new BiquadFilterNode(audio, { type: "bandpass", frequency: 1300, Q: 1.4 });
   source.connect(wood).connect(new GainNode(audio, { gain: 0.5 })).connect(audio.destination);
   source.start();
-}
+});
 
 // The game is over: two notes, upwards or downwards.
-export function chime(isWon) {
-  if (!isOn() || document.hidden) return;
-  const audio = player();
+export const chime = (isWon) => sound((audio) => {
   for (const [i, frequency] of (isWon ? [523, 784] : [523, 392]).entries()) {
     const begins = audio.currentTime + 0.15 + 0.16 * i;
     const tone = new OscillatorNode(audio, { frequency }), loudness = new GainNode(audio, { gain: 0 });
@@ -35,4 +40,4 @@ export function chime(isWon) {
     tone.start(begins);
     tone.stop(begins + 0.5);
   }
-}
+});

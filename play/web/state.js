@@ -35,7 +35,7 @@ export const app = {
 export const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
 // The line that is seen, and where: that of the game, or the one that is being set up.
 export const seen = () => (app.view === "game" ? app : { line: app.preview, here: app.preview.tree.root });
-export const betweenPeople = (game) => game?.mode === "here" || game?.mode === "friend";
+export const betweenPeople = (game) => ["black", "white"].every((colour) => game?.state?.[colour].kind === "human");
 
 export const study = new Study(() => hooks.found());
 

@@ -44,7 +44,11 @@ export class Tree {
   // The node at the end of these moves, as far as they are there.
   find(moves) {
     let node = this.root;
-    for (const move of moves) node = node.children.find((child) => child.move === move) ?? node;
+    for (const move of moves) {
+      const next = node.children.find((child) => child.move === move);
+      if (!next) break;
+      node = next;
+    }
     return node;
   }
 

@@ -13,7 +13,7 @@ from search.book import UNIT, BookError, book_for, packaged_book, read_book
 from search.engine import Engine
 from search.limits import Limits
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.book.building import BOOK, LOG, build
+from train.book.building import BOOK, LOG, build, grow
 from train.book.exporting import exported
 from train.book.games import GameTree
 from train.book.merging import merged
@@ -45,6 +45,21 @@ def same(first, second):
 
 def positions_of(book):
     return [Position(book.rules, int(own), int(opp)) for own, opp in zip(book.own, book.opp, strict=True)]
+
+
+def test_leaves_that_lead_to_nothing_new_are_no_search():
+    """On 4x4 other orders of moves lead to all that comes after some leaves; nothing is asked for then, and the book goes on."""
+    asked = []
+
+    def search(own, opp, depth):
+        asked.append(len(own))
+        empties = 16 - np.bitwise_count(own | opp).astype(np.int64)
+        return np.zeros(len(own), np.int64), np.where(empties <= 7, empties, depth)
+
+    options = BookOptions(size=4, evaluator="six-factor", positions=10_000, depth=1, margin=64.0, loss_plies=0.0)
+    tree = grow(options, search)
+    assert min(asked) > 0
+    assert len(tree.own) > 100
 
 
 # --- looking up -----------------------------------------------------------------------------------

@@ -71,7 +71,8 @@ def grow(options: BookOptions, search: Callable[[Boards, Boards, int], Found], p
     tree = Tree(options.rules)
 
     def valued(rows: Rows, depth: int) -> None:
-        tree.set(rows, *search(tree.own[rows], tree.opp[rows], depth))
+        if rows.size:  # all that comes after the leaves may be known by other orders of moves
+            tree.set(rows, *search(tree.own[rows], tree.opp[rows], depth))
 
     valued(np.zeros(1, np.int64), options.depth)
     while True:

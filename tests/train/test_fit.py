@@ -24,7 +24,9 @@ from train.fitting.stages import stages_of
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
-every_kind = pytest.mark.parametrize("kind", NETWORKS)
+#: The wide network, without compiled steps as the dense one, has millions of parameters for torch to move.
+QUICK = [kind for kind in NETWORKS if kind != "wide"]
+every_kind = pytest.mark.parametrize("kind", [*QUICK, pytest.param("wide", marks=pytest.mark.slow)])
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
 
@@ -192,7 +194,7 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in NETWORKS), ("linear", "structural")])
+@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in QUICK), ("linear", "structural")])
 def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
     few = labels.select(np.arange(200))
     options = replace(FEW, epochs=5, loss=loss)

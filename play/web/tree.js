@@ -33,41 +33,27 @@ export class Tree {
 
   // As many of the moves as are legal; the node after the last one.
   playAll(node, moves) {
-    for (const move of moves) {
-      const next = this.play(node, move);
-      if (!next) break;
-      node = next;
-    }
-    return node;
+    return walk(node, moves, (at, move) => this.play(at, move));
   }
 
   // The node at the end of these moves, as far as they are there.
   find(moves) {
-    let node = this.root;
-    for (const move of moves) {
-      const next = node.children.find((child) => child.move === move);
-      if (!next) break;
-      node = next;
-    }
-    return node;
+    return walk(this.root, moves, (at, move) => at.children.find((child) => child.move === move));
   }
 
   // These moves from the root become the main line; the node after them.
   setMain(moves) {
-    let node = this.root;
-    for (const move of moves) {
-      const next = this.play(node, move);
-      if (!next) break;
-      next.parent.children.sort((a, b) => (b === next) - (a === next));
-      node = next;
-    }
-    return node;
+    return walk(this.root, moves, (at, move) => {
+      const next = this.play(at, move);
+      if (next) putFirst(next);
+      return next;
+    });
   }
 
   // Make the variation that a node is in the first one, where it leaves its line.
   promote(node) {
     const head = headOf(node);
-    if (head) head.parent.children.sort((a, b) => (b === head) - (a === head));
+    if (head) putFirst(head);
   }
 
   // Cut a node off, with all that follows, and the pass that only led to it; the node before.
@@ -97,6 +83,20 @@ export class Tree {
     read(tree, tree.root, moves);
     return tree;
   }
+}
+
+// Go from node to node by *step*, which gives the one after a move, as far as there is one; the last node.
+function walk(node, moves, step) {
+  for (const move of moves) {
+    const next = step(node, move);
+    if (!next) break;
+    node = next;
+  }
+  return node;
+}
+
+function putFirst(node) {
+  node.parent.children.sort((a, b) => (b === node) - (a === node));
 }
 
 export const pathTo = (node) => (node ? [...pathTo(node.parent), node] : []);

@@ -9,6 +9,7 @@ those of people are, now and then and large rather than always and small, and ma
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -141,6 +142,11 @@ class HumanAgent(Agent):
             limits = Limits(depth=self.style.depth, empties_exact=self.style.exact)
             self._searchers[key] = SearchAgent(strongest_evaluator(rules), limits, table=TABLE)
         return self._searchers[key]
+
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """The evaluator's weights, and how the level plays."""
+        style = hashlib.sha256(repr(self.style).encode()).hexdigest()
+        return self.searcher(rules).ingredients(rules) | {f"human:level={self.level}": style}
 
     def prepare(self, rules: Rules) -> None:
         """Have the engine for that game ready."""

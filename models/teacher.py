@@ -24,8 +24,9 @@ from models.residual import (
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
 from reversi_env.extras import extra_libraries
-from reversi_env.sealing import read_once
+from reversi_env.sealing import file_hash, read_once
 from search.agent import Agent
+from search.evaluation import file_name
 from search.limits import SearchResult
 
 with extra_libraries():
@@ -46,6 +47,10 @@ class ResidualAgent(Agent):
         self.saved(rules)
 
     prepare = check
+
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """The file of the network."""
+        return {file_name(self.name, self._weights) if self._weights else self.name: file_hash(self.path(rules))}
 
     def path(self, rules: Rules) -> Path:
         """The file of the network for that game."""

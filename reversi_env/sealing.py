@@ -62,6 +62,15 @@ def tensors_hash(tensors: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()[:DIGITS]
 
 
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file, which is read again only when it has changed."""
+    return read_once(path, _file_hash)
+
+
+def _file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def read_once(path: Path, read: Callable[[Path], Content]) -> Content:
     """What *read* makes of a file, which is read again only when it has changed: agents are made anew for every game."""
     try:

@@ -49,6 +49,10 @@ class Agent(ABC):
     def prepare(self, rules: Rules) -> None:
         """Load, compile or start what the agent needs for that game, so that no clock pays for it."""
 
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """Hashes of what decides its moves in that game and may change behind the names in its spec: weights, a book."""
+        return {}
+
     def stop(self) -> None:
         """Make a running `choose` return as soon as it can; callable from any thread."""
 

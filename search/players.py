@@ -159,6 +159,13 @@ class SearchAgent(Agent):
         self.evaluator.record(rules)
         self.book(rules)
 
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """The evaluator's weights, and the book."""
+        found = {self.evaluator.name: self.evaluator.sha256(rules)}
+        if (book := self.book(rules)) is not None:
+            found[f"book={self._book}"] = book.sha256
+        return found
+
     def prepare(self, rules: Rules) -> None:
         """Have the engine for that game ready."""
         self.engine(rules)

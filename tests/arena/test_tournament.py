@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reversi_env import BLACK, ReversiError, Rules
+from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.notation import read_ggf
+from search.book import Book
 from tests.search.test_external import FAKE
 from train.games.options import TournamentOptions
 from train.games.sprt import Sprt
@@ -188,6 +189,43 @@ def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
     with pytest.raises(ReversiError, match="begun with games=4: expected 4 or more, not 2"):
         run_tournament(options(games=2), tmp_path)
+
+
+def written_book(path, value):
+    """A book of 4x4 that knows the first position alone, and no move."""
+    start = Position.initial(Rules(4)).canonical()
+    columns = {"own": (start.own, np.uint64), "opp": (start.opp, np.uint64), "value": (value, np.int16)}
+    columns |= {"depth": (1, np.uint8), "lines": (1, np.uint32)}
+    path.write_bytes(
+        Book(Rules(4), **{name: np.array([x], kind) for name, (x, kind) in columns.items()}, margin=3).to_bytes()
+    )
+
+
+def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
+    """The same evaluator with two books: the first one's file matters as much as the second's."""
+    books = [tmp_path / name for name in ("one", "two")]
+    for value, path in enumerate(books):
+        written_book(path, value)
+    made = options(*(f"{AGENTS[0]},book={path}" for path in books), size=4, games=2)
+    run_tournament(made, tmp_path / "out")
+    for path in books:
+        kept = path.read_bytes()
+        written_book(path, 7)
+        with pytest.raises(ReversiError, match=f"begun with another version of book={path}"):
+            run_tournament(made, tmp_path / "out")
+        path.write_bytes(kept)
+    manifest = json.loads((tmp_path / "out" / MANIFEST).read_text())
+    manifest["ingredients"].pop(f"book={path}")  # as before books were written down
+    (tmp_path / "out" / MANIFEST).write_text(json.dumps(manifest))
+    run_tournament(made, tmp_path / "out")
+    weights = tmp_path / "weights"
+    for name in ("zero", "teacher", "rl", "rl-search"):
+        hashes = []
+        for content in (b"one", b"two"):
+            weights.write_bytes(content)
+            hashes.append(options(f"{name}:{weights}", "random").ingredients())
+        assert hashes[0] != hashes[1]
+    assert options("zero", "random").ingredients() == options("zero:simulations=2", "random").ingredients() != {}
 
 
 def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):

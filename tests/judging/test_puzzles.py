@@ -1,9 +1,13 @@
 """Puzzles: the package's have one best move each by the solver, and a run that is stopped goes on to the same file."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from models import human
 from reversi_env import Rules
+from train.errors import TrainError
 from train.judging import puzzles
 from train.judging.exact import ILLEGAL, move_values
 from train.judging.puzzles import FILE, LOG, PuzzleOptions, make_puzzles, packaged_puzzles
@@ -44,3 +48,6 @@ def test_a_run_goes_on_where_it_was_to_the_same_file(tmp_path, monkeypatch):
     assert make_puzzles(options, part) == found
     for name in (LOG, FILE):
         assert (part / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    monkeypatch.setattr(human, "LEVELS", (replace(human.LEVELS[0], noise=0.1), *human.LEVELS[1:]))
+    with pytest.raises(TrainError, match="begun with another version of human:level=1"):
+        make_puzzles(options, part)

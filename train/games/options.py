@@ -16,7 +16,6 @@ from reversi_env import ReversiError, Rules
 from reversi_env.rules import Variant
 from search import agents
 from search.agent import Agent
-from search.players import SearchAgent
 from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
 from train.options import Options, option
@@ -125,7 +124,7 @@ class TournamentOptions(Options):
     # --- what tells two tournaments apart -----------------------------------------------------------
 
     def ingredients(self) -> dict[str, str]:
-        """Hashes of all that the options only name: evaluators' weights, the file of the openings."""
+        """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
         found = {}
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
@@ -133,10 +132,7 @@ class TournamentOptions(Options):
         elif self.openings != "random":
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:
-            if isinstance(agent, SearchAgent):
-                found[agent.evaluator.name] = agent.evaluator.sha256(self.rules)
-                if (book := agent.book(self.rules)) is not None:
-                    found[f"book of {agent.evaluator.name}"] = book.sha256
+            found |= agent.ingredients(self.rules)
         return dict(sorted(found.items()))
 
     def fingerprint(self) -> str:

@@ -25,7 +25,7 @@ from train.judging.exact import ILLEGAL, move_values
 from train.labels import LabelOptions, sample_positions
 from train.options import GameOptions, option
 from train.progress import Progress, silent
-from train.run import JsonLines, Run
+from train.run import JsonLines, Run, as_hashes
 
 #: The package's own puzzles, a file a game.
 FOLDER = Path(__file__).parent / "puzzles"
@@ -104,10 +104,11 @@ def make_puzzles(
 ) -> list[Puzzle]:
     """Make puzzles in *folder*, or go on with them; fewer than are wanted where there are no more. `FILE` has them at the end."""
     rules, log = options.rules, JsonLines(folder / LOG)
-    with Run(folder, options, begun=lambda: bool(log)):
+    levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
+    ingredients = {name: value for level in levels for name, value in level.ingredients(rules).items()}
+    with Run(folder, options, as_hashes(ingredients), begun=lambda: bool(log)):
         batches = log.read()
         chosen = _chosen(batches, options)
-        levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
         while len(chosen) < options.count and len(batches) < options.candidates.shards:
             progress("puzzles", len(chosen), options.count)
             own, opp = sample_positions(options.candidates, len(batches), threads=threads)

@@ -15,8 +15,9 @@ import numpy as np
 from models.files import WeightsError
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
-from reversi_env.sealing import read_once
+from reversi_env.sealing import file_hash, read_once
 from search.agent import Agent
+from search.evaluation import file_name
 from search.limits import SearchResult
 from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import ValueOfBoards
@@ -31,9 +32,7 @@ class _OfPolicy(Agent):
 
     def saved(self, rules: Rules) -> SavedPolicy:
         """The policy for a game, with the record of its training."""
-        weights = self._weights or DEFAULT
-        named = weights in SHIPPED and not Path(weights).exists()
-        path = shipped(rules, weights) if named else Path(weights)
+        path = self._path(rules)
         found = read_once(path, read_policy)
         if (found.rules.size, found.rules.variant) != (rules.size, rules.variant):
             raise WeightsError(
@@ -41,6 +40,15 @@ class _OfPolicy(Agent):
                 f"expected one for {rules.size}x{rules.size} {rules.variant}"
             )
         return found
+
+    def _path(self, rules: Rules) -> Path:
+        weights = self._weights or DEFAULT
+        named = weights in SHIPPED and not Path(weights).exists()
+        return shipped(rules, weights) if named else Path(weights)
+
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """The file of the policy."""
+        return {file_name("rl", self._weights or DEFAULT): file_hash(self._path(rules))}
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the policy cannot play that game."""

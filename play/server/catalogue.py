@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from models.human import LEVELS
+from models.human import LEVELS, RATINGS
 from models.network import FOLDER as NETWORKS
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
@@ -72,9 +72,9 @@ def sizes(name: str) -> list[int]:
 
 def entries() -> list[AgentEntry]:
     """All agents: the levels for people, then the strongest first."""
-    levels = {"human": [level.title for level in LEVELS]}
+    levels = {"human": ([level.title for level in LEVELS], list(RATINGS))}
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), levels.get(name, []))
+        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), *levels.get(name, ()))
         for name, (title, about) in _TEXTS.items()
         if sizes(name)
     ]

@@ -24,6 +24,8 @@ from play.server.messages import (
     MoveRequest,
     Opening,
     OpeningRequest,
+    PuzzleRequest,
+    Puzzles,
     Refused,
     Review,
     Role,
@@ -145,6 +147,12 @@ async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysi
 async def opening(hall: Hall, request: Request, body: OpeningRequest) -> Opening:
     """Name an opening, and look its moves up in the book."""
     return await hall.opening(body)
+
+
+@endpoint("POST", "/api/puzzles", "puzzles")
+async def puzzles(hall: Hall, request: Request, body: PuzzleRequest) -> Puzzles:
+    """Positions with one best move."""
+    return await hall.puzzles(body, client_of(request))
 
 
 @endpoint("POST", "/api/transcripts", "transcript", 503)

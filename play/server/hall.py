@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import random
 import secrets
 import time
 from collections import Counter
@@ -22,10 +23,14 @@ from play.server.messages import (
     AnalyseRequest,
     Analysis,
     BookMove,
+    ColourName,
     Created,
     CreateGame,
     Opening,
     OpeningRequest,
+    PuzzleEntry,
+    PuzzleRequest,
+    Puzzles,
     Refused,
     Review,
     SeatRequest,
@@ -43,11 +48,14 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.openings import name_of_positions
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.book import packaged_book
+from train.judging.puzzles import Puzzle, packaged_puzzles
 
 log = logging.getLogger("reversi.server")
 
 #: What a large file may take to be read, in seconds.
 READ_SECONDS = 3.0
+#: Puzzles that are given out at a time.
+SOME_PUZZLES = 20
 
 
 class Hall:
@@ -69,6 +77,7 @@ class Hall:
         self.reviews: Counter[str] = Counter()
         self._creations = Buckets(options.game_burst, options.games_per_second)
         self._sharings = Buckets(options.review_burst, options.reviews_per_second)
+        self._puzzlings = Buckets(options.puzzle_burst, options.puzzles_per_second)
 
     async def open(self) -> None:
         """Open the store, start the workers and the sweeping of old games."""
@@ -224,6 +233,13 @@ class Hall:
         async with self._lookup:
             return await asyncio.to_thread(_opening, request)
 
+    async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
+        """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
+        if not self._puzzlings.take(client):
+            raise Refused(429, "too_many_puzzles", "too many puzzles for this address; try again later")
+        async with self._lookup:
+            return await asyncio.to_thread(_puzzles, request)
+
     async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
         """What the engine thinks of a position."""
         position = _position(request)
@@ -287,6 +303,21 @@ def _opening(request: OpeningRequest) -> Opening:
         raise Refused(400, "bad_moves", str(error)[:200]) from None
     known = [] if book is None else book.moves(positions[-1])
     return Opening(name_of_positions(positions), [BookMove(move.move, move.value, move.lines) for move in known])
+
+
+def _puzzles(request: PuzzleRequest) -> Puzzles:
+    all_of_them = list(enumerate(packaged_puzzles(Rules(request.size, request.variant))))
+    nearest = min((abs(one.rating - request.rating) for _, one in all_of_them), default=0)
+    fitting = [(number, one) for number, one in all_of_them if abs(one.rating - request.rating) <= nearest]
+    drawn = random.sample(fitting, min(SOME_PUZZLES, len(fitting)))
+    return Puzzles([_told(number, one) for number, one in drawn])
+
+
+def _told(number: int, puzzle: Puzzle) -> PuzzleEntry:
+    position = puzzle.position
+    turn: ColourName = "black" if position.turn == BLACK else "white"
+    worth = puzzle.move, puzzle.value, puzzle.margin
+    return PuzzleEntry(number, position.to_text(), turn, *worth, puzzle.rating)
 
 
 def _position(request: AnalyseRequest | OpeningRequest | Review) -> Position:

@@ -121,6 +121,14 @@ class OpeningRequest(_Strict):
     moves: Annotated[list[Annotated[str, Meta(pattern="^([a-h][1-8]|pass)$")]], Meta(max_length=128)] = []
 
 
+class PuzzleRequest(_Strict):
+    """Puzzles of a game, as hard as for a player of this *rating*."""
+
+    size: SizeNumber = 8
+    variant: VariantName = "normal"
+    rating: Annotated[float, Meta(ge=0, le=4_000, description="On the scale of the agents' *ratings*.")] = 1500.0
+
+
 class Step(_Strict, omit_defaults=True):
     """A move of a review, and the lines that could be played in its place."""
 
@@ -273,10 +281,31 @@ class Opening(Struct):
     moves: list[BookMove]
 
 
+class PuzzleEntry(Struct):
+    """A position with one best *move*: worth *value* discs to the side to move, any other *margin* discs less or worse.
+
+    *number* is its place among the puzzles of its game; *rating* says how hard it is.
+    """
+
+    number: int
+    board: str
+    turn: ColourName
+    move: str
+    value: int
+    margin: int
+    rating: int
+
+
+class Puzzles(Struct):
+    """Some puzzles, in no order; none where the package has none of that game."""
+
+    puzzles: list[PuzzleEntry]
+
+
 class AgentEntry(Struct):
     """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays.
 
-    *levels*: the names of its levels from 1 on, where they have names.
+    *levels*: the names of its levels from 1 on, where they have names; *ratings*: their Elo in normal 8×8 games, where known.
     """
 
     name: str
@@ -285,6 +314,7 @@ class AgentEntry(Struct):
     searches: bool
     sizes: list[int]
     levels: list[str] = []
+    ratings: list[int] = []
 
 
 class Agents(Struct):

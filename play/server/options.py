@@ -58,6 +58,9 @@ class ServerOptions:
     reviews_per_second: float = 0.1
     client_reviews: int = 500
     most_reviews: int = 20_000
+    #: Times that one address may ask for puzzles at once, and how many more each second.
+    puzzle_burst: int = 60
+    puzzles_per_second: float = 0.5
     #: Connections to games: all, those of one address, those to one game. Twice as many, of all and of one address, may be open.
     most_connections: int = 1_000
     client_connections: int = 400

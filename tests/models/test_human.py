@@ -1,9 +1,12 @@
 """The levels for people: the same move for the same seed, mistakes where a position is hard to see, and no lost last disc."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from models.human import LEVELS, HumanAgent
+from models.human import ELO, LEVELS, HumanAgent
 from reversi_env import BLACK, WHITE, Position, Rules, batch
 from reversi_env.rules import Colour
 from search.agents import AgentSpecError, make
@@ -58,3 +61,10 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
         assert game.discs_of(colour) > 0
     with pytest.raises(AgentSpecError, match="whole number from 1 to 10"):
         make("human:level=11")
+
+
+def test_the_levels_are_rated_as_they_were_measured():
+    text = (Path(__file__).parents[2] / "docs" / "playing.md").read_text()
+    rows = re.findall(r"^\| (\d+) \|.*\| (−?\d+) \|$", text, re.MULTILINE)
+    assert [(int(level), int(elo.replace("−", "-"))) for level, elo in rows] == list(enumerate(ELO, 1))
+    assert len(ELO) == len(LEVELS)

@@ -1,12 +1,15 @@
-"""Games and positions that visitors bring: moves, boards, OBF, GGF and WTHOR files."""
+"""Games and positions that visitors bring: moves, boards, OBF, GGF and WTHOR files; and the puzzles that they are given."""
 
 import struct
 from base64 import b64encode
 
 import pytest
 
+from models.human import RATINGS
 from play.server import reading
-from reversi_env import Position
+from play.server.hall import SOME_PUZZLES
+from reversi_env import BLACK, WHITE, Position, Rules
+from train.judging.puzzles import packaged_puzzles
 
 BOARD = "-XOX" + "-" * 12
 GGF = "(;GM[Othello]PB[Ann]TY[6a]RE[?]C[so]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"
@@ -68,3 +71,22 @@ def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
             (1, 1, False),
             (0, 2, False),
         ]
+
+
+def test_puzzles_are_given_by_rating_and_not_without_end(special):
+    api = special(puzzle_burst=4, puzzles_per_second=0.0)
+    found = {}
+    for rating in (0, 1800):
+        found[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
+        assert len({one["number"] for one in found[rating]}) == SOME_PUZZLES
+        for one in found[rating]:
+            puzzle = packaged_puzzles(Rules())[one["number"]]
+            turn = BLACK if one["turn"] == "black" else WHITE
+            assert puzzle.position == Position.from_text(one["board"], turn)
+            assert (one["move"], one["value"], one["margin"]) == (puzzle.move, puzzle.value, puzzle.margin)
+            assert one["rating"] == puzzle.rating
+    assert {one["rating"] for one in found[0]} == {sum(RATINGS[:2]) // 2}  # one level misses them
+    assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # and here six do: the nearest
+    assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
+    assert "expected an object" in api.call("POST", "/api/puzzles", json={"rating": -1}).json()["message"]
+    assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from models.human import LEVELS, HumanAgent
+from models.human import LEVELS, RATINGS, HumanAgent
 from reversi_env import Position, Rules
 from reversi_env.errors import ReversiError
 from reversi_env.notation.obf import Problem, read_obf, write_obf_line
@@ -50,6 +50,12 @@ class Puzzle:
     value: int
     margin: int
     missed: int
+
+    @property
+    def rating(self) -> int:
+        """How hard it is, on the scale of `models.human.RATINGS`: between the level above those that miss it and the one below."""
+        ends = RATINGS[max(0, self.missed - 1)], RATINGS[min(self.missed, len(RATINGS) - 1)]
+        return round(sum(ends) / 2)
 
     def line(self) -> str:
         """The puzzle as a line of OBF."""

@@ -51,6 +51,7 @@ _KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
 }

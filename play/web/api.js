@@ -1,5 +1,7 @@
 // The server: requests over HTTP, and a game's socket, which comes back by itself after a dropped connection.
 
+import { hasWords, words } from "./language.js";
+
 export class Problem extends Error {
   constructor(message, status) {
     super(message);
@@ -16,12 +18,17 @@ export async function call(method, path, { body, token, signal } = {}) {
     response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Problem("The server does not answer.", 0);
+    throw new Problem(words("problem.silent"), 0);
   }
   const isJson = (response.headers.get("content-type") ?? "").includes("json");
   const answer = isJson ? await response.json() : await response.text();
-  if (!response.ok) throw new Problem(answer.message ?? "The server refused.", response.status);
+  if (!response.ok) throw refusal(answer, response.status);
   return answer;
+}
+
+// What the server says against something: in the page's language where its code is known there, with details as the server has them.
+function refusal({ code, message }, status) {
+  return new Problem(hasWords(`refused.${code}`) ? words(`refused.${code}`, { message }) : message ?? words("problem.refused"), status);
 }
 
 // Close codes after which trying again is of no use.
@@ -71,7 +78,7 @@ export class GameSocket {
       this.onConnection(true);
       this.onJoined(message.role);
     } else if (message.type === "state") this.onState(message);
-    else if (message.type === "error") this.onProblem(new Problem(message.message, message.status));
+    else if (message.type === "error") this.onProblem(refusal(message, message.status));
   }
 
   #lost(event) {

@@ -1,11 +1,13 @@
 // The board: one SVG, drawn once for a size and then kept up to date. Squares are a grid for the keyboard and for screen readers.
 
+import { together, words } from "./language.js";
 import { indexOf, nameOf } from "./rules.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 100;
 const RIM = 42;
 const COLUMNS = "abcdefgh";
+const SQUARES = { X: "square.black", O: "square.white", "-": "square.empty" };
 export const stillness = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function element(name, attributes = {}, ...children) {
@@ -14,8 +16,6 @@ export function element(name, attributes = {}, ...children) {
   node.append(...children);
   return node;
 }
-
-export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−" : "±") + Math.abs(value).toFixed(digits);
 
 export class BoardView {
   constructor(host, { onPlay, onHover }) {
@@ -31,6 +31,7 @@ export class BoardView {
     const moving = animate && !stillness.matches && before.length === view.board.length;
     const turns = [...view.board].map((_, index) => this.#update(index, before[index], moving)).filter(Boolean);
     if (turns.length) this.turned = Promise.all(turns); // when the discs lie again
+    this.svg.setAttribute("aria-label", words("board.label", { size: view.size }));
     this.svg.dataset.turn = view.turn;
     this.svg.classList.toggle("playable", Boolean(view.playable));
     this.svg.classList.toggle("editing", Boolean(view.editing));
@@ -40,7 +41,7 @@ export class BoardView {
     this.size = size;
     this.board = "";
     const extent = size * UNIT + 2 * RIM;
-    const svg = element("svg", { viewBox: `0 0 ${extent} ${extent}`, role: "grid", "aria-label": `Board, ${size} by ${size}` });
+    const svg = element("svg", { viewBox: `0 0 ${extent} ${extent}`, role: "grid" });
     svg.append(definitions(), element("rect", { class: "frame", width: extent, height: extent, rx: 26 }));
     const field = element("g", { transform: `translate(${RIM} ${RIM})`, role: "presentation" });
     const side = size * UNIT;
@@ -96,9 +97,8 @@ export class BoardView {
     value.textContent = worth?.text ?? "";
     cell.classList.toggle("valued", Boolean(worth));
     if (worth) value.dataset.grade = worth.grade; else delete value.dataset.grade;
-    const what = now === "X" ? "black" : now === "O" ? "white" : "empty";
-    const label = `${name}, ${what}${last ? ", last move" : ""}${legal && this.view.playable ? ", legal move" : ""}`;
-    cell.setAttribute("aria-label", worth ? `${label}, value ${worth.text}` : label);
+    const label = [name, words(SQUARES[now]), last && words("square.last"), legal && this.view.playable && words("square.legal")];
+    cell.setAttribute("aria-label", together([...label, worth && words("square.value", { value: worth.text })]));
     if (before === now) return; // it may be turning this very moment
     if (!moving || now === "-" || !before) settle(disc, now);
     else if (before === "-") appear(disc, now);

@@ -1,10 +1,12 @@
 // What there is to study: moves, a board or a record that is pasted, a file, or a position set up on the board.
 
 import { Problem, call } from "./api.js";
+import { signed, together, words } from "./language.js";
 import { lineOf, lineOfGame } from "./records.js";
 import { indexOf, initial } from "./rules.js";
-import { $, hooks, newLine, node, plural } from "./state.js";
+import { $, hooks, newLine, node } from "./state.js";
 import { Tree } from "./tree.js";
+import { pairName } from "./words.js";
 
 const LARGEST_FILE = 700_000;
 const NEXT = { "-": "X", X: "O", O: "-" };
@@ -51,12 +53,12 @@ export async function submit() {
   if (text.startsWith("{")) return openDocument(text);
   if (text) return read({ text });
   const line = preview();
-  if (!line.tree.root.legal.length) throw new Problem("Neither side can move there.");
+  if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
   return hooks.study(line);
 }
 
 export async function readFile(file) {
-  if (file.size > LARGEST_FILE) throw new Problem(`The file has ${file.size} bytes: expected at most ${LARGEST_FILE}.`);
+  if (file.size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: file.size, most: LARGEST_FILE }));
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes[0] === 123) return openDocument(new TextDecoder().decode(bytes)); // {
   let letters = "";
@@ -68,7 +70,7 @@ function openDocument(text) {
   try {
     return hooks.study(lineOf(JSON.parse(text)));
   } catch {
-    throw new Problem("This is not a review.");
+    throw new Problem(words("problem.no-review"));
   }
 }
 
@@ -76,7 +78,7 @@ async function read(what, first = 0) {
   const { size, variant } = fields();
   const answer = await call("POST", "/api/transcripts", { body: { ...what, first, size, variant } });
   const { games } = answer;
-  if (!games.length) throw new Problem("There is no game in it.");
+  if (!games.length) throw new Problem(words("problem.no-game"));
   if (games.length === 1 && !first && !answer.more) return choose(games[0]);
   [found, source] = [answer, what];
   showChoice();
@@ -86,17 +88,17 @@ async function read(what, first = 0) {
 
 function choose(game) {
   const line = lineOfGame(game);
-  if (!line.tree.root.legal.length) throw new Problem("Neither side can move there.");
+  if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
   return hooks.study(line);
 }
 
 // --- the list of games -----------------------------------------------------------------------------
 
-function showChoice() {
+export function showChoice() {
   $("choice").hidden = !found;
   if (!found) return;
   const { games, first, more } = found, step = (by) => () => hooks.act(() => read(source, first + by));
-  $("choice-title").textContent = first || more ? `Games ${first + 1} to ${first + games.length}` : plural(games.length, "game");
+  $("choice-title").textContent = first || more ? words("loader.range", { first: first + 1, last: first + games.length }) : words("count.games", { n: games.length });
   $("choice-list").replaceChildren(...games.map((game, i) => {
     const button = node("button", { type: "button", onclick: () => hooks.act(() => choose(game)) }, ...title(game));
     return node("li", { value: first + i + 1 }, button);
@@ -107,8 +109,7 @@ function showChoice() {
 }
 
 function title({ black, white, result, moves, size, comment }) {
-  const who = black || white ? `${black ?? "Black"} – ${white ?? "White"}` : moves.length ? "A game" : "A position";
-  const score = result === null ? "" : `${result > 0 ? "+" : ""}${result}`;
-  const about = [`${size}×${size}`, moves.length ? plural(moves.length, "move") : "", score, comment].filter(Boolean).join(", ");
+  const who = black || white ? pairName(black, white) : words(moves.length ? "loader.game" : "loader.position");
+  const about = together([`${size}×${size}`, moves.length && words("count.moves", { n: moves.length }), result !== null && signed(result, 0), comment]);
   return [node("span", { className: "name" }, who), node("span", { className: "note" }, about)];
 }

@@ -2,6 +2,7 @@
 
 import { GameSocket, Problem, call } from "./api.js";
 import { stillness } from "./board.js";
+import { begin as beginLanguage, colourName, sentences, words } from "./language.js";
 import { renderLibrary } from "./library.js";
 import * as loader from "./loader.js";
 import { like, likes, noteGame, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
@@ -9,10 +10,10 @@ import { documentOf, ggfOf, lineOf } from "./records.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import * as sound from "./sound.js";
-import { $, app, atEnd, betweenPeople, capital, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
+import { $, app, atEnd, betweenPeople, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
 import { MOST_COMMENT, Tree, beside, movesTo, pathTo, sizeOf } from "./tree.js";
 import { focusBoard, render, renderClocks, renderLine, turned } from "./view.js";
-import { resultText } from "./words.js";
+import { isNameless, resultOf, resultText, seatHere } from "./words.js";
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
@@ -129,7 +130,7 @@ function leaveGame() {
 
 async function openGame(id) {
   const entry = rememberedGame(id);
-  if (!entry) throw new Problem("This browser has no key to that game.");
+  if (!entry) throw new Problem(words("problem.no-key"));
   leaveGame();
   const { mode, mine, tokens, request } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
@@ -143,7 +144,7 @@ async function openGame(id) {
     onConnection: (connected, final) => {
       game.connected = connected;
       game.sent = false;
-      if (final) complain(new Problem("The server does not know this game any more."));
+      if (final) complain(new Problem(words("problem.forgotten")));
       render();
     },
   });
@@ -190,7 +191,7 @@ function show(game, before, state) {
   if (state.status === "running" && betweenPeople(game)) app.analysis = false;
   follow(state);
   announce(before, state);
-  if (state.status === "finished") noteGame(game.id, { result: resultText() });
+  if (state.status === "finished") noteGame(game.id, { result: resultOf(state) });
   askStudy();
   render();
   if (before && app.view === "game") play(before, state);
@@ -220,16 +221,16 @@ function pause() {
 
 function announce(before, state) {
   if (state.status === "finished") {
-    if (before?.status !== "finished") say(resultText());
+    if (before?.status !== "finished") say(resultText(resultOf(state), seatHere()));
     return;
   }
   const made = before ? pathTo(app.line.tip).slice(before.moves.length + 1) : [];
   const texts = made.map(({ move, parent: { turn: mover } }) => {
-    return move === "pass" ? `${capital(mover)} must pass.` : `${capital(mover)} plays ${move}.`;
+    return words(move === "pass" ? "move.passes" : "move.plays", { colour: colourName(mover), move });
   });
-  if (before && state.moves.length < before.moves.length) texts.push("Taken back.");
-  if (mayMove()) texts.push("Your turn.");
-  if (texts.length) say(texts.join(" "));
+  if (before && state.moves.length < before.moves.length) texts.push(words("undo.done"));
+  if (mayMove()) texts.push(words("status.mine"));
+  if (texts.length) say(sentences(texts));
 }
 
 function playMove(name) {
@@ -237,7 +238,7 @@ function playMove(name) {
   if (mayTry()) return followLine([name]);
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
-  if (!state.legal.includes(name)) return complain(new Problem(`${name} is not a legal move.`));
+  if (!state.legal.includes(name)) return complain(new Problem(words("problem.illegal", { move: name })));
   game.sent = true;
   tell("move", state.turn, { move: name, ply: state.moves.length });
 }
@@ -264,11 +265,11 @@ async function takeBack() {
   // both sides sit here: who chose last asks, the other agrees
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
   if (await tell("undo", mine ?? mover) && mode === "here") tell("undo", other(mover));
-  if (mode === "friend") complain(new Problem("Your opponent is asked."));
+  if (mode === "friend") complain(new Problem(words("undo.waiting")));
 }
 
 function resign() {
-  if (confirm("Resign this game?")) tell("resign", app.game.state.turn);
+  if (confirm(words("resign.sure"))) tell("resign", app.game.state.turn);
 }
 
 // --- review --------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ function changed() {
 // Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
 function followLine(moves) {
   const { tree } = app.line, before = sizeOf(tree.root), last = tree.playAll(app.here, moves);
-  if (last === app.here) return complain(new Problem(`${moves[0]} is not a legal move.`));
+  if (last === app.here) return complain(new Problem(words("problem.illegal", { move: moves[0] })));
   goTo(last.legal[0] === "pass" ? last.children[0] : last);
   if (sizeOf(tree.root) > before) changed();
 }
@@ -314,7 +315,7 @@ function promote() {
 
 function remove() {
   const size = sizeOf(app.here);
-  if (size > 3 && !confirm(`Delete ${size} moves?`)) return;
+  if (size > 3 && !confirm(words("notes.sure", { n: size }))) return;
   goTo(app.line.tree.remove(app.here));
   changed();
 }
@@ -327,7 +328,7 @@ function comment({ target }) {
 
 // The game as it stands, with what was tried beside it, becomes a review.
 function studyGame() {
-  const { state } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.describe(agent).title : name === capital(colour) ? null : name);
+  const { state } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.recordName(agent) : isNameless(name, colour) ? null : name);
   return studyLine({ ...app.line, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
 }
 
@@ -382,7 +383,7 @@ async function hint() {
   await act(async () => {
     const { move } = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds: HINT_SECONDS } });
     app.hint = { position, move };
-    say(`Hint: ${move}.`);
+    say(words("hint.said", { move }));
     render();
   });
 }
@@ -391,7 +392,7 @@ async function hint() {
 
 async function copyText(text) {
   const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  complain(new Problem(copied || copyTheOldWay(text) ? "Copied." : text));
+  complain(new Problem(copied || copyTheOldWay(text) ? words("page.copied") : text));
 }
 
 // Pages that come without encryption, from another machine of the house, have no clipboard but this one.
@@ -462,7 +463,7 @@ async function route() {
   else if (kind === "game" && rest) await openGame(rest);
   else if (kind === "review" && rest) {
     const document = rememberedReview(rest)?.document ?? state?.document;
-    if (!document) throw new Problem("This browser does not have that review.");
+    if (!document) throw new Problem(words("problem.lost-review"));
     if (app.line.key === rest) setView("game");
     else openReview({ ...lineOf(document), key: rest });
   } else if (kind === "review") {
@@ -544,7 +545,16 @@ function wire() {
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
 
+// Say everything anew in the language that was chosen.
+function respeak() {
+  setup.refresh($("setup"));
+  loader.showChoice();
+  if (app.view === "library") renderLibrary();
+  render();
+}
+
 async function begin() {
+  await beginLanguage($("language"), respeak);
   idleLine(8, "normal");
   preview();
   wire();

@@ -1,14 +1,16 @@
 // The list of moves: the main line in numbered pairs, and under each pair what was said and tried there.
 
-import { $, app, capital, hooks, node, verdictOf } from "./state.js";
+import { colourName, decimal, spoken, words } from "./language.js";
+import { $, app, hooks, node, verdictOf } from "./state.js";
 import { MARKS } from "./study.js";
 import { pathTo } from "./tree.js";
+import { moveName } from "./words.js";
 
 export function renderMoves() {
   const list = $("moves"), { tree, tip } = app.line, main = tip ? pathTo(tip) : tree.line();
   const grades = app.analysis ? tree.line(app.here).map((position) => verdictOf(position)?.grade) : [];
   const all = app.analysis ? main.map((position) => verdictOf(position)?.grade) : [];
-  const signature = JSON.stringify([tree, main.length, pathTo(app.here).map(({ move }) => move), grades, all]);
+  const signature = JSON.stringify([spoken(), tree, main.length, pathTo(app.here).map(({ move }) => move), grades, all]);
   if (signature === list.dataset.signature) return;
   list.dataset.signature = signature;
   const focused = list.contains(document.activeElement), [root, ...moves] = main;
@@ -48,14 +50,15 @@ function variation(head) {
 
 function moveButton(position) {
   const { move, parent } = position, seen = app.analysis ? verdictOf(position) : null;
-  const name = node("span", { className: move === "pass" ? "pass" : "" }, move);
+  const written = moveName(move), name = node("span", { className: move === "pass" ? "pass" : "" }, written);
   const button = node("button", { type: "button", onclick: () => hooks.goTo(position) }, name);
   button.setAttribute("aria-current", app.here === position);
-  let label = `${capital(parent.turn)} ${move}`;
+  let label = words("move.label", { colour: colourName(parent.turn), move: written });
   if (seen && MARKS[seen.grade]) {
     button.append(node("span", { className: "grade" }, MARKS[seen.grade]));
     button.dataset.grade = seen.grade;
-    label += `, ${seen.grade}, loses ${seen.loss.toFixed(seen.exact ? 0 : 1)} discs, best ${seen.best}`;
+    const lost = words("count.discs", { n: decimal(seen.loss, seen.exact ? 0 : 1) });
+    label = words("move.graded", { label, grade: words(`grade.${seen.grade}`), lost, best: seen.best });
     button.title = label;
   }
   button.setAttribute("aria-label", label);

@@ -1,7 +1,7 @@
 // What the moves so far are called, and – where the engine's opinion is asked for – how the next ones stand in the book.
 
 import { call } from "./api.js";
-import { signed } from "./board.js";
+import { signed, together, words } from "./language.js";
 import { $, app } from "./state.js";
 import { movesTo, pathTo } from "./tree.js";
 
@@ -20,6 +20,6 @@ export async function renderOpening() {
   }
   const found = moves.length && !line.idle ? known.get(key) : null, book = app.analysis ? found?.moves ?? [] : [];
   const stands = book.map(({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
-  $("opening").textContent = [found?.name, stands.length && `book: ${stands.join(", ")}`].filter(Boolean).join(" – ");
+  $("opening").textContent = [found?.name, stands.length && words("opening.book", { moves: together(stands) })].filter(Boolean).join(" – ");
   $("opening").hidden = !$("opening").textContent;
 }

@@ -1,13 +1,11 @@
 // The form for a new game: from its fields to what the server is asked for.
 
 import { call } from "./api.js";
+import { decimal, hasWords, words } from "./language.js";
 import { like, likes } from "./memory.js";
 import { other } from "./state.js";
 
-const STRENGTHS = [
-  ["level=1", "Level 1"], ["level=2", "Level 2"], ["level=3", "Level 3"], ["level=4", "Level 4"], ["depth=6", "6 plies"],
-  ["depth=8", "8 plies"], ["time=0.5", "½ s a move"], ["time=1", "1 s a move"], ["time=3", "3 s a move"],
-];
+const STRENGTHS = ["level=1", "level=2", "level=3", "level=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
 
 let agents = [], address = null;
@@ -23,23 +21,32 @@ const named = (name) => agents.find((agent) => agent.name === name);
 // What the slider offers for an agent, [option, text] each: its own levels by name, or how much it searches.
 function strengthsOf(name) {
   const { levels = [], searches = false } = named(name) ?? {};
-  if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${title}`]);
-  return searches ? STRENGTHS : [];
+  if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${ours(`level.${name}.${i + 1}`, title)}`]);
+  return searches ? STRENGTHS.map((option) => [option, strengthName(option)]) : [];
 }
+
+const ours = (key, text) => (hasWords(key) ? words(key) : text);
+
+function strengthName(option) {
+  const [kind, amount] = option.split("=");
+  return words(`strength.${kind}`, { n: decimal(Number(amount), amount.includes(".") ? 1 : 0) });
+}
+
+// What an agent is called in a record, which people of any language may read.
+export const recordName = (spec) => named(spec.split(":")[0])?.title ?? spec;
+const titleOf = (name) => ours(`agent.${name}`, named(name)?.title ?? name);
 
 // "Network, level 3" for "network:level=3".
 export function describe(spec) {
   const [name, options = ""] = spec.split(":");
   const shown = options.replace(/,?seed=\d+/, "");
   const strength = strengthsOf(name).find(([option]) => option === shown)?.[1] ?? shown;
-  return { title: named(name)?.title ?? name, strength };
+  return { title: titleOf(name), strength };
 }
 
 export async function prepare(form) {
   ({ agents, address } = await call("GET", "/api/agents"));
-  for (const select of [form.agent, form.agent2]) {
-    select.replaceChildren(...agents.map(({ title, name, about }) => Object.assign(new Option(title, name), { title: about })));
-  }
+  for (const select of [form.agent, form.agent2]) select.replaceChildren(...agents.map(({ name }) => new Option(name, name)));
   form.agent2.value = "six-factor";
   for (const [name, value] of Object.entries(likes().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
   form.addEventListener("input", () => refresh(form));
@@ -49,16 +56,19 @@ export async function prepare(form) {
 export function refresh(form) {
   const { mode, size } = Object.fromEntries(new FormData(form));
   for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(mode);
-  form.querySelector("#agent-label").textContent = mode === "watch" ? "Black" : "Opponent";
+  form.querySelector("#agent-label").textContent = words(mode === "watch" ? "side.black" : "setup.opponent");
   for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
-    for (const option of form[select].options) option.disabled = !named(option.value)?.sizes.includes(Number(size));
+    for (const option of form[select].options) {
+      const { name, about, sizes } = named(option.value);
+      Object.assign(option, { text: titleOf(name), title: ours(`about.${name}`, about), disabled: !sizes.includes(Number(size)) });
+    }
     if (form[select].selectedOptions[0]?.disabled) form[select].value = "six-factor";
     const strengths = strengthsOf(form[select].value);
     form[slider].max = Math.max(0, strengths.length - 1);
     const strength = strengths[form[slider].value]?.[1];
     form[slider].disabled = !strength;
     form.querySelector(`#${text}`).textContent = strength ?? "–";
-    form[slider].setAttribute("aria-valuetext", strength ?? "none");
+    form[slider].setAttribute("aria-valuetext", strength ?? words("strength.none"));
   }
 }
 

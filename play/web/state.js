@@ -12,8 +12,6 @@ export const node = (name, properties, ...children) => {
 };
 export const sleep = (milliseconds) => new Promise((wake) => setTimeout(wake, milliseconds));
 export const other = (colour) => (colour === "black" ? "white" : "black");
-export const capital = (text) => text[0].toUpperCase() + text.slice(1);
-export const plural = (n, word) => `${n} ${n === 1 ? word : word.replace(/y?$/, (end) => (end ? "ies" : "s"))}`;
 
 // What the parts of the page ask each other for; set by main.js.
 export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {}, study: () => {}, act: () => {}, changed: () => {} };

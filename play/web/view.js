@@ -1,14 +1,15 @@
 // Everything that is drawn, from what the page knows.
 
-import { BoardView, signed } from "./board.js";
+import { BoardView } from "./board.js";
 import { Chart, share } from "./chart.js";
+import { colourName, number, signed, spoken, words } from "./language.js";
 import { renderMoves } from "./moves.js";
 import { renderOpening } from "./opening.js";
 import { after } from "./rules.js";
 import { addressForOthers } from "./setup.js";
-import { $, app, atEnd, betweenPeople, capital, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
+import { $, app, atEnd, betweenPeople, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "./tree.js";
-import { describeSeat, gameText, leadText, pastVerdict, statusText, summary } from "./words.js";
+import { describeSeat, gameText, leadText, moveName, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
 const chart = new Chart($("chart"), (index) => hooks.goTo(app.line.tree.line(app.here)[index]));
@@ -53,8 +54,9 @@ function renderPlayers() {
   const { game } = app, { line, here: position } = seen();
   for (const colour of ["black", "white"]) {
     const card = $(`player-${colour}`), seat = isLive() ? game.state[colour] : null;
-    const texts = { count: discs(position, colour), ...describeSeat(seat, colour, line) };
+    const count = discs(position, colour), texts = { count, ...describeSeat(seat, colour, line) };
     for (const [name, text] of Object.entries(texts)) card.querySelector(`.${name}`).textContent = text;
+    card.querySelector(".count").setAttribute("aria-label", words("count.discs", { n: count }));
     card.classList.toggle("turn", app.view === "game" && !isOver(position) && position.turn === colour);
   }
   renderClocks();
@@ -68,7 +70,7 @@ export function renderClocks() {
     if (!clock) continue;
     const used = clock.running === colour ? (performance.now() - app.game.state.received) / 1000 : 0;
     const left = Math.max(0, clock[colour] - used);
-    shown.textContent = left >= 10 ? `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}` : left.toFixed(1);
+    shown.textContent = left >= 10 ? `${Math.floor(left / 60)}:${String(Math.floor(left % 60)).padStart(2, "0")}` : number(left, 1);
     shown.classList.toggle("low", left < 20);
   }
 }
@@ -86,11 +88,11 @@ function renderGame() {
   const { line, game, here } = app, state = game?.state, any = movesOf(line).length > 0;
   const running = isLive() && state.status === "running";
   const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
-  $("game-title").textContent = line.review ? "Review" : game?.mode === "watch" ? "Watching" : "Game";
+  $("game-title").textContent = words(line.review ? "library.review" : game?.mode === "watch" ? "game.watching" : "game.title");
   $("tags").textContent = gameText(line);
   $("tools").hidden = Boolean(line.review);
   $("watching").hidden = game?.mode !== "watch" || !running;
-  $("pause").textContent = game?.paused ? "Play" : "Pause";
+  $("pause").textContent = words(game?.paused ? "speed.play" : "speed.pause");
   $("undo").disabled = !state?.moves.length;
   $("study").hidden = Boolean(line.review);
   $("save-json").hidden = !line.review;
@@ -131,49 +133,49 @@ function renderInsight() {
   if (!app.analysis) return;
   const { value, exact } = valueOf(here);
   $("bar").style.setProperty("--share", value === null ? 0.5 : share(value, line.size));
-  $("bar").setAttribute("aria-label", `Evaluation: ${value === null ? "unknown" : leadText(value, exact)}`);
+  $("bar").setAttribute("aria-label", words("bar.label", { value: value === null ? words("bar.unknown") : leadText(value, exact) }));
   chart.show(shown.map((position) => ({ ...valueOf(position), grade: verdictOf(position)?.grade })), shown.indexOf(here), line.size);
   renderLine();
   const total = line.tree.line().length, left = app.working;
   $("progress").hidden = !line.review || !left;
   $("progress").firstElementChild.value = (total - left) / total;
-  $("progress").lastElementChild.textContent = study.failed || `${left} to go`;
+  $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
   $("summary").hidden = !line.review || left > 0;
   if (!$("summary").hidden) $("summary").replaceChildren(...summary());
 }
 
 export function renderLine() {
   const { line, here, hover } = app, found = study.get(here, line.variant);
-  if (isOver(here)) tell("The game is over.", pastVerdict(here));
-  else if (!found) tell(study.failed ? "No opinion yet." : "Thinking …", study.failed);
+  if (isOver(here)) tell(words("line.over"), pastVerdict(here));
+  else if (!found) tell(words(study.failed ? "line.none" : "line.thinking"), study.failed);
   else if (hover && hover in found.moves && hover !== found.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
-    tell(`${hover} ${signed(found.moves[hover].value, found.exact ? 0 : 1)} for ${here.turn}`, "", [hover, ...(child?.pv ?? [])]);
+    const worth = signed(found.moves[hover].value, found.exact ? 0 : 1);
+    tell(words("line.move", { move: hover, value: worth, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
   } else {
-    const { value } = valueOf(here), sure = found.confidence ? `${found.confidence} %` : `depth ${found.depth}`;
-    tell(`${capital(leadText(value, found.exact))}, ${found.exact ? "exact" : sure}.`, pastVerdict(here), found.pv);
+    const { value } = valueOf(here), [kind, n] = found.confidence ? ["line.sure", found.confidence] : ["line.depth", found.depth];
+    tell(words("line.verdict", { lead: leadText(value, found.exact), sure: found.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), found.pv);
   }
 }
 
 // A verdict, a remark, and an expected line whose moves can be chosen: they are then played as a variation.
 function tell(verdict, remark, line = []) {
-  const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([remark, moves]);
+  const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([spoken(), remark, moves]);
   first.textContent = verdict;
   if (rest.dataset.signature === signature && rest.position === app.here) return;
   Object.assign(rest, { position: app.here }).dataset.signature = signature;
-  rest.replaceChildren(`${remark} `, ...(mayTry() || mayMove() ? moves.map(expected) : [moves.join(" ")]));
+  rest.replaceChildren(`${remark} `, ...(mayTry() || mayMove() ? moves.map(expected) : [moves.map(moveName).join(" ")]));
 }
 
 const expected = (move, index, line) => {
-  const upTo = line.slice(0, index + 1), button = node("button", { type: "button", onclick: () => hooks.follow(upTo) }, move);
-  button.setAttribute("aria-label", `Play ${upTo.join(" ")} as a variation`);
+  const upTo = line.slice(0, index + 1), button = node("button", { type: "button", onclick: () => hooks.follow(upTo) }, moveName(move));
+  button.setAttribute("aria-label", words("line.play", { moves: upTo.map(moveName).join(" ") }));
   return button;
 };
 
 function renderInvitation() {
   const { game, line } = app, { origin, canReach } = addressForOthers();
-  const texts = line.review ? "Whoever has this link can read the review:" : line.link ? "Whoever has this link can watch:" : "Send this link to your friend:";
-  $("invite-text").textContent = texts;
+  $("invite-text").textContent = words(line.review ? "invite.review" : line.link ? "invite.watch" : "invite.friend");
   $("invite-link").value = origin + (line.link ?? `/#join=${game.id}.${other(game.mine)}.${game.tokens[other(game.mine)]}`);
   $("invite-warning").hidden = canReach;
 }

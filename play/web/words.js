@@ -1,74 +1,84 @@
 // What the page says: about players, results, positions and moves.
 
+import { colourName, decimal, sentences, together, words } from "./language.js";
 import * as setup from "./setup.js";
 import { MARKS } from "./study.js";
-import { app, atEnd, capital, discs, finalScore, isLive, isOver, mayMove, node, other, plural, valueOf, verdictOf } from "./state.js";
+import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, valueOf, verdictOf } from "./state.js";
+
+const sideName = (colour) => words(`side.${colour}`);
+export const moveName = (move) => (move === "pass" ? words("move.pass") : move);
+export const pairName = (black, white) => `${black ?? sideName("black")} – ${white ?? sideName("white")}`;
+// Whether a name is only the colour, as the server names those who gave none.
+export const isNameless = (name, colour) => name.toLowerCase() === colour;
 
 export function describeSeat(seat, colour, line) {
+  const side = sideName(colour);
   if (!seat) {
     const name = line.names?.[colour];
-    return { name: name ?? capital(colour), note: name ? capital(colour) : "" };
+    return { name: name ?? side, note: name ? side : "" };
   }
   if (seat.kind === "agent") {
     const { title, strength } = setup.describe(seat.agent);
     return { name: title, note: strength };
   }
-  if (app.game.mode === "here") return { name: capital(colour), note: "" };
-  const mine = app.game.role === colour;
-  return { name: mine ? "You" : seat.name, note: mine || seat.connected ? capital(colour) : "not here" };
+  if (app.game.mode === "here") return { name: side, note: "" };
+  const mine = app.game.role === colour, name = isNameless(seat.name, colour) ? side : seat.name;
+  return { name: mine ? words("seat.you") : name, note: mine || seat.connected ? side : words("seat.away") };
 }
 
-export function resultText() {
-  const { result, discs, size } = app.game.state;
-  const winner = result.winner;
-  if (!winner) return `A draw, ${scoreText(0, size, discs)}.`;
-  const who = app.game.mode !== "here" && app.game.role === winner ? "You win" : `${capital(winner)} wins`;
-  if (result.ending === "resigned") return `${who}: ${other(winner)} resigned.`;
-  if (result.ending === "timeout") return `${who}: ${other(winner)} ran out of time.`;
-  return `${who}, ${scoreText(result.score, size, discs)}.`;
+// What is to be remembered of how a game ended, and the colour of who sits here, if one does.
+export const resultOf = ({ result, discs, size }) => ({ ...result, discs, size, variant: app.line.variant });
+export const seatHere = () => (app.game.mode === "here" ? null : app.game.role);
+
+export function resultText({ winner, ending, score, discs, size, variant }, mine) {
+  const values = { score: scoreText(score, size, discs, variant), colour: winner && colourName(winner), other: winner && colourName(other(winner)) };
+  if (!winner) return words("result.draw", values);
+  const who = winner === mine ? "mine" : "won";
+  return words(ending === "resigned" || ending === "timeout" ? `result.${who}.${ending}` : `result.${who}`, values);
 }
 
 // "40–24": the winner's discs first. The squares that stay empty go to the side with more discs, as tournaments count.
-function scoreText(score, size, discs) {
+function scoreText(score, size, discs, variant) {
   const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
-  const counted = empty ? `, ${plural(empty, "empty square")} included` : "";
-  return app.line.variant === "reversed" && score ? `${fewer}–${more}, with the fewest${counted}` : `${more}–${fewer}${counted}`;
+  const isFewest = variant === "reversed" && score !== 0, counts = isFewest ? `${fewer}–${more}` : `${more}–${fewer}`;
+  return together([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
 }
 
-export const gameText = ({ size, variant }) => `${size}×${size} · ${variant === "normal" ? "most discs win" : "fewest discs win"}`;
+export const gameText = ({ size, variant }) => `${size}×${size} · ${words(`rules.${variant}`)}`;
 
 export function statusText() {
   const { game, here: position } = app;
-  if (app.view !== "game") return `${gameText(app.preview)}. ${{ setup: "Choose an opponent to begin.", loader: "Click squares to set a position up." }[app.view] ?? ""}`;
-  if (game && !game.connected) return game.state ? "Connection lost – trying again …" : "Connecting …";
+  if (app.view !== "game") return words(`status.${app.view}`, { game: gameText(app.preview) });
+  if (game && !game.connected) return words(game.state ? "status.lost" : "status.connecting");
   if (!isLive() || !atEnd()) return positionText(position);
-  const { state } = game;
-  if (state.status === "finished") return resultText();
-  const passed = state.moves.at(-1) === "pass" ? `${capital(other(state.turn))} had to pass. ` : "";
-  if (mayMove()) return passed + (game.mode === "here" ? `${capital(state.turn)} to move.` : "Your turn.");
-  if (state[state.turn].kind === "agent") return `${passed}${setup.describe(state[state.turn].agent).title} is thinking …`;
-  return `${passed}Waiting for ${state.turn} …`;
+  const { state } = game, colour = colourName(state.turn);
+  if (state.status === "finished") return resultText(resultOf(state), seatHere());
+  const passed = state.moves.at(-1) === "pass" && words("status.passed", { colour: colourName(other(state.turn)) });
+  if (mayMove()) return sentences([passed, game.mode === "here" ? words("status.move", { colour }) : words("status.mine")]);
+  const { kind, agent } = state[state.turn];
+  return sentences([passed, kind === "agent" ? words("status.thinking", { agent: setup.describe(agent).title }) : words("status.waiting", { colour })]);
 }
 
 function positionText(position) {
   const { parent, move } = position;
-  const made = parent ? `${capital(parent.turn)} ${move === "pass" ? "passed" : `played ${move}`}. ` : "";
-  if (!isOver(position)) return `${made}${capital(position.turn)} to move.`;
-  const score = finalScore(position);
-  const counts = scoreText(score, app.line.size, { black: discs(position, "black"), white: discs(position, "white") });
-  return `${made}${score ? `${score > 0 ? "Black" : "White"} wins` : "A draw"}, ${counts}.`;
+  const made = parent && words(move === "pass" ? "move.passed" : "move.played", { colour: colourName(parent.turn), move });
+  if (!isOver(position)) return sentences([made, words("status.move", { colour: colourName(position.turn) })]);
+  const { size, variant } = app.line, score = finalScore(position), winner = score ? (score > 0 ? "black" : "white") : null;
+  const counts = { black: discs(position, "black"), white: discs(position, "white") };
+  return sentences([made, resultText({ winner, score, discs: counts, size, variant })]);
 }
 
 export const leadText = (value, exact) => {
-  if (Math.abs(value) < 0.05) return exact ? "a draw with best play" : "even";
-  const who = value > 0 ? "Black" : "White", discs = Math.abs(value);
-  return exact ? `${who} wins by ${discs.toFixed(0)}` : `${who} +${discs.toFixed(1)}`;
+  if (Math.abs(value) < 0.05) return words(exact ? "lead.draw" : "lead.even");
+  const colour = colourName(value > 0 ? "black" : "white");
+  return words(exact ? "lead.wins" : "lead.ahead", { colour, n: decimal(Math.abs(value), exact ? 0 : 1) });
 };
 
 export function pastVerdict(position) {
   const past = verdictOf(position);
   if (!past || !MARKS[past.grade]) return "";
-  return ` ${position.move}${MARKS[past.grade]} lost ${past.exact ? plural(past.loss, "disc") : `${past.loss.toFixed(1)} discs`}${past.turned ? " and the result" : ""}; ${past.best} was better.`;
+  const move = position.move + MARKS[past.grade], n = decimal(past.loss, past.exact ? 0 : 1);
+  return ` ${words(past.turned ? "past.turned" : "past.lost", { move, n, best: past.best })}`;
 }
 
 export function summary() {
@@ -77,7 +87,7 @@ export function summary() {
     const own = line.slice(1).filter(({ parent }) => parent.turn === colour).map(verdictOf).filter(Boolean);
     const count = (grade) => own.filter((seen) => seen.grade === grade).length;
     const lost = own.reduce((sum, seen) => sum + seen.loss, 0);
-    const counts = ["blunder", "mistake", "inaccuracy"].map((grade) => plural(count(grade), grade)).join(", ");
-    return node("span", {}, `${capital(colour)}: ${counts}; ${lost.toFixed(1)} discs given away. `);
-  }).concat(line.some((position) => valueOf(position).exact) ? "Where the chart is shaded, values are exact." : []);
+    const counts = together(["blunder", "mistake", "inaccuracy"].map((grade) => words(`count.${grade}`, { n: count(grade) })));
+    return node("span", {}, words("summary.side", { colour: colourName(colour), counts, lost: words("count.discs", { n: decimal(lost) }) }));
+  }).concat(line.some((position) => valueOf(position).exact) ? words("summary.exact") : []);
 }

@@ -1,0 +1,70 @@
+// The language of the page: its words, from one file a language, with the numbers and plurals of that language.
+
+import { like, likes } from "./memory.js";
+
+const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "placeholder" };
+
+let known = {}, language = "en", decimals = [];
+
+// {value, digits}: a number with so many digits after its point, for a text.
+export const decimal = (value, digits = 1) => ({ value, digits });
+export const capital = (text) => text.slice(0, 1).toLocaleUpperCase(language) + text.slice(1);
+export const colourName = (colour) => words(`colour.${colour}`);
+export const spoken = () => language;
+
+// The text of a key with its {places} filled in, a {Place} with a capital; of one with plural forms, the form that {n} needs.
+export function words(key, values = {}) {
+  const found = known[key] ?? key, text = typeof found === "string" ? found : found[form(values.n)] ?? found.other;
+  return text.replace(/\{(\w+)\}/g, (_, place) => {
+    const name = place.toLowerCase(), shown = written(values[name]);
+    return name === place ? shown : capital(shown);
+  });
+}
+
+export const hasWords = (key) => key in known;
+export const together = (texts) => texts.filter(Boolean).join(words("between.items"));
+export const sentences = (texts) => texts.filter(Boolean).join(words("between.sentences"));
+export const number = (value, digits = 0) => tools(digits).format.format(value);
+export const signed = (value, digits = 1) => (value > 0 ? "+" : value < 0 ? "−" : "±") + number(Math.abs(value), digits);
+export const when = (at) => new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(at);
+
+const form = (count) => tools(count?.digits ?? 0).rules.select(count?.value ?? count);
+const written = (value) => (typeof value === "number" ? number(value) : value?.digits === undefined ? String(value) : number(value.value, value.digits));
+
+// How numbers with so many digits after the point are written, and which plural they take: 1.0 is not always like 1.
+function tools(digits) {
+  const exactly = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return decimals[digits] ??= { format: new Intl.NumberFormat(language, exactly), rules: new Intl.PluralRules(language, exactly) };
+}
+
+// Put words where the document asks for them: as text, where `this` is code, and into attributes.
+function fill() {
+  document.documentElement.lang = language;
+  for (const element of document.querySelectorAll("[data-words]")) {
+    const parts = words(element.dataset.words).split("`");
+    element.replaceChildren(...parts.map((part, i) => (i % 2 ? Object.assign(document.createElement("code"), { textContent: part }) : part)));
+  }
+  for (const [place, attribute] of Object.entries(PLACES)) {
+    for (const element of document.querySelectorAll(`[${place}]`)) element.setAttribute(attribute, words(element.getAttribute(place)));
+  }
+}
+
+async function speak(code) {
+  const response = await fetch(`/words.${code}.json`);
+  if (!response.ok) throw new TypeError(`no words: ${response.status}`);
+  [known, language, decimals] = [await response.json(), code, []];
+  fill();
+}
+
+// The language chosen here, or the first of the browser's that there is, or English; *onChange* is called after each new choice.
+export async function begin(chooser, onChange) {
+  const codes = Array.from(chooser.options, ({ value }) => value), main = (code) => code.split("-")[0];
+  const fitting = (wish) => codes.find((code) => main(code) === main(wish ?? ""));
+  const wishes = [likes().language, ...navigator.languages];
+  chooser.value = wishes.map(fitting).find(Boolean) ?? "en";
+  await speak(chooser.value);
+  chooser.addEventListener("change", async () => {
+    await speak(chooser.value).then(() => like({ language }), () => { chooser.value = language; }); // without the server it stays
+    onChange();
+  });
+}

@@ -1,0 +1,70 @@
+"""The page's words: every language has all of them, with the same places and the plural forms that it needs, and all are used."""
+
+import json
+import re
+
+import pytest
+
+from models.human import LEVELS
+from play.server.app import PAGE
+from play.server.catalogue import entries
+
+#: The plural forms of each language's whole numbers below a million (Unicode's CLDR).
+FORMS = {"en": {"one", "other"}, "fr": {"one", "other"}, "ja": {"other"}, "zh-Hans": {"other"}}
+WORDS = {path.name.split(".")[1]: json.loads(path.read_text("utf-8")) for path in PAGE.glob("words.*.json")}
+HTML = (PAGE / "index.html").read_text("utf-8")
+GROUPS = "|".join(sorted({key.split(".")[0] for key in WORDS["en"]}))
+#: Keys: what is asked for at once, and any string that begins like a key.
+ASKED = re.compile(rf"""(?:data-words(?:-\w+)?=|words\()["`]([^"`]+)["`]|["`]((?:{GROUPS})\.[^"`]+)["`]""")
+
+
+def texts(entry):
+    return list(entry.values()) if isinstance(entry, dict) else [entry]
+
+
+def places(text):
+    return {name.lower() for name in re.findall(r"{(\w+)}", text)}
+
+
+def test_the_page_offers_every_language_that_has_words():
+    assert re.findall(r'<option value="([\w-]+)" lang="\1">', HTML) == sorted(WORDS, key=list(FORMS).index)
+    assert set(WORDS) <= set(FORMS)
+
+
+@pytest.mark.parametrize("language", WORDS)
+def test_a_language_has_all_words_with_their_places_and_plurals(language):
+    words, english = WORDS[language], WORDS["en"]
+    assert list(words) == list(english)  # in the same order, so that files can be read side by side
+    for key, entry in words.items():
+        assert isinstance(entry, dict) == isinstance(english[key], dict), key
+        assert not isinstance(entry, dict) or set(entry) == FORMS[language], key
+        for text in texts(entry):
+            assert text or key.startswith("between."), key
+            assert places(text) == places(texts(english[key])[-1]), key
+            assert text.count("`") == texts(english[key])[-1].count("`"), key
+
+
+def test_all_words_are_used_and_none_is_missing():
+    """A key is a literal string; one that is put together stands for every key that it may be."""
+    sources = [path.read_text("utf-8") for path in PAGE.glob("*.js")]
+    asked = {one or other for text in (HTML, *sources) for one, other in ASKED.findall(text)}
+    plain = {key for key in asked if "$" not in key}
+    patterns = [re.compile(re.sub(r"\\\$\\{[^}]*}", r"[\\w.-]+", re.escape(key))) for key in asked - plain]
+    assert plain <= set(WORDS["en"])
+    assert all(any(pattern.fullmatch(key) for key in WORDS["en"]) for pattern in patterns)
+    unused = {key for key in set(WORDS["en"]) - plain if not any(pattern.fullmatch(key) for pattern in patterns)}
+    assert not unused
+
+
+def test_agents_levels_and_refusals_are_those_of_the_server():
+    english = WORDS["en"]
+
+    def of(kind):
+        return {key.removeprefix(kind): text for key, text in english.items() if key.startswith(kind)}
+
+    agents = entries()
+    assert of("agent.").items() >= {agent.name: agent.title for agent in agents}.items()
+    assert of("about.").items() >= {agent.name: agent.about for agent in agents}.items()
+    assert list(of("level.human.").values()) == [level.title for level in LEVELS]
+    server = "".join(path.read_text("utf-8") for path in (PAGE.parent / "server").glob("*.py"))
+    assert not [code for code in of("refused.") if f'"{code}"' not in server]

@@ -4,7 +4,7 @@ A level looks as deep as it can at some moves, and only glances at the others: i
 error drawn by lot, and beginners count what they capture. How often it only glances depends on the level and on how hard
 the position is to see: on the difference between the values of its moves by one ply and by a deeper search. So mistakes are as
 those of people are, now and then and large rather than always and small, and made where a move is not what it looks like. From
-`NO_WIPE_OUT` on no level plays into the loss of all its discs where the deeper search sees it, if another move avoids that.
+`NO_WIPE_OUT` on no glance plays into the loss of all discs where a search of `GUARD` plies sees it, if another move avoids that.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from search.players import SearchAgent
 if TYPE_CHECKING:
     from search.engine import Engine
 
-#: The first level that looks after its last disc.
-NO_WIPE_OUT = 3
+#: The first level that looks after its last disc, and the plies after a move that it does so for.
+NO_WIPE_OUT, GUARD = 3, 7
 #: Plies of a glance, and of the search that knows what it misses.
 GLANCE, KNOWN = 1, 4
 #: Discs by which both differ in a position that is as hard to see as most are.
@@ -64,8 +64,8 @@ LEVELS = (
     Level("Club player", 6, 8, 0.33, 8.0, 0.4),
     Level("Strong club player", 6, 10, 0.24, 7.0, 0.3),
     Level("Expert", 6, 10, 0.16, 6.0, 0.2),
-    Level("Master", 6, 12, 0.1, 5.0, 0.1),
-    Level("Grandmaster", 6, 12, 0.05, 4.0),
+    Level("Master", 6, 12, 0.08, 5.0, 0.1),
+    Level("Grandmaster", 6, 12, 0.02, 4.0),
     Level("Full strength", 8, 14),
 )
 #: Elo of the levels in normal games on the full board, by `reversi measure levels`; docs/playing.md has the games.
@@ -100,9 +100,10 @@ class HumanAgent(Agent):
         if generator.random() >= self.chance_of_lapse(position.rules, seen, known):
             return self._looked(position)
         looks = self._glanced(position, seen, generator)
-        if self.level >= NO_WIPE_OUT:
-            looks = np.where(known <= 0.5 - position.rules.square_count, looks - 1e6, looks)
-        return actions[int(np.argmax(looks))]
+        best_first = [actions[number] for number in np.argsort(-looks)]
+        if self.level < NO_WIPE_OUT:
+            return best_first[0]
+        return next((action for action in best_first if not self._loses_all(position.play(action))), best_first[0])
 
     def chance_of_lapse(self, rules: Rules, seen: np.ndarray, known: np.ndarray) -> float:
         """How likely it only glances at a position whose moves have these values, in discs, by one ply and by a deeper search."""
@@ -115,6 +116,13 @@ class HumanAgent(Agent):
         after = [-rules.sign * position.play(action).disc_difference() for action in position.legal_actions()]
         worth = (1 - style.greed) * seen + style.greed * np.array(after)
         return worth + style.noise * rules.square_count / FULL_BOARD * generator.standard_normal(worth.size)
+
+    def _loses_all(self, after: Position) -> bool:
+        """Whether who has just moved loses everything from *after* on, as far as the guard sees."""
+        if after.is_over():
+            return after.score() >= after.rules.square_count
+        found = self._engine(after.rules).search(after, Limits(depth=GUARD, empties_exact=0))
+        return found.value > after.rules.square_count - 0.5
 
     def _looked(self, position: Position) -> int:
         """The best move as deep as it can see."""

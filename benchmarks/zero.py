@@ -1,22 +1,29 @@
 """How fast AlphaZero plays itself: plies and games a second, and which share of the time is not the network's.
 
-    python -m benchmarks.zero --device cuda --size 8 --games 8192 --simulations 32 --channels 128 --blocks 8
+    python -m benchmarks.zero --device cuda --size 8 --games 8192 --simulations 32 --channels 128 --blocks 8 --peer
 
-A ply of all games is one search; the network is then asked as often about as many positions by itself.
+A ply of all games is one search and a step; the network is then asked as often about as many positions by itself. With ``--peer``
+Pgx and mctx do the same on the same device, where they are installed (8x8 only): the same network, batch and simulations, in
+bfloat16 on a GPU. ``--networks 128x8,32x3`` and ``--batches 1024,8192`` measure all of them, a line of JSON each.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
+from importlib.util import find_spec
 from time import perf_counter, process_time
 from typing import Any
 
 import torch
 
+from benchmarks.timing import measured_apart
+from models.compiling import Recorded
 from models.player import Player
 from models.residual import ResidualNet
 from reversi_env import Rules, functional
+from train.teacher.learner import fast_convolutions
 from train.zero.games import search_of
 from train.zero.options import preset
 
@@ -29,25 +36,33 @@ def measure(
 ) -> dict[str, Any]:
     """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*."""
     rules, where = Rules(size), torch.device(device)
-    options = preset(size, device, games=games, simulations=simulations, exact=0)
+    options = preset(size, device, games=games, simulations=simulations, considered=16, exact=0)
     player = Player(ResidualNet(size, channels=channels, blocks=blocks), where)
     search, generator = search_of(player.answers, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)
 
     def searched() -> None:
-        search.run(state, search.noise(games, generator))
+        functional.step(state, search.run(state, search.noise(games, generator)).action)
 
-    def asked() -> None:
+    def asked(*boards: torch.Tensor) -> tuple[torch.Tensor, ...]:
         for _ in range(simulations + 1):
-            player.answers(state.own, state.opp)
+            found = player.answers(*boards)
+        return found
 
-    whole, network = _seconds(searched, where, rounds), _seconds(asked, where, rounds)
+    network_alone = Recorded(asked) if device == "cuda" else asked
+    with fast_convolutions(where):
+        whole = _seconds(searched, where, rounds)
+        network = _seconds(lambda: network_alone(state.own, state.opp), where, rounds)
+    return _figures(rules, games, whole, network)
+
+
+def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str, Any]:
     plies = games / whole
     found = {"plies_per_second": plies, "games_per_second": plies / (rules.square_count - FIRST_DISCS)}
-    return {**found, "seconds_per_ply": whole, "outside_network": 1 - network / whole}
+    return {**found, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
 
 
-def _seconds(work: Callable[[], None], device: torch.device, rounds: int) -> float:
+def _seconds(work: Callable[[], Any], device: torch.device, rounds: int) -> float:
     clock = perf_counter if device.type == "cuda" else process_time
     times = []
     for _ in range(rounds + 1):  # the first one compiles
@@ -59,15 +74,46 @@ def _seconds(work: Callable[[], None], device: torch.device, rounds: int) -> flo
     return sorted(times[1:])[rounds // 2]
 
 
+def peer(device: str, games: int, simulations: int, channels: int, blocks: int, rounds: int = 3) -> dict[str, Any]:
+    """The figures of `measure` for Pgx and mctx on 8x8; of nothing if they are not installed."""
+    if not all(map(find_spec, ("jax", "pgx", "mctx"))):
+        return {}
+    rules, platform = Rules(8), {} if device == "cuda" else {"JAX_PLATFORMS": "cpu"}
+    given = map(str, (games, simulations, channels, blocks, rounds, rules.square_count // 4))
+    found = measured_apart("benchmarks.zero_peer", *given, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform)
+    figures = _figures(rules, games, found["seconds_per_ply"], found["network_seconds"])
+    return {**figures, "backend": found["backend"]}
+
+
+def compared(with_peer: bool, *, size: int, **how: Any) -> dict[str, Any]:
+    """Ours, and the peer's beside it with the ratio of speeds."""
+    found: dict[str, Any] = {"ours": measure(size, **how)}
+    if how["device"] == "cuda":
+        torch.cuda.empty_cache()
+    theirs = peer(**how) if with_peer and size == 8 else {}
+    if theirs:
+        ratio = found["ours"]["plies_per_second"] / theirs["plies_per_second"]
+        found |= {"pgx_mctx": theirs, "times_as_fast": ratio}
+    return found
+
+
 def main() -> None:
     """Read the options, and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--networks", default="")
+    parser.add_argument("--batches", default="")
     defaults = {"size": 6, "games": 256, "simulations": 8, "channels": 24, "blocks": 2, "rounds": 3}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    for name, value in measure(**vars(parser.parse_args())).items():
-        print(f"{name:18} {value:.4g}")
+    given = vars(parser.parse_args())
+    with_peer, networks, batches = (given.pop(name) for name in ("peer", "networks", "batches"))
+    shapes = [tuple(map(int, text.split("x"))) for text in networks.split(",") if text]
+    for channels, blocks in shapes or [(given["channels"], given["blocks"])]:
+        for games in map(int, batches.split(",")) if batches else [given["games"]]:
+            how = given | {"channels": channels, "blocks": blocks, "games": games}
+            print(json.dumps(how | compared(with_peer, **how), default=float), flush=True)
 
 
 if __name__ == "__main__":

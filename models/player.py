@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from models.compiling import Compiled
 from models.residual import ResidualNet
 from reversi_env.extras import extra_libraries
 
@@ -24,8 +25,8 @@ class Player:
         self._is_gpu = self.device.type == "cuda"
         kind = torch.bfloat16 if self._is_gpu else torch.float32
         self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, kind)
-        self._value = torch.compile(self._value_of) if self._is_gpu else self._value_of
-        self._both = torch.compile(self._net, dynamic=False) if self._is_gpu else self._net
+        self._value = Compiled(self._value_of) if self._is_gpu else self._value_of
+        self._both = Compiled(self._net) if self._is_gpu else self._net
 
     def put(self, net: ResidualNet) -> None:
         """Take the weights of *net*."""

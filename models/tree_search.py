@@ -20,13 +20,12 @@ every ply. Values are shares of the board: discs for the side to move over its s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from models.boards import bit_counts
+from models.compiling import Compiled, Recorded
 from models.residual import Answers
 from reversi_env import ReversiError, Rules, functional
 from reversi_env.errors import shown
@@ -101,6 +100,19 @@ class Family(NamedTuple):
         return self.numbers + strength[:, None] * self.values
 
 
+class Way(NamedTuple):
+    """How far a simulation has come down each tree: the last *action*, from *parent* to *leaf*, and whether it is *going* on.
+
+    ``there``: the leaf as well, but `simulations` + 1 where the way ended before.
+    """
+
+    parent: Tensor
+    action: Tensor
+    leaf: Tensor
+    there: Tensor
+    going: Tensor
+
+
 class TreeSearch:
     """A search of so many *simulations* with a *network* for one game.
 
@@ -139,10 +151,10 @@ class TreeSearch:
         self.considered, self.exact, self.deepest, self.threads = considered, exact, deepest, threads
         self.compiled = compiled
         self._plans: dict[torch.device, Tensor] = {}
-        self._below: Any = self._by_puct if method == "puct" else self._by_policy
-        if compiled:
-            self._below = torch.compile(self._below, dynamic=False)
-        self._graphs: dict[tuple[Any, ...], _Graph] = {}
+        self._below = self._by_puct if method == "puct" else self._by_policy
+        self._first: Any = Compiled(self._from_root) if compiled else self._from_root
+        self._next: Any = Compiled(self._further) if compiled else self._further
+        self._recorded: Recorded | None = None
 
     def noise(self, games: int, generator: torch.Generator) -> Tensor:
         """Lots for one search of so many games: Gumbel's, or Dirichlet's, on the generator's device."""
@@ -161,10 +173,10 @@ class TreeSearch:
         with torch.no_grad():
             if not (self.compiled and roots.own.is_cuda and not self.exact):
                 return self._search(roots, noise)
-            key = (roots.own.shape, roots.own.device, noise is None)
-            if key not in self._graphs:
-                self._graphs[key] = _Graph(self._search, roots, noise)
-            return self._graphs[key](roots, noise)
+            if self._recorded is None:
+                kind = type(roots)
+                self._recorded = Recorded(lambda noise, *fields: self._search(kind(*fields), noise))
+            return Found(*self._recorded(noise, *roots))
 
     # --- all simulations --------------------------------------------------------------------------
 
@@ -178,8 +190,7 @@ class TreeSearch:
         most = (numbers > NEVER).sum(1).clamp(max=self.considered)
         plan = self._planned(raw.device)[most]
         for simulation in range(self.simulations):
-            first = partial(self._at_root, lots, plan[:, simulation])
-            self._simulate(tree, games, simulation + 1, first)
+            self._simulate(tree, games, simulation + 1, lots, plan[:, simulation])
         return self._found(tree, games, lots)
 
     def _planned(self, device: torch.device) -> Tensor:
@@ -200,31 +211,40 @@ class TreeSearch:
         values = raw[:, None].expand(-1, nodes).clone()
         return Tree(state, children, below, values, visits, total, torch.zeros_like(values, dtype=torch.bool))
 
-    def _simulate(self, tree: Tree, games: Tensor, number: int, first: Callable[[Tree, Tensor], Tensor]) -> None:
-        """Add node *number* to all trees, and its value to the nodes above; *first* chooses at the root.
-
-        Where the way ends at a game that is over, or as deep as it may, the node there counts once more.
-        """
-        node = torch.zeros_like(games)
-        parent, action, leaf = node, node, node
-        going = torch.ones_like(games, dtype=torch.bool)
-        path, nowhere = [node], torch.full_like(node, self.simulations + 1)
-        for level in range(min(number, self.deepest)):
-            chosen = self._below(tree, games, node) if level else first(tree, node)
-            parent, action = torch.where(going, node, parent), torch.where(going, chosen, action)
-            child = tree.children[games, parent, action]
-            there = torch.where(child < 0, number, child)
-            leaf = torch.where(going, there, leaf)
-            path.append(torch.where(going, there, nowhere))
-            going = going & (child >= 0) & ~tree.ends[games, there]
-            node = torch.where(going, child, node)
-            if not going.is_cuda and not going.any():  # a GPU is not waited for
+    def _simulate(self, tree: Tree, games: Tensor, number: int, lots: Tensor, planned: Tensor) -> None:
+        """Add node *number* to all trees, and its value to the nodes above."""
+        fresh = torch.full_like(games, number)
+        way = self._first(tree, games, fresh, lots, planned)
+        path = [torch.zeros_like(games), way.there]
+        for _ in range(1, min(number, self.deepest)):
+            if not games.is_cuda and not way.going.any():  # a GPU is not waited for
                 break
-        self._grow(tree, games, parent, action, leaf)
-        self._add(tree, torch.stack(path, 1), tree.raw[games, leaf])
+            way = self._next(tree, games, fresh, way)
+            path.append(way.there)
+        self._grow(tree, games, way)
+        self._add(tree, torch.stack(path, 1), tree.raw[games, way.leaf])
 
-    def _grow(self, tree: Tree, games: Tensor, parent: Tensor, action: Tensor, leaf: Tensor) -> None:
+    def _from_root(self, tree: Tree, games: Tensor, fresh: Tensor, lots: Tensor, planned: Tensor) -> Way:
+        node = torch.zeros_like(games)
+        action = self._at_root(tree, games, node, lots, planned)
+        return self._down(tree, games, fresh, Way(node, action, node, node, torch.ones_like(node, dtype=torch.bool)))
+
+    def _further(self, tree: Tree, games: Tensor, fresh: Tensor, way: Way) -> Way:
+        chosen = self._below(tree, games, way.leaf)
+        parent, action = torch.where(way.going, way.leaf, way.parent), torch.where(way.going, chosen, way.action)
+        return self._down(tree, games, fresh, way._replace(parent=parent, action=action))
+
+    def _down(self, tree: Tree, games: Tensor, fresh: Tensor, way: Way) -> Way:
+        """A ply further down where the way goes on; a node that is not there yet is a *fresh* one."""
+        child = tree.children[games, way.parent, way.action]
+        leaf = torch.where(child < 0, fresh, child)
+        there = torch.where(way.going, leaf, self.simulations + 1)
+        going = way.going & (child >= 0) & ~tree.ends[games, leaf]
+        return Way(way.parent, way.action, leaf, there, going)
+
+    def _grow(self, tree: Tree, games: Tensor, way: Way) -> None:
         """Play the actions at the ends of the ways, and write what comes of them to the leaves."""
+        parent, action, leaf = way.parent, way.action, way.leaf
         before = type(tree.state)(*(field[games, parent] for field in tree.state))
         state = functional.step(before, action)
         numbers, raw, ends = self._asked(state)
@@ -280,14 +300,12 @@ class TreeSearch:
 
     # --- which action -----------------------------------------------------------------------------
 
-    def _at_root(self, lots: Tensor, visits: Tensor, tree: Tree, node: Tensor) -> Tensor:
+    def _at_root(self, tree: Tree, games: Tensor, node: Tensor, lots: Tensor, planned: Tensor) -> Tensor:
         """The best action of those that sequential halving has left: of those with as many visits as the plan says."""
-        games = torch.arange(len(node), device=node.device)
         if self.method == "puct":
-            chosen: Tensor = self._below(tree, games, node)
-            return chosen
+            return self._below(tree, games, node)
         family = family_of(tree, games, node)
-        left = (family.visits == visits[:, None]) & (family.numbers > NEVER)
+        left = (family.visits == planned[:, None]) & (family.numbers > NEVER)
         return torch.where(left, lots + family.improved, NEVER).argmax(1)
 
     def _by_policy(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
@@ -361,28 +379,3 @@ def planned_visits(count: int, simulations: int) -> list[int]:
             visited += 1
         left = max(2, left // 2)
     return plan[:simulations]
-
-
-class _Graph:
-    """A search as one CUDA graph, for one number of games: what costs time is then on the GPU alone."""
-
-    def __init__(self, search: Callable[[State, Tensor | None], Found], roots: State, noise: Tensor | None) -> None:
-        self._roots = functional.clone(roots)
-        self._noise = None if noise is None else noise.clone()
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):  # compiles, and lets the libraries choose
-            for _ in range(2):
-                search(self._roots, self._noise)
-        torch.cuda.current_stream().wait_stream(stream)
-        self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph):
-            self._found = search(self._roots, self._noise)
-
-    def __call__(self, roots: State, noise: Tensor | None) -> Found:
-        for mine, given in zip(self._roots, roots, strict=True):
-            mine.copy_(given)
-        if self._noise is not None and noise is not None:
-            self._noise.copy_(noise)
-        self._graph.replay()
-        return Found(*(tensor.clone() for tensor in self._found))

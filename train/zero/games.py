@@ -24,6 +24,8 @@ with extra_libraries():
     from torch import Tensor
 
 Tell = Callable[[int, int], None]
+#: Plies that a simulation goes down at most: a GPU goes down so many always, since it is not waited for.
+DEEPEST = {"cuda": 12, "cpu": 24}
 
 
 class Ply(NamedTuple):
@@ -46,6 +48,7 @@ def search_of(network: Answers, options: ZeroOptions, device: torch.device, thre
         considered=options.considered,
         exact=options.exact,
         threads=threads,
+        deepest=DEEPEST[device.type],
         compiled=device.type == "cuda",
     )
 

@@ -14,8 +14,8 @@ from train.games.batch import Boards, Numbers, Words
 with extra_libraries():
     import torch
 
-#: Positions that are looked at together.
-CHUNK = 4096
+#: Positions that are looked at together; on a GPU always so many, since what is compiled or recorded there has one shape.
+CHUNK = {"cuda": 1024, "cpu": 4096}
 
 
 class ZeroPlayer:
@@ -27,10 +27,14 @@ class ZeroPlayer:
 
     def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """Squares, as `train.games.batch.BatchPlayer` has them."""
-        parts = [slice(start, start + CHUNK) for start in range(0, own.size, CHUNK)]
+        size = CHUNK[self.device.type]
+        parts = [slice(start, start + size) for start in range(0, own.size, size)]
         return self._squares[np.concatenate([self._actions(own[part], opp[part]) for part in parts])]
 
     def _actions(self, own: Boards, opp: Boards) -> Numbers:
+        count = own.size
+        if self.device.type == "cuda":  # filled with the last position
+            own, opp = (np.pad(side, (0, CHUNK["cuda"] - count), mode="edge") for side in (own, opp))
         state = functional.from_boards(board_tensor(own), board_tensor(opp), self.rules)
         state = functional.to(state, self.device)
         with torch.no_grad():
@@ -38,4 +42,4 @@ class ZeroPlayer:
                 found = likely_actions(self._network, state.own, state.opp, self.rules)
             else:
                 found = self._search.run(state).action
-        return found.cpu().numpy()
+        return found.cpu().numpy()[:count]

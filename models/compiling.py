@@ -1,0 +1,87 @@
+"""Functions of tensors made fast for a GPU, compiled by torch or recorded as CUDA graphs: plain, and said so, where that fails."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from reversi_env.extras import extra_libraries
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
+
+#: Runs before a recording: they compile, and let the libraries choose.
+WARM_UPS = 2
+
+
+class Compiled:
+    """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        from torch._dynamo.exc import TorchDynamoException
+
+        self._plain, self._fast, self._failure = function, torch.compile(function, dynamic=False), TorchDynamoException
+
+    def __call__(self, *given: Any) -> Any:
+        """What the function returns."""
+        try:
+            return self._fast(*given)
+        except self._failure as error:
+            _tell("compile", self._plain, error)
+            self._fast = self._plain
+            return self._plain(*given)
+
+
+class Recorded:
+    """A function of tensors on a GPU as a CUDA graph for each of their shapes: what costs time is then on the GPU alone.
+
+    It waits for nothing and gives a tuple of tensors; an argument may be None. From the first failure to record on it is called
+    itself.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._plain, self._failed = function, False
+        self._graphs: dict[Any, _Graph] = {}
+
+    def __call__(self, *given: Tensor | None) -> tuple[Tensor, ...]:
+        """What the function returns, in memory of its own."""
+        if self._failed:
+            return tuple(self._plain(*given))
+        key = tuple(None if one is None else (one.shape, one.dtype, one.device) for one in given)
+        if key not in self._graphs:
+            try:
+                self._graphs[key] = _Graph(self._plain, given)
+            except RuntimeError as error:
+                _tell("record", self._plain, error)
+                self._failed = True
+                self._graphs.clear()
+                return tuple(self._plain(*given))
+        return self._graphs[key](*given)
+
+
+class _Graph:
+    def __init__(self, function: Callable[..., Any], given: tuple[Tensor | None, ...]) -> None:
+        self._given = tuple(None if one is None else one.clone() for one in given)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UPS):
+                function(*self._given)
+        torch.cuda.current_stream().wait_stream(stream)
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads may do as they like
+            self._found = function(*self._given)
+
+    def __call__(self, *given: Tensor | None) -> tuple[Tensor, ...]:
+        for mine, theirs in zip(self._given, given, strict=True):
+            if mine is not None and theirs is not None:
+                mine.copy_(theirs)
+        self._graph.replay()
+        return tuple(tensor.clone() for tensor in self._found)
+
+
+def _tell(doing: str, function: Callable[..., Any], error: Exception) -> None:
+    name, reason = getattr(function, "__name__", type(function).__name__), " ".join(str(error).split())[:300]
+    warnings.warn(f"torch cannot {doing} {name}, which is slower without: {reason}", RuntimeWarning, stacklevel=3)

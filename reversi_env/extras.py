@@ -26,6 +26,7 @@ EXTRAS = {
     "msgspec": "web",
     "numba_cuda": "cuda",
     "pgx": "bench",
+    "mctx": "bench",
     "pyarrow": "learn",
     "pygame": "human",
     "pymoo": "tune",

@@ -131,7 +131,10 @@ class AgentSpec:
         self._values({})
 
     def make(self, **defaults: object) -> Agent:
-        """The agent; *defaults* hold for the options that the spec leaves open and its agent knows."""
+        """The agent; *defaults* hold for the options that the spec leaves open and its agent knows.
+
+        An option that neither its agent nor any of this module knows, as one that is misspelt, is an `AgentSpecError`.
+        """
         values = self._values(defaults)
         kind = _kind(self.name)
         return kind.make(self.command, **values) if self.is_program else kind.make(**values)
@@ -139,6 +142,9 @@ class AgentSpec:
     def _values(self, defaults: Mapping[str, object]) -> dict[str, Any]:
         """The options that the agent is made of."""
         known = _kind(self.name).options
+        for key, value in defaults.items():
+            if key not in known and key not in _SHARED:
+                _value(self.text, key, str(value), known)  # which refuses it
         values = {key: value for key, value in defaults.items() if key in known and value is not None}
         if "level" in self.options:  # another name for the depth
             values.pop("depth", None)
@@ -253,6 +259,8 @@ _SEARCHING = _SOLVING | {
 }
 _LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": number(0, 10)}
 _PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}
+#: Options that may be meant for another agent: those who do not know them play without.
+_SHARED = _LEARNED | _PLAYING
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,16 @@ def test_without_a_limit_a_small_depth_is_searched():
     assert make("six-factor:time=0.5").limits.depth is None
 
 
+def test_a_default_that_no_agent_knows_is_refused():
+    for spec in ("six-factor", "random", "gtp:engine"):
+        with pytest.raises(
+            AgentSpecError, match=f"option 'depht=2' of agent '{spec}' is unknown.*: expected one of .*"
+        ):
+            make(spec, depht=2)
+    with pytest.raises(AgentSpecError, match=r"did you mean 'depth'.*: expected one of book, depth, exact"):
+        make("six-factor", depht=2)
+
+
 def test_defaults_hold_for_what_the_spec_leaves_open_and_the_agent_knows():
     assert make("six-factor", depth=3, time=None).limits.depth == 3
     assert make("six-factor:depth=2", depth=3).limits.depth == 2

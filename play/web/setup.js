@@ -34,6 +34,7 @@ function strengthName(option) {
 
 // What an agent is called in a record, which people of any language may read.
 export const recordName = (spec) => named(spec.split(":")[0])?.title ?? spec;
+export const shownName = (name) => titleOf(agents.find(({ title }) => title === name)?.name ?? name); // and shown here
 const titleOf = (name) => ours(`agent.${name}`, named(name)?.title ?? name);
 
 // "Network, level 3" for "network:level=3".

@@ -7,7 +7,7 @@ import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, va
 
 const sideName = (colour) => words(`side.${colour}`);
 export const moveName = (move) => (move === "pass" ? words("move.pass") : move);
-export const pairName = (black, white) => `${black ?? sideName("black")} – ${white ?? sideName("white")}`;
+export const pairName = (black, white) => `${setup.shownName(black ?? sideName("black"))} – ${setup.shownName(white ?? sideName("white"))}`;
 // Whether a name is only the colour, as the server names those who gave none.
 export const isNameless = (name, colour) => name.toLowerCase() === colour;
 
@@ -15,7 +15,7 @@ export function describeSeat(seat, colour, line) {
   const side = sideName(colour);
   if (!seat) {
     const name = line.names?.[colour];
-    return { name: name ?? side, note: name ? side : "" };
+    return { name: name ? setup.shownName(name) : side, note: name ? side : "" };
   }
   if (seat.kind === "agent") {
     const { title, strength } = setup.describe(seat.agent);

@@ -12,6 +12,7 @@ from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 
 from .conftest import OPTIONS, eventually, running
+from .test_words import FORMS
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
@@ -87,11 +88,16 @@ def my_turn(page):
 
 def shuts_nobody_out(page):
     """Fail if axe finds fault – too little contrast, controls without a name – in the dark theme or in the light one."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     for _ in range(2):
-        faults = axe.run(page).response["violations"]
-        assert not [(fault["id"], node["html"]) for fault in faults for node in fault["nodes"]]
+        is_faultless(page)
         page.click("#theme")
+
+
+def is_faultless(page):
+    """Fail if axe finds fault in the page as it is."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
+    faults = axe.run(page).response["violations"]
+    assert not [(fault["id"], node["html"]) for fault in faults for node in fault["nodes"]]
 
 
 def play_some(page, count):
@@ -522,3 +528,46 @@ def test_dark_and_light_on_all_screens(open_page):
     }""")
     ticks = ["20", "8", "0", "8", "20", "2", "4", "6"]  # discs, and moves
     assert drawn == {"gaps": 2, "lone": 1, "dots": 5, "isRound": True, "ticks": ticks}
+
+
+#: What the page says to browsers of a language: to start, one and two discs, whose turn it is, and what the server refuses.
+SAID = {
+    "en": ("en-GB", "Start", "1 disc", "2 discs", "Your turn.", "Nobody asked to take a move back."),
+    "fr": ("fr-CA", "Commencer", "1 pion", "2 pions", "À vous de jouer.", "Personne n’a demandé à reprendre un coup."),
+    "ja": ("ja-JP", "対局開始", "1石", "2石", "あなたの手番です。", "「待った」は求められていません。"),
+    "zh-Hans": ("zh-CN", "开始", "1 子", "2 子", "轮到您了。", "没有人请求悔棋。"),
+}
+
+
+def test_the_page_speaks_the_language_of_the_browser_or_the_one_chosen(open_page):
+    narrow = {"width": 320, "height": 640}
+
+    def fits(page):
+        assert page.evaluate("document.documentElement.scrollWidth") <= narrow["width"]
+
+    for language, (locale, start, one, two, turn, refused) in SAID.items():
+        page = open_page(narrow, locale=locale)
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        expect(page.locator("#start")).to_have_text(start)
+        forms = page.evaluate("lang => new Intl.PluralRules(lang).resolvedOptions().pluralCategories", language)
+        assert set(forms) - {"many"} == FORMS[language]  # many: whole millions in French
+        fits(page)
+        page.click("#nav-review")
+        white = page.locator("#player-white .count")
+        expect(white).to_have_attribute("aria-label", two)
+        page.locator("[data-square=d4]").press("Enter")
+        expect(white).to_have_attribute("aria-label", one)
+        fits(page)
+        page.click("#nav-new")
+        choose(page, agent="greedy", size=4)
+        page.click("#start")
+        expect(page.locator("#status")).to_have_text(turn)
+        page.evaluate("document.getElementById('refuse').click()")  # there was no wish to refuse
+        expect(page.locator("#toast")).to_have_text(refused)
+        fits(page)
+        is_faultless(page)
+    page.select_option("#language", "fr")
+    expect(page.locator("#status")).to_have_text(SAID["fr"][4])
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    page.reload()
+    expect(page.locator("#status")).to_have_text(SAID["fr"][4])

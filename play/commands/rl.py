@@ -133,7 +133,6 @@ def zero(
     exam: Annotated[bool, typer.Option(help="A last table, with and without search.")] = True,
     cache: Cache = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     as_json: Json = False,
 ) -> None:
     """AlphaZero: the network plays itself, a tree search chooses every move.
@@ -156,16 +155,13 @@ def zero(
     from train.zero.options import ZeroOptions, preset
     from train.zero.run import ZeroRun
 
-    _checked_device(device)
-
-    def chosen(size: int = 8, **changes: Any) -> ZeroOptions:
+    def chosen(size: int = 8, device: str = "cpu", **changes: Any) -> ZeroOptions:
         return preset(size, device, **changes)
 
     run, began, table = _run(out, ZeroOptions, chosen, given(context)), perf_counter(), None
-    how: dict[str, Any] = {"threads": _torch_threads(threads), "device": device}
-    going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))} --device {device}"
+    going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
-        training = ZeroRun(**run, **how, cache=cache, progress=show)
+        training = ZeroRun(**run, threads=_torch_threads(threads), cache=cache, progress=show)
         taught = training.run()
         table = training.examined() if exam else None
     _show_zero(training, taught.weights, table, perf_counter() - began, as_json)

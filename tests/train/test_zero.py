@@ -1,5 +1,8 @@
 """AlphaZero: its games against rules and solver, its run in a folder, its agent."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -11,8 +14,11 @@ from models.residual import ResidualNet, SavedResidual, symmetric_answers
 from reversi_env import Position, Rules
 from search.agents import make
 from search.solver import solve_batch
+from train.errors import TrainError
+from train.run import Run, remembered
 from train.zero.games import play, search_of
-from train.zero.options import preset
+from train.zero.options import ZeroOptions, preset
+from train.zero.run import ZeroRun
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -51,6 +57,18 @@ def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     assert (np.abs(policy.sum(1) - 255 * legal.any(1)) <= 12).all()
     again = play(search, solve, options, 3, CPU)
     assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
+
+
+def test_a_run_is_measured_at_its_end_and_remembers_its_device(tmp_path, monkeypatch):
+    monkeypatch.setattr(ZeroRun, "_measured", lambda run, player: {"regret": 0.5})
+    run = ZeroRun(tmp_path, preset(4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": 0}))
+    run.learner = SimpleNamespace(answers=None)
+    assert [run._exam({"generation": number}) for number in range(3)] == [{}, {"regret": 0.5}, {"regret": 0.5}]
+    options = preset(4, "cuda", **TINY)
+    Run(tmp_path, options).remember()
+    assert remembered(tmp_path, ZeroOptions) == options
+    with pytest.raises(TrainError, match="was begun with device='cuda': expected the same, not 'cpu'"):
+        Run(tmp_path, replace(options, device="cpu")).remember()
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ class ZeroOptions(SelfPlayOptions):
     trace: float = option(0.9, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
     evaluate: int = option(5, "Generations between two evaluations.", low=1, high=10_000)
     ladder: int = option(200, "Games against each rung of the ladder.", low=2, high=100_000, even=True)
+    device: Literal["cpu", "cuda"] = option("cpu", "Where it plays and learns.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,4 +77,4 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
 
 def preset(size: int, device: str, **changes: Any) -> ZeroOptions:
     """Options for a board on two cores of a CPU or on one GPU, with *changes*; so far only those of 6x6 on a CPU were tried."""
-    return ZeroOptions(**{**_PRESETS.get((size, device), {}), "size": size, **changes})
+    return ZeroOptions(**{**_PRESETS.get((size, device), {}), "size": size, "device": device, **changes})

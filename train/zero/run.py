@@ -30,7 +30,7 @@ class ZeroRun(SelfPlayRun[ZeroOptions]):
 
     def __init__(self, folder: Path, options: ZeroOptions, *, cache: Path | None = None, **how: Any) -> None:
         """*cache*: where solved positions are kept, by default the user's; *how*: as `SelfPlayRun` has it."""
-        super().__init__(folder, options, **how)
+        super().__init__(folder, options, device=options.device, **how)
         self.cache = cache
 
     def _games(self, number: int) -> Positions:
@@ -47,8 +47,8 @@ class ZeroRun(SelfPlayRun[ZeroOptions]):
 
     def _exam(self, where: dict[str, int]) -> dict[str, Any]:
         """The network by its policy alone: points against each rung, Elo, and what it gives away in solved endgames."""
-        done = where.get("generation", -1) + 1
-        if done % self.options.evaluate and where.get("last_steps") != self.options.last_steps:
+        done, all_done = where.get("generation", -1) + 1, self.options.generations
+        if done % self.options.evaluate and (done < all_done or self.options.last_steps):
             return {}
         self.progress("on the ladder", 0, 1)
         return self._measured(ZeroPlayer(self.learner.answers, self.rules, self.device))

@@ -22,6 +22,8 @@ from play.commands.usage import Application
 if TYPE_CHECKING:
     from train.options import Options
     from train.rl.expert import ExpertIteration
+    from train.rl.options import RlOptions
+    from train.rl.tensor_ppo import TensorPPO
     from train.rl.training import Training
     from train.zero.run import ZeroRun
 
@@ -64,7 +66,8 @@ def rl(
     Example: reversi rl --out runs/first --size 6
 
     The agent plays past selves and baselines and learns by MaskablePPO (or
-    DQN); now and then it is measured against a ladder of players, and in
+    DQN; with --device cuda by tensor-ppo, which plays itself in thousands of
+    games on the GPU, and leaves policy.safetensors); now and then it is measured against a ladder of players, and in
     solved endgames. Options that are not given are those that did well for
     the game. The folder gets policy.zip, for the agents [b]rl:FOLDER/policy.zip[/b]
     and [b]rl-search:FOLDER/policy.zip[/b], curve.svg and regret.svg, log.csv,
@@ -77,19 +80,36 @@ def rl(
         return
     from reversi_env.extras import require
 
-    require("sb3_contrib", "stable_baselines3", "torch")
+    require("torch")
     from play.first_start import prepare_parts
     from train.rl.options import RlOptions, faster_precision, preset
-    from train.rl.training import Training
 
     _checked_device(device)
-    run = _run(out, RlOptions, partial(preset, precision=faster_precision(device)), given(context))
+    usual: dict[str, Any] = {
+        "precision": faster_precision(device),
+        "algorithm": "tensor-ppo" if device == "cuda" else "ppo",
+    }
+    run = _run(out, RlOptions, partial(preset, **usual), given(context))
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
     with ends_at_ctrl_c(f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"), progress_bar() as show:
-        training = Training(**run, threads=threads, device=device, regret=regret, progress=show)
+        training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     _show_training(training, perf_counter() - began, as_json)
+
+
+def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
+    """What learns so."""
+    if options.algorithm == "tensor-ppo":
+        from train.rl.tensor_ppo import TensorPPO
+
+        return TensorPPO
+    from reversi_env.extras import require
+
+    require("sb3_contrib", "stable_baselines3")
+    from train.rl.training import Training
+
+    return Training
 
 
 def _checked_device(device: str) -> None:
@@ -103,7 +123,7 @@ def _checked_device(device: str) -> None:
         raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
-def _show_training(training: Training, seconds: float, as_json: bool) -> None:
+def _show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
     path, standing = training.policy, training.evaluations[-1]
     if as_json:
@@ -117,6 +137,8 @@ def _show_training(training: Training, seconds: float, as_json: bool) -> None:
     interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
     print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {standing['steps']:,} steps")
     print(f"{seconds:.1f} s; the whole training took {standing['seconds']:,.0f} s")
+    if "steps_per_second" in standing:
+        print(f"{standing['steps_per_second']:,} environment steps/s, without the evaluations")
     print(f"policy: {path}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent rl:{shlex.quote(str(path))} {game}")

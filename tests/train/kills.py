@@ -108,7 +108,7 @@ def _timeless(value):
 
 
 def _is_time(key):
-    return "seconds" in key or key in ("time/fps", "time/time_elapsed", "t")
+    return "seconds" in key or key in ("steps_per_second", "time/fps", "time/time_elapsed", "t")
 
 
 def _safetensors(data):

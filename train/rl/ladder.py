@@ -7,6 +7,7 @@ has 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -76,6 +77,12 @@ class Ladder:
     def _note(self, a: int, b: int, results: Results) -> None:
         self._wins[a, b], self._wins[b, a] = results.wins, results.losses
         self._draws[a, b] = self._draws[b, a] = results.draws
+
+
+def flat_row(evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of a table: an evaluation with `Standing.as_dict` in it, the points against each rung in columns of their own."""
+    points = {name: round(rung["points"], 4) for name, rung in evaluation["rungs"].items()}
+    return {key: value for key, value in evaluation.items() if key != "rungs"} | points
 
 
 def rungs_of(rules: Rules) -> tuple[str, ...]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search.agents import AgentSpec
 from search.batch import DEEPEST
-from train.errors import check_whole
+from train.errors import TrainError, check_whole
 from train.labels.labellers import Plan, labeller_plan, option_numbers
 from train.options import GameOptions, Options, option
 
-Algorithm = Literal["ppo", "dqn"]
+Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]
+#: Who a training plays against beside past selves.
+BASELINES = ("random", "greedy", "cell-utility:depth=2")
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class RlOptions(GameOptions):
     """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
     size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
-    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO) or dqn.")
+    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), dqn, or tensor-ppo, which is for a GPU.")
     steps: int = option(1_000_000, "Moves of the agent, in all games.", low=1, high=10**12)
     seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
     envs: int = option(256, "Games in step.", low=1, high=65_536)
@@ -51,10 +54,9 @@ class RlOptions(GameOptions):
     channels: int = option(32, "Of the network.", low=1, high=512)
     blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
     precision: Precision = option("single", "Of the convolutions; by default the faster one here.")
-    opponents: tuple[str, ...] = option(
-        ("random", "greedy", "cell-utility:depth=2"), "A baseline by spec; repeat for more."
-    )
+    opponents: tuple[str, ...] = option(BASELINES, "A baseline by spec; repeat for more.")
     baseline_share: float = option(0.3, "Of the games; the others are against past selves.", low=0.0, high=1.0)
+    past_share: float = option(0.25, "tensor-ppo: of the games, against past selves.", low=0.0, high=1.0)
     snapshot: int = option(65_536, "Steps until another self joins.", low=1, high=10**12)
     pool: int = option(6, "Past selves that are drawn from at a time.", low=1, high=64)
     plies: int = option(6, "Random plies before a game, at most.", low=0)
@@ -70,19 +72,33 @@ class RlOptions(GameOptions):
         super().__post_init__()
         for spec in self.opponents:
             AgentSpec.parse(spec).check()
+        if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
+            raise TrainError(f"opponents={shown(self.opponents)}: tensor-ppo plays itself and its past, expected none")
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
 
     @property
     def architecture(self) -> Architecture:
         """The network's shape."""
-        return Architecture(self.channels, self.blocks, "policy" if self.algorithm == "ppo" else "q")
+        return Architecture(self.channels, self.blocks, "q" if self.algorithm == "dqn" else "policy")
 
 
 #: What differs from the defaults, by algorithm and size.
 _DQN: dict[str, Any] = {"envs": 64, "batch_size": 256, "learning_rate": 5e-4}
+#: For one GPU, which takes as long for few games as for many.
+_TENSOR: dict[str, Any] = {"envs": 32_768, "rollout": 16, "batch_size": 16_384, "epochs": 2}
+_TENSOR |= {"snapshot": 5_000_000, "evaluate": 10_000_000, "pool": 4}
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
     ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot": 32_768, "evaluate": 65_536, "blocks": 1},
     ("ppo", 8): {"steps": 20_000_000, "channels": 48, "envs": 512, "evaluate": 524_288, "snapshot": 262_144},
+    ("tensor-ppo", 4): {**_TENSOR, "steps": 20_000_000, "envs": 8192, "plies": 2, "blocks": 1},
+    ("tensor-ppo", 6): {**_TENSOR, "steps": 100_000_000},
+    ("tensor-ppo", 8): {
+        **_TENSOR,
+        "steps": 1_000_000_000,
+        "channels": 48,
+        "snapshot": 50_000_000,
+        "evaluate": 100_000_000,
+    },
     ("dqn", 4): {"steps": 200_000, "plies": 2, **_DQN, "blocks": 1, "evaluate": 50_000},
     ("dqn", 6): _DQN,
     ("dqn", 8): {"steps": 5_000_000, **_DQN, "channels": 48, "evaluate": 524_288},

@@ -31,7 +31,7 @@ from train.rl.checkpoints import model_state, restore_model
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
 from train.rl.files import SavedPolicy, read_policy, with_description
-from train.rl.ladder import Ladder
+from train.rl.ladder import Ladder, flat_row
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
@@ -167,7 +167,7 @@ class Training(BaseCallback):
         """Write everything; what a reader finds is always whole."""
         write_atomically(self.policy, self._archive())
         write_csv(self.folder / LOG, self.log)
-        write_csv(self.folder / EVALUATIONS, [_flat(row) for row in self.evaluations])
+        write_csv(self.folder / EVALUATIONS, [flat_row(row) for row in self.evaluations])
         told = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
         parts = {**model_state(self.model), "games": self.env.state(), "pool": self.pool.state(), "told": told}
         save_checkpoint(self.folder / CHECKPOINT, parts)
@@ -308,8 +308,3 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
 def _falling(rate: float, left: float) -> float:
     """Adam's step when *left* of the training is still to come: from *rate* to a tenth of it."""
     return rate * (0.1 + 0.9 * left)
-
-
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    points = {name: round(rung["points"], 4) for name, rung in row["rungs"].items()}
-    return {key: row[key] for key in ("steps", "seconds", "elo", "elo_low", "elo_high")} | points

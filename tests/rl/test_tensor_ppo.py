@@ -1,0 +1,170 @@
+"""PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from reversi_env import Position, ReversiError, Rules
+from search.agents import make
+from tests.train.kills import results
+from train.checkpoints import load_checkpoint
+from train.errors import TrainError
+from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.rl import tensor_ppo
+from train.rl.files import read_policy
+from train.rl.ladder import Ladder
+from train.rl.network import masked
+from train.rl.options import preset
+from train.rl.tensor_ppo import CHECKPOINT, Moves, PpoLoss, TensorPPO, advantages
+
+SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "envs": 32, "rollout": 8}
+SMALL |= {"steps": 1024, "batch_size": 64, "epochs": 2, "snapshot": 256, "evaluate": 512, "pool": 2, "past_share": 0.5}
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """A ladder of one rung, a few solved endgames, nothing drawn."""
+    monkeypatch.setattr("train.charts.installed", lambda library: False)
+    monkeypatch.setattr(tensor_ppo, "Ladder", partial(Ladder, rungs=("random",)))
+    truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
+    monkeypatch.setattr(tensor_ppo, "noisy_endgames", lambda options: truth)
+
+
+def test_advantages_are_those_of_the_definition():
+    plies, trace = 9, 0.8
+    numbers = np.random.default_rng(1)
+    values, rewards = numbers.uniform(-1, 1, (2, plies + 1, 3))
+    ends = numbers.random((plies, 3)) < 0.3
+    found = advantages(
+        *(torch.from_numpy(part) for part in (rewards[:plies], ends.astype(float), values[:plies], values[plies])),
+        trace,
+    )
+    for game in range(3):
+        for ply in range(plies):
+            expected, weight = 0.0, 1.0
+            for later in range(ply, plies):  # what the side to move at `ply` thinks of every later surprise
+                after = 0.0 if ends[later, game] else -values[later + 1, game]
+                expected += weight * (rewards[later, game] + after - values[later, game])
+                if ends[later, game]:
+                    break
+                weight *= -trace
+            assert found[ply, game] == pytest.approx(expected)
+
+
+def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
+    net, count = tiny_net(), 16
+    discs, masks = torch.zeros(count, 2, 4, 4, dtype=torch.uint8), torch.ones(count, 17, dtype=torch.bool)
+    discs[:, 0, 1, 1], discs[:, 1, 1, 2] = 1, 1
+    masks[:, 5] = False
+    actions = torch.arange(count) % 2
+    logs = torch.log_softmax(masked(net(discs, masks)[0], masks), 1).detach()
+    likely = logs.gather(1, actions[:, None])[:, 0]
+    counts, wins = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
+    batch = Moves(discs, masks, actions, likely, torch.zeros(count), counts, wins, wins)
+    loss, figures = PpoLoss(net, 0.0)(batch)
+    told = dict(zip(tensor_ppo.FIGURES, figures.tolist(), strict=True))
+    assert told["policy_loss"] == pytest.approx(-1.0)
+    assert told["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
+    assert told["entropy"] == pytest.approx(-(logs[0].exp() * logs[0]).sum().item(), rel=1e-5)
+    assert told["kl"] == pytest.approx(0, abs=1e-6)
+    loss.backward()
+    assert net.policy.bias.grad[0] < 0 < net.policy.bias.grad[1]
+    assert net.policy.bias.grad[5] == 0
+    further = batch._replace(likely=likely - 0.3)  # beyond the clip nothing is gained
+    net.zero_grad()
+    PpoLoss(net, 0.0)(further)[0].backward()
+    assert net.policy.bias.grad.abs().max() == 0
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, variant):
+    training = TensorPPO(tmp_path, preset(**SMALL | {"rollout": 14, "variant": variant}))
+    training._set_up()
+    for _ in range(3):
+        training._join()
+    assert len(training._past) == 2
+    for past in training._past:
+        torch.nn.init.normal_(past.policy.weight)
+    before, seen = training._env.get_state(), training._random_plies.clone()
+    training._play()
+    moves, rules = training._moves, Rules(4, variant)
+    back = training._views.numpy()
+    ended = openings = 0
+    for game in range(32):
+        position = Position(rules, int(before["own"][game]), int(before["opp"][game]))
+        black = before["turn"][game] == 0
+        left = int(seen[game])
+        for ply in range(14):
+            shown = moves.discs[ply, game].flatten(1).numpy()
+            discs = [sum(1 << rules.square_of(int(back[game, k])) for k in np.flatnonzero(side)) for side in shown]
+            assert discs == [position.own, position.opp]
+            legal = {int(back[game, k]) for k in np.flatnonzero(moves.masks[ply, game])}
+            assert legal == set(position.legal_actions())
+            past = game < 16 and black == (game // 8 % 2 == 0)
+            assert moves.counts[ply, game] == (left == 0 and not past)
+            openings += left > 0
+            position = position.play(int(back[game, moves.actions[ply, game]]))
+            black = not black
+            reward = np.sign(-position.score()) if position.is_over() else 0.0
+            assert training._rewards[ply, game] == reward
+            assert training._ends[ply, game] == position.is_over()
+            left -= left > 0
+            if position.is_over():
+                ended += 1
+                break
+    assert ended > 10
+    assert openings > 10
+    for net, games in ((training._net, slice(0, 32)), (training._past[1], slice(8, 16))):
+        flat = Moves(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
+        with torch.no_grad():
+            logs = torch.log_softmax(masked(net(flat.discs, flat.masks)[0], flat.masks), 1)
+        again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.counts == float(net is training._net)
+        if net is not training._net:
+            who &= (flat.likely - (1 / flat.masks.sum(1)).log()).abs() > 1e-5  # no lots of another game's opening
+        assert who.sum() > 20
+        assert torch.allclose(again[who], flat.likely[who], atol=1e-5)
+
+
+class Killed(BaseException):
+    """As sudden as a signal."""
+
+
+@pytest.mark.usefixtures("quick")
+def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    monkeypatch.setattr(tensor_ppo, "CHECKPOINT_SECONDS", 0.0)
+    whole = TensorPPO(tmp_path / "whole", preset(**SMALL))
+    whole.run()
+    real, resumed = tensor_ppo.save_checkpoint, []
+
+    def save(*arguments):
+        real(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(tensor_ppo, "save_checkpoint", save)
+    while len(resumed) < 5:
+        try:
+            TensorPPO(tmp_path / "killed", preset(**SMALL)).run()
+        except Killed:
+            resumed.append(load_checkpoint(tmp_path / "killed" / CHECKPOINT)["run"]["steps"])
+        else:
+            break
+    assert resumed == [256, 512, 768, 1024]
+    expected = results(tmp_path / "whole")
+    assert {"policy.safetensors", "log.csv", "evaluations.csv", "run.json", CHECKPOINT} == set(expected)
+    assert results(tmp_path / "killed") == expected
+    agent = make(f"rl:{tmp_path / 'killed' / 'policy.safetensors'}")
+    assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
+    assert read_policy(whole.policy).record["training"] == "tensor-ppo"
+    assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}
+
+
+def test_what_it_cannot_do_is_refused(tmp_path):
+    with pytest.raises(ReversiError, match="tensor-ppo plays itself and its past, expected none"):
+        preset(**SMALL, opponents=("random",))
+    with pytest.raises(TrainError, match="device cuda cannot be used" if not torch.cuda.is_available() else "."):
+        TensorPPO(tmp_path, preset(**SMALL), device="cuda")
+    tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
+    with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
+        TensorPPO(tmp_path, preset(**SMALL)).run()

@@ -4,7 +4,7 @@ import { like, likes } from "./memory.js";
 
 const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "placeholder" };
 
-let known = {}, language = "en", decimals = [];
+let known = {}, language = "en", asked = "en", decimals = [];
 
 // {value, digits}: a number with so many digits after its point, for a text.
 export const decimal = (value, digits = 1) => ({ value, digits });
@@ -50,9 +50,12 @@ function fill() {
 }
 
 async function speak(code) {
+  asked = code;
   const response = await fetch(`/words.${code}.json`);
   if (!response.ok) throw new TypeError(`no words: ${response.status}`);
-  [known, language, decimals] = [await response.json(), code, []];
+  const found = await response.json();
+  if (asked !== code) return; // another was chosen in the meantime
+  [known, language, decimals] = [found, code, []];
   fill();
 }
 

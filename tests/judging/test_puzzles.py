@@ -25,13 +25,18 @@ def assert_one_best_move(found, rules):
 
 
 @pytest.mark.slow
-def test_every_puzzle_of_the_package_has_one_best_move_by_the_solver():
-    found = packaged_puzzles(Rules())
-    assert len(found) == 1000
+@pytest.mark.parametrize(
+    ("rules", "count"),
+    [(Rules(), 1000), (Rules(8, "reversed"), 300), (Rules(6), 300), (Rules(6, "reversed"), 300)],
+    ids=str,
+)
+def test_every_puzzle_of_the_package_has_one_best_move_by_the_solver(rules, count):
+    found = packaged_puzzles(rules)
+    assert len(found) == count
     assert len({one.position.canonical() for one in found}) == len(found)
     assert {one.missed for one in found} == set(range(1, 10))
     assert min(one.margin for one in found) >= 4
-    assert_one_best_move(found, Rules())
+    assert_one_best_move(found, rules)
 
 
 def test_a_run_goes_on_where_it_was_to_the_same_file(tmp_path, monkeypatch):

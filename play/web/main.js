@@ -6,11 +6,13 @@ import { begin as beginLanguage, colourName, sentences, words } from "./language
 import { renderLibrary } from "./library.js";
 import * as loader from "./loader.js";
 import { like, likes, noteGame, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
+import * as puzzle from "./puzzle.js";
 import { documentOf, ggfOf, lineOf } from "./records.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import * as sound from "./sound.js";
-import { $, app, atEnd, betweenPeople, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, sleep, study } from "./state.js";
+import * as standing from "./standing.js";
+import { $, app, atEnd, betweenPeople, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, seen, sleep, study } from "./state.js";
 import { MOST_COMMENT, Tree, beside, movesTo, pathTo, sizeOf } from "./tree.js";
 import { focusBoard, render, renderClocks, renderLine, turned } from "./view.js";
 import { isNameless, resultOf, resultText, seatHere } from "./words.js";
@@ -18,7 +20,7 @@ import { isNameless, resultOf, resultText, seatHere } from "./words.js";
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
-Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine, study: studyLine, act, changed: keepPlace });
+Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine, study: studyLine, act, changed: keepPlace, say, focus: focusBoard });
 
 // --- views ---------------------------------------------------------------------------------------
 
@@ -26,15 +28,16 @@ function setView(view) {
   const isOther = app.view !== view;
   app.view = view;
   document.body.dataset.view = view;
-  for (const name of ["setup", "loader", "library", "game"]) $(name).hidden = view !== name;
+  for (const name of ["setup", "loader", "library", "puzzle", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
   if (view === "game") app.place = location.pathname + location.hash;
   if (view === "library") renderLibrary();
-  if (view === "game" && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
+  standing.render();
+  if (/^(game|puzzle)$/.test(view) && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
   askStudy();
   preview();
   render();
-  if (isOther && view === "game" && app.game) focusBoard();
+  if (isOther && ((view === "game" && app.game) || (view === "puzzle" && app.puzzle))) focusBoard();
   else if (isOther) $(`${view}-title`).focus({ preventScroll: true }); // in a review the arrow keys step
 }
 
@@ -68,7 +71,7 @@ function idleLine(size, variant) {
 
 function goTo(position) {
   if (!app.line || !position) return;
-  app.here = position;
+  seen().here = position;
   app.hover = null;
   askStudy();
   render();
@@ -76,7 +79,7 @@ function goTo(position) {
 }
 
 const step = (by) => {
-  const line = app.line.tree.line(app.here), at = line.indexOf(app.here) + by;
+  const { line: { tree }, here } = seen(), line = tree.line(here), at = line.indexOf(here) + by;
   goTo(line[Math.min(line.length - 1, Math.max(0, at))]);
 };
 
@@ -192,6 +195,7 @@ function show(game, before, state) {
   follow(state);
   announce(before, state);
   if (state.status === "finished") noteGame(game.id, { result: resultOf(state) });
+  standing.settle(game, state);
   askStudy();
   render();
   if (before && app.view === "game") play(before, state);
@@ -235,6 +239,7 @@ function announce(before, state) {
 
 function playMove(name) {
   if (app.view === "loader") return setUp(() => loader.change(name));
+  if (app.view === "puzzle") return act(() => puzzle.answer(name));
   if (mayTry()) return followLine([name]);
   if (!mayMove() || !atEnd()) return;
   const { game } = app, { state } = game;
@@ -261,6 +266,7 @@ async function act(work) {
 }
 
 async function takeBack() {
+  standing.noteHelp();
   const { mode, mine } = app.game;
   // both sides sit here: who chose last asks, the other agrees
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
@@ -278,7 +284,7 @@ function resign() {
 function studyLine(line) {
   const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
   const document = documentOf(line);
-  rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1 });
+  rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1, mine: line.mine });
   return go(`/#review=${key}`, { document, path: line === app.line ? movesTo(app.here) : [] });
 }
 
@@ -328,8 +334,9 @@ function comment({ target }) {
 
 // The game as it stands, with what was tried beside it, becomes a review.
 function studyGame() {
-  const { state } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.recordName(agent) : isNameless(name, colour) ? null : name);
-  return studyLine({ ...app.line, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
+  standing.noteHelp();
+  const { state, mine } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.recordName(agent) : isNameless(name, colour) ? null : name);
+  return studyLine({ ...app.line, mine, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
 }
 
 function setUp(work) {
@@ -369,7 +376,7 @@ function hoverMove(name) {
   app.hover = name;
   clearTimeout(hoverTimer);
   const position = app.here;
-  if (!app.analysis || !position) return;
+  if (!app.analysis || !position || app.view !== "game") return;
   renderLine();
   if (name && position.legal.includes(name)) {
     const child = after(position, name, app.line.size);
@@ -380,6 +387,7 @@ function hoverMove(name) {
 
 async function hint() {
   const position = app.here, { variant } = app.line;
+  standing.noteHelp();
   await act(async () => {
     const { move } = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds: HINT_SECONDS } });
     app.hint = { position, move };
@@ -420,10 +428,10 @@ async function save() {
 }
 
 function steps(event) {
-  if (app.view !== "game" || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (!/^(game|puzzle)$/.test(app.view) || event.altKey || event.ctrlKey || event.metaKey) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const moves = { ArrowLeft: -1, ArrowRight: 1, ",": -1, ".": 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 };
-  if (event.key in across && beside(app.here, across[event.key]) !== app.here) goTo(beside(app.here, across[event.key]));
+  const moves = { ArrowLeft: -1, ArrowRight: 1, ",": -1, ".": 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
+  if (event.key in across && beside(here, across[event.key]) !== here) goTo(beside(here, across[event.key]));
   else if (event.key in moves) step(moves[event.key]);
   else return;
   event.preventDefault();
@@ -465,10 +473,13 @@ async function route() {
     const document = rememberedReview(rest)?.document ?? state?.document;
     if (!document) throw new Problem(words("problem.lost-review"));
     if (app.line.key === rest) setView("game");
-    else openReview({ ...lineOf(document), key: rest });
+    else openReview({ ...lineOf(document), key: rest, mine: rememberedReview(rest)?.mine });
   } else if (kind === "review") {
     if (state?.loader) loader.restore(state.loader);
     setView("loader");
+  } else if (kind === "puzzles") {
+    setView("puzzle");
+    await puzzle.open();
   } else setView(kind === "games" ? "library" : "setup");
 }
 
@@ -483,6 +494,7 @@ async function join(kind, id, ...rest) {
 
 function showAnalysis({ target }) {
   app.analysis = target.checked;
+  if (app.analysis) standing.noteHelp();
   noteGame(app.game.id, { analysis: app.analysis });
   askStudy();
   render();
@@ -501,6 +513,14 @@ function wire() {
     "nav-new": () => go("/"),
     "nav-review": () => go("/#review"),
     "nav-games": () => go("/#games"),
+    "nav-puzzles": () => go("/#puzzles"),
+    "puzzle-next": () => act(puzzle.next),
+    "puzzle-again": puzzle.again,
+    "puzzle-solve": () => act(puzzle.solve),
+    "puzzle-study": () => studyLine(puzzle.studied()),
+    "puzzle-reset": puzzle.reset,
+    practise: () => { puzzle.practise(puzzle.blundersOf(app.line)); go("/#puzzles"); },
+    "standing-reset": standing.reset,
     home: (event) => { event.preventDefault(); go(app.place); },
     "setup-cancel": () => go(app.place),
     "loader-cancel": () => go(app.place),
@@ -538,6 +558,7 @@ function wire() {
   $("speed").value = likes().speed ?? 700;
   $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
+  $("puzzle-kind").addEventListener("change", ({ target }) => act(() => puzzle.choose(target.value)));
   $("comment").addEventListener("input", comment);
   document.addEventListener("keydown", steps);
   addEventListener("popstate", () => route().catch(complain)); // a changed hash is one, too
@@ -550,6 +571,7 @@ function respeak() {
   setup.refresh($("setup"));
   loader.showChoice();
   if (app.view === "library") renderLibrary();
+  standing.render();
   render();
 }
 

@@ -1,6 +1,9 @@
-// What this browser remembers: the games that it has tokens of, its reviews, and how it likes things.
+// What this browser remembers: the games that it has tokens of, its reviews, rated results and puzzles, and how it likes things.
 
-const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", MOST_GAMES = 50, MOST_REVIEWS = 50;
+import { MOST_RESULTS } from "./rating.js";
+
+const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", RATED = "reversi.rated", PUZZLES = "reversi.puzzles";
+const MOST_GAMES = 50, MOST_REVIEWS = 50;
 
 function read(key, fallback) {
   try {
@@ -61,3 +64,15 @@ export function forget(what) {
 
 export const likes = () => read(LIKES, {});
 export const like = (changes) => write(LIKES, { ...likes(), ...changes });
+
+// Results against the computer's levels, {level, score}; a game counts once, also when they were forgotten since.
+export const ratedGames = () => read(RATED, []);
+export const forgetRated = () => write(RATED, []);
+export function rateGame(id, result) {
+  noteGame(id, { rated: true });
+  write(RATED, [...ratedGames(), result].slice(-MOST_RESULTS));
+}
+
+// About puzzles: {answers: [{rating, score}], streak, longest, seen: {game: [number]}, own: [puzzle], kind, current: the one that is asked}.
+export const puzzled = () => ({ answers: [], streak: 0, longest: 0, seen: {}, own: [], kind: "8-normal", current: null, ...read(PUZZLES, {}) });
+export const notePuzzles = (changes) => write(PUZZLES, { ...puzzled(), ...changes });

@@ -37,6 +37,13 @@ export const recordName = (spec) => named(spec.split(":")[0])?.title ?? spec;
 export const shownName = (name) => titleOf(agents.find(({ title }) => title === name)?.name ?? name); // and shown here
 const titleOf = (name) => ours(`agent.${name}`, named(name)?.title ?? name);
 
+// The rating of a level for people, by number; of an agent as a spec names it, if it has levels with ratings: {level, rating}, or null.
+export const ratingOf = (level) => agents.find(({ ratings }) => ratings?.length)?.ratings[level - 1];
+export function ratedLevel(spec) {
+  const [name, options = ""] = spec.split(":"), level = Number(options.match(/(?:^|,)level=(\d+)/)?.[1]), rating = named(name)?.ratings?.[level - 1];
+  return rating === undefined ? null : { level, rating };
+}
+
 // "Network, level 3" for "network:level=3".
 export function describe(spec) {
   const [name, options = ""] = spec.split(":");

@@ -14,10 +14,10 @@ export const sleep = (milliseconds) => new Promise((wake) => setTimeout(wake, mi
 export const other = (colour) => (colour === "black" ? "white" : "black");
 
 // What the parts of the page ask each other for; set by main.js.
-export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {}, study: () => {}, act: () => {}, changed: () => {} };
+export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {}, study: () => {}, act: () => {}, changed: () => {}, say: () => {}, focus: () => {} };
 
 export const app = {
-  view: "setup", // setup, loader, library, game
+  view: "setup", // setup, loader, library, puzzle, game
   game: null, // {id, mode, mine, tokens, request, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
   line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, link}
   here: null, // the node of the tree that is shown
@@ -26,13 +26,17 @@ export const app = {
   analysis: false,
   hint: null, // {position, move}: what the engine advises
   hover: null,
+  puzzle: null, // {about: what is asked, line, here, isCounted: it was answered, isSolved, verdict: a function of no arguments}
   place: "/", // the address of the line
   working: 0, // positions of a review that are still to be analysed
 };
 
 export const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
-// The line that is seen, and where: that of the game, or the one that is being set up.
-export const seen = () => (app.view === "game" ? app : { line: app.preview, here: app.preview.tree.root });
+// The line that is seen, and where: that of the game, of a puzzle, or the one that is being set up.
+export const seen = () => {
+  if (app.view === "game") return app;
+  return (app.view === "puzzle" && app.puzzle) || { line: app.preview, here: app.preview.tree.root };
+};
 export const betweenPeople = (game) => ["black", "white"].every((colour) => game?.state?.[colour].kind === "human");
 
 export const study = new Study(() => hooks.found());
@@ -61,10 +65,10 @@ export function valueOf(position) {
   return found ? { value: position.turn === "black" ? found.value : -found.value, exact: found.exact } : { value: null, exact: false };
 }
 
-export function finalScore(position) {
+export function finalScore(position, variant = app.line.variant) {
   const black = discs(position, "black"), white = discs(position, "white"), lead = Math.sign(black - white);
   const margin = black - white + lead * (position.board.length - black - white); // the empty squares to the winner
-  return margin * (app.line.variant === "normal" ? 1 : -1);
+  return margin * (variant === "normal" ? 1 : -1);
 }
 
 // The verdict on the move that led to a node.

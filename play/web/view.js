@@ -5,8 +5,10 @@ import { Chart, share } from "./chart.js";
 import { colourName, number, signed, spoken, words } from "./language.js";
 import { renderMoves } from "./moves.js";
 import { renderOpening } from "./opening.js";
+import { blundersOf, mayAnswer, renderPuzzle } from "./puzzle.js";
 import { after } from "./rules.js";
 import { addressForOthers } from "./setup.js";
+import { renderRated } from "./standing.js";
 import { $, app, atEnd, betweenPeople, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "./tree.js";
 import { describeSeat, gameText, leadText, moveName, pastVerdict, statusText, summary } from "./words.js";
@@ -24,12 +26,14 @@ export function render() {
   renderPlayers();
   renderBoard();
   renderStatus();
+  renderStepper();
+  if (app.view === "puzzle") renderPuzzle();
   renderGame();
 }
 
 function renderBoard() {
   const { line, here } = seen();
-  const playable = (mayMove() && atEnd()) || mayTry();
+  const playable = (mayMove() && atEnd()) || mayTry() || mayAnswer();
   const found = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
   board.show({
     size: line.size,
@@ -57,7 +61,7 @@ function renderPlayers() {
     const count = discs(position, colour), texts = { count, ...describeSeat(seat, colour, line) };
     for (const [name, text] of Object.entries(texts)) card.querySelector(`.${name}`).textContent = text;
     card.querySelector(".count").setAttribute("aria-label", words("count.discs", { n: count }));
-    card.classList.toggle("turn", app.view === "game" && !isOver(position) && position.turn === colour);
+    card.classList.toggle("turn", /^(game|puzzle)$/.test(app.view) && !isOver(position) && position.turn === colour);
   }
   renderClocks();
 }
@@ -80,12 +84,19 @@ const renderStatus = () => {
   if ($("status").textContent !== text) $("status").textContent = text;
 };
 
+function renderStepper() {
+  const { line, here } = seen();
+  $("first").disabled = $("previous").disabled = !here.parent;
+  $("next").disabled = $("last").disabled = !here.children.length;
+  $("ply").textContent = `${pathTo(here).length - 1} / ${line.tree.line(here).length - 1}`;
+}
+
 function renderGame() {
   if (app.view !== "game") {
     $("bar").hidden = true;
     return;
   }
-  const { line, game, here } = app, state = game?.state, any = movesOf(line).length > 0;
+  const { line, game } = app, state = game?.state, any = movesOf(line).length > 0;
   const running = isLive() && state.status === "running";
   const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
   $("game-title").textContent = words(line.review ? "library.review" : game?.mode === "watch" ? "game.watching" : "game.title");
@@ -108,9 +119,7 @@ function renderGame() {
   $("invite").hidden = !invites && !line.link;
   if (!$("invite").hidden) renderInvitation();
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
-  $("first").disabled = $("previous").disabled = !here.parent;
-  $("next").disabled = $("last").disabled = !here.children.length;
-  $("ply").textContent = `${pathTo(here).length - 1} / ${line.tree.line(here).length - 1}`;
+  renderRated();
   renderOpening();
   renderInsight();
   renderMoves();
@@ -142,6 +151,9 @@ function renderInsight() {
   $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
   $("summary").hidden = !line.review || left > 0;
   if (!$("summary").hidden) $("summary").replaceChildren(...summary());
+  const blunders = line.key && !left ? blundersOf(line).length : 0;
+  $("practise").hidden = !blunders;
+  $("practise").textContent = words("puzzle.practise", { n: blunders });
 }
 
 export function renderLine() {

@@ -3,7 +3,7 @@
 import { colourName, decimal, sentences, together, words } from "./language.js";
 import * as setup from "./setup.js";
 import { MARKS } from "./study.js";
-import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, valueOf, verdictOf } from "./state.js";
+import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, seen, valueOf, verdictOf } from "./state.js";
 
 const sideName = (colour) => words(`side.${colour}`);
 export const moveName = (move) => (move === "pass" ? words("move.pass") : move);
@@ -48,6 +48,7 @@ export const gameText = ({ size, variant }) => `${size}×${size} · ${words(`rul
 
 export function statusText() {
   const { game, here: position } = app;
+  if (app.view === "puzzle" && app.puzzle) return app.puzzle.here.parent ? positionText(app.puzzle.here) : words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
   if (app.view !== "game") return words(`status.${app.view}`, { game: gameText(app.preview) });
   if (game && !game.connected) return words(game.state ? "status.lost" : "status.connecting");
   if (!isLive() || !atEnd()) return positionText(position);
@@ -63,7 +64,7 @@ function positionText(position) {
   const { parent, move } = position;
   const made = parent && words(move === "pass" ? "move.passed" : "move.played", { colour: colourName(parent.turn), move });
   if (!isOver(position)) return sentences([made, words("status.move", { colour: colourName(position.turn) })]);
-  const { size, variant } = app.line, score = finalScore(position), winner = score ? (score > 0 ? "black" : "white") : null;
+  const { size, variant } = seen().line, score = finalScore(position, variant), winner = score ? (score > 0 ? "black" : "white") : null;
   const counts = { black: discs(position, "black"), white: discs(position, "white") };
   return sentences([made, resultText({ winner, score, discs: counts, size, variant })]);
 }

@@ -1,5 +1,6 @@
 """The web page in a real browser: playing, taking back, variants, analysis, watching, reviewing, reloading, keyboard."""
 
+import json
 import os
 import random
 import re
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from reversi_env import Position, Rules
+from models.human import RATINGS
+from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.notation import read_ggf_game
 from tests.conftest import REPOSITORY
 
 from .conftest import OPTIONS, eventually, running
+from .test_rating import believed
 from .test_words import FORMS
 
 sync_api = pytest.importorskip(
@@ -109,6 +112,26 @@ def is_faultless(page):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     faults = axe.run(page).response["violations"]
     assert not [(fault["id"], node["html"]) for fault in faults for node in fault["nodes"]]
+
+
+def press_square(page, name, size):
+    """Go to a square by the arrow keys, and play there."""
+    page.locator(".square[tabindex='0']").focus()
+    for _ in range(size):
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("ArrowLeft")
+    for _ in range(int(name[1]) - 1):
+        page.keyboard.press("ArrowDown")
+    for _ in range("abcdefgh".index(name[0])):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator(":focus")).to_have_attribute("data-square", name)
+    page.keyboard.press("Enter")
+
+
+def rating_text(results):
+    """A rating and its interval after results (rating of the opponent, score), as the page has them."""
+    rating, low, high = believed(results)
+    return f"{rating:.0f} (95 %: {low:.0f} to {high:.0f})"
 
 
 def play_some(page, count):
@@ -272,6 +295,19 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     a_variation_is_played_commented_promoted_and_deleted(page, text)
     the_page_knows_the_rules(page)
 
+    page.click("#practise")  # of the two bad moves one had a single better one
+    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
+    expect(page.locator(".square.legal")).to_have_count(4)
+    page.click(".square[data-square=d3]")  # as in the game
+    expect(page.locator("#puzzle-verdict")).to_contain_text("d3 gives away 4 discs")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
+    page.click("#puzzle-next")
+    expect(page.locator(".square.legal")).to_have_count(4)
+    page.click(".square[data-square=d4]")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("Right! d4 is worth −10.")
+    expect(page.locator("#puzzle-streak")).to_have_text("Streak: 1 (longest: 1)")
+    expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # they do not count for it
+
 
 def a_variation_is_played_commented_promoted_and_deleted(page, text):
     page.keyboard.press("Home")
@@ -433,16 +469,7 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     square = page.locator(".square.legal").first
     name = square.get_attribute("data-square")
     assert square.get_attribute("aria-label") == f"{name}, empty, legal move"
-    page.locator(".square[tabindex='0']").focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("ArrowLeft")
-    for _ in range(int(name[1]) - 1):
-        page.keyboard.press("ArrowDown")
-    for _ in range("abcd".index(name[0])):
-        page.keyboard.press("ArrowRight")
-    expect(page.locator(":focus")).to_have_attribute("data-square", name)
-    page.keyboard.press("Enter")
+    press_square(page, name, 4)
     expect(page.locator("#moves button").nth(1)).to_be_attached(timeout=WAIT)
     expect(page.locator("#live")).to_contain_text("White plays", timeout=WAIT)
 
@@ -661,3 +688,79 @@ def test_the_page_speaks_the_language_of_the_browser_or_the_one_chosen(open_page
     expect(page.locator("html")).to_have_attribute("lang", "fr")
     page.reload()
     expect(page.locator("#status")).to_have_text(SAID["fr"][4])
+
+
+def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
+    from search.solver import solve_all_moves
+
+    def asked():
+        known = json.loads(page.evaluate("localStorage['reversi.puzzles']"))
+        return known["current"], Position.from_text(
+            known["current"]["board"], BLACK if known["current"]["turn"] == "black" else WHITE
+        )
+
+    page = open_page(PHONE, "#puzzles")
+    verdict, streak = page.locator("#puzzle-verdict"), page.locator("#puzzle-streak")
+    expect(verdict).to_contain_text("to move: find the best move.")
+    puzzle, position = asked()
+    page.reload()  # the same puzzle is asked
+    expect(page.locator(".square.legal")).to_have_count(len(position.legal_moves()))
+    assert asked()[0] == puzzle
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+    values = solve_all_moves(position)
+    wrong = min(values, key=values.get)
+    page.click(f".square[data-square={wrong}]")
+    expect(verdict).to_contain_text(f"{wrong} gives away {puzzle['value'] - values[wrong]} discs")
+    expect(page.locator("#status")).to_contain_text(re.compile("wins|draw"))  # it is played out to the end
+    expect(page.locator("#live")).to_contain_text("instead of")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")
+    expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0)]))
+    expect(page.locator("#puzzle-line button").first).to_have_text(wrong)
+    shuts_nobody_out(page)
+
+    page.click("#puzzle-again")
+    expect(page.locator(".square.legal")).to_have_count(len(values))
+    press_square(page, puzzle["move"], 8)
+    expect(verdict).to_contain_text(f"Right! {puzzle['move']} is worth")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")  # the first answer counts
+    expect(page.locator(":focus")).to_have_text("Next puzzle")
+    page.keyboard.press("Enter")
+    expect(verdict).to_contain_text("find the best move")
+    second, _ = asked()
+    assert second["number"] != puzzle["number"]
+    press_square(page, second["move"], 8)
+    expect(streak).to_have_text("Streak: 1 (longest: 1)")
+    expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0), (second["rating"], 1)]))
+    page.click("#puzzle-study")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    page.go_back()
+    expect(verdict).to_contain_text("Right!")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.click("#puzzle-reset")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")
+
+
+def test_games_against_levels_rate_the_player_unless_there_was_help(open_page):
+    page = open_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    rated = page.locator("#rated")
+    choose(page, agent="human", strength=2)
+    page.click("#start")
+    expect(rated).to_have_text("This game counts for your rating.")
+    page.click("#resign")
+    lost = rating_text([(RATINGS[2], 0)])
+    expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")
+    page.reload()
+    expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")  # a game counts once
+    page.click("#nav-new")
+    expect(page.locator("#setup-standing")).to_contain_text(f"{lost} after 1 game. Level 2 is nearest to it.")
+    page.click("#start")
+    page.click("#hint")
+    expect(rated).to_contain_text("does not count")
+    page.click("#resign")
+    expect(page.locator("#rematch")).to_be_visible()
+    page.click("#nav-games")
+    expect(page.locator("#standing")).to_contain_text(lost)
+    page.click("#standing-reset")
+    expect(page.locator("#standing")).to_be_hidden()

@@ -1,0 +1,228 @@
+// Puzzles: find the one best move. A wrong one is refuted on the board, and can be tried again; the first answer counts.
+
+import { Problem, call } from "./api.js";
+import { stillness } from "./board.js";
+import { colourName, decimal, signed, words } from "./language.js";
+import { notePuzzles, puzzled } from "./memory.js";
+import { MOST_RESULTS, estimate } from "./rating.js";
+import { $, app, finalScore, hooks, isOver, node, sleep, study } from "./state.js";
+import { verdict } from "./study.js";
+import { Tree, movesTo, pathTo } from "./tree.js";
+import { gameText, moveName } from "./words.js";
+
+const OWN = "own", MOST_OWN = 100, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
+// A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
+const MARGIN = { exact: 2, guessed: 4 };
+
+// --- which one -----------------------------------------------------------------------------------
+
+// Show the puzzle that is asked already, or another one.
+export async function open() {
+  const { current } = puzzled();
+  if (current && !app.puzzle) begin(current);
+  else if (!app.puzzle || app.puzzle.about.kind !== puzzled().kind) return next();
+  hooks.found();
+}
+
+export async function next() {
+  const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await drawn(kind);
+  notePuzzles({ current: about ?? null });
+  if (!about) return leave();
+  begin(about);
+  hooks.goTo(app.puzzle.here);
+  hooks.focus();
+  hooks.say(askText());
+}
+
+function begin(about) {
+  const size = Math.sqrt(about.board.length), tree = new Tree(size, about), names = { get [about.turn]() { return words("seat.you"); } };
+  app.puzzle = { about, line: { size, variant: about.variant, start: "standard", tree, names }, here: tree.root, isCounted: false, isSolved: false, verdict: () => "" };
+}
+
+function leave() {
+  app.puzzle = null;
+  hooks.found();
+}
+
+export function choose(kind) {
+  notePuzzles({ kind, current: null });
+  return next();
+}
+
+// One of the package's, about as hard as its player is strong, and not seen before if there is such a one.
+async function drawn(kind) {
+  const [size, variant] = kind.split("-"), { answers, seen } = puzzled();
+  const rating = Math.min(4000, Math.max(0, estimate(answers).rating + SPREAD * (Math.random() - 0.5)));
+  const { puzzles } = await call("POST", "/api/puzzles", { body: { size: Number(size), variant, rating } });
+  const old = seen[kind] ?? [], found = puzzles.find(({ number }) => !old.includes(number)) ?? puzzles[0];
+  return found && { ...found, kind, variant };
+}
+
+// Of one's own blunders the one that was found least often, and not for the longest time.
+const leastKnown = () => puzzled().own.toSorted((a, b) => a.found - b.found || a.at - b.at)[0];
+
+// --- one's own blunders ------------------------------------------------------------------------------
+
+// The moves of a review that lost clearly where one move was clearly best; of one side, where it is known which one is the player's.
+export function blundersOf({ tree, variant, mine }) {
+  const made = tree.line().slice(1).filter(({ parent }) => !mine || parent.turn === mine);
+  return made.map(({ parent, move }) => puzzleOf(parent, move, variant)).filter(Boolean);
+}
+
+function puzzleOf(position, made, variant) {
+  const found = study.get(position, variant);
+  if (!/^(mistake|blunder)$/.test(verdict(found, made)?.grade)) return null;
+  const { move, value, exact, moves } = found, { board, turn } = position, all = Object.values(moves);
+  const margin = value - Math.max(...all.filter((one) => one.move !== move).map((one) => one.value));
+  if (margin < (exact ? MARGIN.exact : MARGIN.guessed)) return null;
+  const values = Object.fromEntries(all.map((one) => [one.move, one.value]));
+  return { kind: OWN, board, turn, variant, move, value, exact, margin, values, found: 0, at: 0 };
+}
+
+// Keep blunders as puzzles, and show the first of them.
+export function practise(blunders) {
+  const isNew = (one) => !blunders.some(({ board, turn, variant }) => one.board === board && one.turn === turn && one.variant === variant);
+  notePuzzles({ own: [...puzzled().own.filter(isNew), ...blunders].slice(-MOST_OWN), kind: OWN, current: null });
+  app.puzzle = null;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+export const mayAnswer = () => app.view === "puzzle" && Boolean(app.puzzle) && !app.puzzle.isSolved && app.puzzle.here === app.puzzle.line.tree.root;
+
+export async function answer(move) {
+  const { puzzle } = app;
+  if (!mayAnswer()) return;
+  const { about, here, line } = puzzle;
+  if (!here.legal.includes(move)) throw new Problem(words("problem.illegal", { move }));
+  const isRight = move === about.move, shown = line.tree.play(here, move);
+  count(puzzle, isRight);
+  if (!isRight) return refute(puzzle, shown);
+  puzzle.isSolved = true;
+  tell(puzzle, () => words("puzzle.right", { move, value: worth(about, about.value), discs: discsText(about, about.margin) }), shown);
+  $("puzzle-next").focus({ preventScroll: true });
+}
+
+// What the first answer says of the player; one's own blunders are known, and do not count for the rating.
+function count(puzzle, isRight) {
+  if (puzzle.isCounted) return;
+  puzzle.isCounted = true;
+  const { about } = puzzle, { answers, streak, longest, seen, own } = puzzled(), now = isRight ? streak + 1 : 0;
+  const changes = { current: null, streak: now, longest: Math.max(now, longest) };
+  if (about.kind === OWN) changes.own = own.map((one) => (one.board === about.board ? { ...one, found: isRight ? one.found + 1 : 0, at: Date.now() } : one));
+  else {
+    changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MOST_RESULTS);
+    changes.seen = { ...seen, [about.kind]: [...new Set([...(seen[about.kind] ?? []), about.number])] };
+  }
+  notePuzzles(changes);
+}
+
+// Show how the opponent answers a wrong move, and what is left then.
+async function refute(puzzle, shown) {
+  const { about } = puzzle, { move, turn } = shown, wrong = (discs) => () => words("puzzle.wrong", { move, discs: discsText(about, discs) });
+  tell(puzzle, wrong(about.margin), shown);
+  const { end, value } = await expected(puzzle, shown), left = about.values?.[move] ?? value, reply = movesTo(end)[1];
+  const values = () => ({ move, reply, colour: colourName(turn), discs: discsText(about, about.value - left), value: worth(about, left), best: worth(about, about.value) });
+  tell(puzzle, () => words(reply && reply !== "pass" ? "puzzle.refuted" : "puzzle.lost", values()), shown);
+  await playOut(puzzle, shown, end);
+}
+
+export function again() {
+  app.puzzle.verdict = () => "";
+  hooks.goTo(app.puzzle.line.tree.root);
+  hooks.focus();
+}
+
+export async function solve() {
+  const { puzzle } = app, { about, line } = puzzle, shown = line.tree.play(line.tree.root, about.move);
+  count(puzzle, false);
+  puzzle.isSolved = true;
+  tell(puzzle, () => words("puzzle.solution", { move: about.move, value: worth(about, about.value) }), shown);
+  $("puzzle-next").focus({ preventScroll: true });
+  await playOut(puzzle, shown, (await expected(puzzle, shown)).end);
+}
+
+// Say something about a move, and show it, if the player has not gone on to something else.
+function tell(puzzle, text, shown) {
+  if (puzzle !== app.puzzle) return;
+  puzzle.verdict = text;
+  hooks.say(text());
+  if (puzzle.here === shown.parent || puzzle.here === shown || puzzle.isSolved) hooks.goTo(shown);
+}
+
+// The position after the moves that are expected from one on, to the end of the game where that is solved, and what they leave its player.
+async function expected(puzzle, from) {
+  const { tree, variant } = puzzle.line, player = puzzle.about.turn, passed = (at) => (at.legal[0] === "pass" ? at.children[0] : at);
+  let at = passed(from), value = null;
+  while (!isOver(at)) {
+    const found = await call("POST", "/api/analyse", { body: { board: at.board, turn: at.turn, variant, seconds: SECONDS } });
+    value ??= at.turn === player ? found.value : -found.value;
+    const last = passed(tree.playAll(at, found.pv));
+    if (last === at) break;
+    at = last;
+    if (!found.exact) break;
+  }
+  return { end: at, value: value ?? finalScore(at, variant) * (player === "black" ? 1 : -1) };
+}
+
+// Show a line move by move, until its player looks at something else; at once where less motion is asked for.
+async function playOut(puzzle, from, end) {
+  const path = pathTo(end), isThere = (shown) => app.puzzle === puzzle && app.view === "puzzle" && puzzle.here === shown;
+  if (stillness.matches && isThere(from)) return hooks.goTo(end);
+  for (let shown = from; shown !== end && isThere(shown); ) {
+    await sleep(LINE_MILLISECONDS);
+    if (!isThere(shown)) return;
+    shown = path[path.indexOf(shown) + 1];
+    hooks.goTo(shown);
+  }
+}
+
+export function reset() {
+  if (!confirm(words("puzzle.forget"))) return;
+  notePuzzles({ answers: [], streak: 0, longest: 0 });
+  hooks.found();
+}
+
+// --- what is shown -------------------------------------------------------------------------------
+
+const isWhole = ({ kind, exact }) => kind !== OWN || exact;
+const worth = (about, value) => signed(value, isWhole(about) ? 0 : 1);
+const discsText = (about, discs) => words("count.discs", { n: decimal(discs, isWhole(about) ? 0 : 1) });
+
+export const askText = () => words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
+
+export function renderPuzzle() {
+  const { puzzle } = app, { kind, own, streak, longest, answers } = puzzled(), { rating, low, high, count: n } = estimate(answers);
+  for (const option of $("puzzle-kind").options) option.textContent = kindText(option.value, own.length);
+  $("puzzle-kind").value = kind;
+  $("puzzle-tags").textContent = puzzle?.about.rating ? words("puzzle.difficulty", { rating: rounded(puzzle.about.rating) }) : "";
+  $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : words(kind === OWN ? "puzzle.empty" : "puzzle.none");
+  $("puzzle-next").hidden = !puzzle?.isCounted;
+  $("puzzle-again").hidden = !puzzle?.isCounted || puzzle.isSolved;
+  $("puzzle-solve").hidden = !puzzle || puzzle.isSolved;
+  $("puzzle-study").hidden = !puzzle?.isCounted;
+  $("puzzle-streak").textContent = words("puzzle.streak", { streak, longest });
+  $("puzzle-rating").textContent = n ? words("puzzle.rating", { rating: rounded(rating), low: rounded(low), high: rounded(high), n }) : words("puzzle.unrated");
+  $("puzzle-reset").hidden = !n && !longest;
+  renderLine();
+}
+
+const rounded = (rating) => String(Math.round(rating));
+
+const kindText = (kind, own) => {
+  const [size, variant] = kind.split("-");
+  return kind === OWN ? words("puzzle.own", { n: own }) : gameText({ size, variant });
+};
+
+// The moves that are shown and those that follow, each a place to go to.
+function renderLine() {
+  const { puzzle } = app, line = puzzle ? puzzle.line.tree.line(puzzle.here).slice(1) : [], shown = Array.from($("puzzle-line").children);
+  if (line.length !== shown.length || line.some((at, i) => at !== shown[i].position)) {
+    const button = (position) => node("button", { type: "button", position, onclick: () => hooks.goTo(position) }, moveName(position.move));
+    $("puzzle-line").replaceChildren(...line.map(button));
+  }
+  for (const button of $("puzzle-line").children) button.setAttribute("aria-current", button.position === puzzle.here);
+}
+
+// What is asked, as the beginning of a review.
+export const studied = () => ({ ...app.puzzle.line, names: {} });

@@ -1,0 +1,59 @@
+// The player's rating, over finished games against the computer's levels in which they had no help. It is measured where the levels were: in normal games on 8×8.
+
+import { sentences, words } from "./language.js";
+import { forgetRated, noteGame, rateGame, ratedGames, rememberedGame } from "./memory.js";
+import { estimate } from "./rating.js";
+import { ratedLevel, ratingOf } from "./setup.js";
+import { $, app, isLive, other } from "./state.js";
+
+// The level that a game is played against, if its result can count.
+function levelOf({ mode, mine }, state) {
+  const isMeasured = state && mode === "computer" && mine && state.size === 8 && state.variant === "normal" && state.start === "standard";
+  return isMeasured ? ratedLevel(state[other(mine)].agent ?? "")?.level ?? null : null;
+}
+
+// The engine was asked about a running game.
+export function noteHelp() {
+  if (app.game?.state?.status === "running") noteGame(app.game.id, { helped: true });
+}
+
+// A state has come: the end of a game counts, once.
+export function settle(game, state) {
+  const level = levelOf(game, state), { rated, helped } = rememberedGame(game.id) ?? { helped: true };
+  if (state.status !== "finished" || level === null || rated || helped) return;
+  const { winner } = state.result;
+  rateGame(game.id, { level, score: winner === null ? 0.5 : Number(winner === game.mine) });
+  render();
+}
+
+export function reset() {
+  if (!confirm(words("standing.forget"))) return;
+  forgetRated();
+  render();
+}
+
+// {rating, low, high, count, level: the nearest one}
+function standing() {
+  const found = estimate(ratedGames().map(({ level, score }) => ({ rating: ratingOf(level), score })).filter(({ rating }) => rating));
+  const distance = (level) => Math.abs(ratingOf(level) - found.rating);
+  let level = 1;
+  for (let next = 2; ratingOf(next) !== undefined; next++) if (distance(next) < distance(level)) level = next;
+  return { ...found, level };
+}
+
+const rounded = (rating) => String(Math.round(rating));
+const text = ({ rating, low, high, count: n }) => words("standing.rating", { rating: rounded(rating), low: rounded(low), high: rounded(high), n });
+
+export function render() {
+  const now = standing();
+  $("setup-standing").hidden = $("standing").hidden = !now.count;
+  $("setup-standing").textContent = sentences([text(now), words("standing.nearest", { level: now.level })]);
+  $("standing").firstElementChild.textContent = text(now);
+}
+
+// In a game: whether it counts, and what came of it.
+export function renderRated() {
+  const { game } = app, level = isLive() ? levelOf(game, game.state) : null, { rated, helped } = (level !== null && rememberedGame(game.id)) || {};
+  $("rated").hidden = level === null || (game.state.status === "finished" && !rated && !helped);
+  if (!$("rated").hidden) $("rated").textContent = helped ? words("standing.helped") : rated ? text(standing()) : words("standing.counts");
+}

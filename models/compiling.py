@@ -17,12 +17,17 @@ WARM_UPS = 2
 
 
 class Compiled:
-    """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on."""
+    """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on.
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    *settled*: nothing is chosen by a stopwatch, which would change the last digits of sums from run to run.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, settled: bool = False) -> None:
         from torch._dynamo.exc import TorchDynamoException
 
-        self._plain, self._fast, self._failure = function, torch.compile(function, dynamic=False), TorchDynamoException
+        how: Any = {"deterministic": True} if settled and "deterministic" in torch._inductor.list_options() else None
+        self._plain, self._failure = function, TorchDynamoException
+        self._fast = torch.compile(function, dynamic=False, options=how)
 
     def __call__(self, *given: Any) -> Any:
         """What the function returns."""

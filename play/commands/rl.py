@@ -92,7 +92,9 @@ def rl(
     run = _run(out, RlOptions, partial(preset, **usual), given(context))
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
-    with ends_at_ctrl_c(f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}"), progress_bar() as show:
+    where = "" if device == "cpu" else f" --device {device}"
+    going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}{where}"
+    with ends_at_ctrl_c(going_on), progress_bar() as show:
         training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     _show_training(training, perf_counter() - began, as_json)

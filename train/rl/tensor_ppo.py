@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from models.compiling import Compiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
@@ -189,8 +190,8 @@ class TensorPPO:
         self._moves = Moves.empty(options.rollout, options.envs, options.size, device)
         self._rewards, self._ends = (torch.zeros_like(self._moves.values) for _ in range(2))
         loss = PpoLoss(self._net, options.entropy_coefficient)
-        self._answers = _compiled(self._net) if self._compiled else self._net
-        self._loss = _compiled(loss) if self._compiled else loss
+        self._answers: Any = Compiled(self._net, settled=True) if self._compiled else self._net
+        self._loss: Any = Compiled(loss, settled=True) if self._compiled else loss
 
     def _drawn_plies(self) -> Tensor:
         """How many random plies a game begins with, for each game."""
@@ -399,9 +400,3 @@ class TensorPPO:
         self.steps, self.seconds, self.learning_seconds = told["steps"], told["seconds"], told["learning_seconds"]
         self.evaluations, self.log, self._joined = told["evaluations"], told["log"], told["joined"]
         return True
-
-
-def _compiled(module: Any) -> Any:
-    """As torch compiles it, where it can without choices that depend on a stopwatch: they would change the last digits."""
-    settled: Any = {"deterministic": True} if "deterministic" in torch._inductor.list_options() else None
-    return torch.compile(module, dynamic=False, options=settled)

@@ -10,7 +10,7 @@ import { verdict } from "./study.js";
 import { Tree, movesTo, pathTo } from "./tree.js";
 import { gameText, moveName } from "./words.js";
 
-const OWN = "own", MOST_OWN = 100, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
+const OWN = "own", MOST_OWN = 100, LEARNT = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
 // A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
 const MARGIN = { exact: 2, guessed: 4 };
 
@@ -27,9 +27,10 @@ export async function open() {
 export async function next() {
   const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await drawn(kind);
   notePuzzles({ current: about ?? null });
-  if (!about) return leave();
-  begin(about);
-  hooks.goTo(app.puzzle.here);
+  app.puzzle = null;
+  if (about) begin(about);
+  hooks.found();
+  if (!about || app.view !== "puzzle") return;
   hooks.focus();
   hooks.say(askText());
 }
@@ -37,11 +38,6 @@ export async function next() {
 function begin(about) {
   const size = Math.sqrt(about.board.length), tree = new Tree(size, about), names = { get [about.turn]() { return words("seat.you"); } };
   app.puzzle = { about, line: { size, variant: about.variant, start: "standard", tree, names }, here: tree.root, isCounted: false, isSolved: false, verdict: () => "" };
-}
-
-function leave() {
-  app.puzzle = null;
-  hooks.found();
 }
 
 export function choose(kind) {
@@ -79,10 +75,12 @@ function puzzleOf(position, made, variant) {
   return { kind: OWN, board, turn, variant, move, value, exact, margin, values, found: 0, at: 0 };
 }
 
+const isSame = (one, other) => one.board === other.board && one.turn === other.turn && one.variant === other.variant;
+
 // Keep blunders as puzzles, and show the first of them.
 export function practise(blunders) {
-  const isNew = (one) => !blunders.some(({ board, turn, variant }) => one.board === board && one.turn === turn && one.variant === variant);
-  notePuzzles({ own: [...puzzled().own.filter(isNew), ...blunders].slice(-MOST_OWN), kind: OWN, current: null });
+  const old = puzzled().own.filter((one) => !blunders.some((other) => isSame(one, other)));
+  notePuzzles({ own: [...old, ...blunders].slice(-MOST_OWN), kind: OWN, current: null });
   app.puzzle = null;
 }
 
@@ -99,18 +97,20 @@ export async function answer(move) {
   count(puzzle, isRight);
   if (!isRight) return refute(puzzle, shown);
   puzzle.isSolved = true;
-  tell(puzzle, () => words("puzzle.right", { move, value: worth(about, about.value), discs: discsText(about, about.margin) }), shown);
+  show(shown, () => words("puzzle.right", { move, value: worth(about, about.value), discs: discsText(about, about.margin) }));
   $("puzzle-next").focus({ preventScroll: true });
 }
 
-// What the first answer says of the player; one's own blunders are known, and do not count for the rating.
+// What the first answer says of the player. One's own blunders are known, and do not count for the rating; when they are learnt they go.
 function count(puzzle, isRight) {
   if (puzzle.isCounted) return;
   puzzle.isCounted = true;
   const { about } = puzzle, { answers, streak, longest, seen, own } = puzzled(), now = isRight ? streak + 1 : 0;
   const changes = { current: null, streak: now, longest: Math.max(now, longest) };
-  if (about.kind === OWN) changes.own = own.map((one) => (one.board === about.board ? { ...one, found: isRight ? one.found + 1 : 0, at: Date.now() } : one));
-  else {
+  if (about.kind === OWN) {
+    const answered = { ...about, found: isRight ? about.found + 1 : 0, at: Date.now() };
+    changes.own = [...own.filter((one) => !isSame(one, about)), ...(answered.found < LEARNT ? [answered] : [])];
+  } else {
     changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MOST_RESULTS);
     changes.seen = { ...seen, [about.kind]: [...new Set([...(seen[about.kind] ?? []), about.number])] };
   }
@@ -119,11 +119,12 @@ function count(puzzle, isRight) {
 
 // Show how the opponent answers a wrong move, and what is left then.
 async function refute(puzzle, shown) {
-  const { about } = puzzle, { move, turn } = shown, wrong = (discs) => () => words("puzzle.wrong", { move, discs: discsText(about, discs) });
-  tell(puzzle, wrong(about.margin), shown);
+  const { about } = puzzle, { move, turn } = shown;
+  show(shown, () => words("puzzle.wrong", { move, discs: discsText(about, about.margin) }));
   const { end, value } = await expected(puzzle, shown), left = about.values?.[move] ?? value, reply = movesTo(end)[1];
   const values = () => ({ move, reply, colour: colourName(turn), discs: discsText(about, about.value - left), value: worth(about, left), best: worth(about, about.value) });
-  tell(puzzle, () => words(reply && reply !== "pass" ? "puzzle.refuted" : "puzzle.lost", values()), shown);
+  if (!isShown(puzzle, shown)) return;
+  show(shown, () => words(reply && reply !== "pass" ? "puzzle.refuted" : "puzzle.lost", values()));
   await playOut(puzzle, shown, end);
 }
 
@@ -137,18 +138,20 @@ export async function solve() {
   const { puzzle } = app, { about, line } = puzzle, shown = line.tree.play(line.tree.root, about.move);
   count(puzzle, false);
   puzzle.isSolved = true;
-  tell(puzzle, () => words("puzzle.solution", { move: about.move, value: worth(about, about.value) }), shown);
+  show(shown, () => words("puzzle.solution", { move: about.move, value: worth(about, about.value) }));
   $("puzzle-next").focus({ preventScroll: true });
   await playOut(puzzle, shown, (await expected(puzzle, shown)).end);
 }
 
-// Say something about a move, and show it, if the player has not gone on to something else.
-function tell(puzzle, text, shown) {
-  if (puzzle !== app.puzzle) return;
-  puzzle.verdict = text;
+// Show a position, and say something about it.
+function show(position, text) {
+  app.puzzle.verdict = text;
+  hooks.goTo(position);
   hooks.say(text());
-  if (puzzle.here === shown.parent || puzzle.here === shown || puzzle.isSolved) hooks.goTo(shown);
 }
+
+// Whether the player still looks at that.
+const isShown = (puzzle, position) => app.view === "puzzle" && app.puzzle === puzzle && puzzle.here === position;
 
 // The position after the moves that are expected from one on, to the end of the game where that is solved, and what they leave its player.
 async function expected(puzzle, from) {
@@ -167,12 +170,12 @@ async function expected(puzzle, from) {
 
 // Show a line move by move, until its player looks at something else; at once where less motion is asked for.
 async function playOut(puzzle, from, end) {
-  const path = pathTo(end), isThere = (shown) => app.puzzle === puzzle && app.view === "puzzle" && puzzle.here === shown;
-  if (stillness.matches && isThere(from)) return hooks.goTo(end);
-  for (let shown = from; shown !== end && isThere(shown); ) {
-    await sleep(LINE_MILLISECONDS);
-    if (!isThere(shown)) return;
-    shown = path[path.indexOf(shown) + 1];
+  const path = pathTo(end);
+  let shown = from;
+  while (shown !== end && isShown(puzzle, shown)) {
+    if (!stillness.matches) await sleep(LINE_MILLISECONDS);
+    if (!isShown(puzzle, shown)) return;
+    shown = stillness.matches ? end : path[path.indexOf(shown) + 1];
     hooks.goTo(shown);
   }
 }

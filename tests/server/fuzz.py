@@ -41,6 +41,7 @@ ANALYSIS = {"board": "-----OX--XO-----", "turn": "black", "seconds": 0.001, "age
 POSTED = {
     "/api/games": ({"size": 8, "variant": "normal", "white": {"kind": "agent", "agent": "greedy"}},),
     "/api/analyse": (ANALYSIS, ANALYSIS | {"board": "X" * 16, "seconds": 1e-12}),
+    "/api/puzzles": ({"size": 6, "variant": "normal", "rating": 1e3},),
     "/api/openings": ({"board": ANALYSIS["board"], "turn": "black", "moves": ["b1", "a1"]},),
     "/api/transcripts": (
         {"text": "f5d6c3"},

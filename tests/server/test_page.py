@@ -295,7 +295,12 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     a_variation_is_played_commented_promoted_and_deleted(page, text)
     the_page_knows_the_rules(page)
 
-    page.click("#practise")  # of the two bad moves one had a single better one
+    mine = page.evaluate("""async () => {
+        const { app } = await import("/state.js"), { blundersOf } = await import("/puzzle.js");
+        return ["black", "white"].map((mine) => blundersOf({ ...app.line, mine }).length);
+    }""")
+    assert mine == [1, 0]  # of the two bad moves one had a single better one
+    page.click("#practise")
     expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
@@ -525,10 +530,10 @@ def names_of_steps():
 
 
 def picture(page, name):
-    """Keep what a guide shows, where REVERSI_PICTURES says."""
+    """Keep what the docs show, where REVERSI_PICTURES says."""
     if folder := os.environ.get("REVERSI_PICTURES"):
         shot = Image.open(BytesIO(page.screenshot())).convert("RGB")
-        shot.save(Path(folder) / f"walk-{name}.webp", quality=80)
+        shot.save(Path(folder) / f"{name}.webp", quality=80)
 
 
 @pytest.fixture
@@ -572,13 +577,13 @@ def test_a_newcomer_follows_the_guide(browser, served):
     page.get_by_role("button", name=review, exact=True).click()
     expect(page.locator("#summary")).to_be_visible()
     expect(page.locator("#chart .curve").first).to_be_visible()
-    picture(page, "review")
+    picture(page, "walk-review")
     played = page.locator("#moves button > :first-child").all_inner_texts()
     page.locator("#moves button").first.click()
     page.locator(f".square.legal:not([data-square={played[1]}])").first.click()
     expect(page.locator("#moves .variation button")).to_have_count(1)
     page.get_by_label(comment).fill("Would this have been better?")
-    picture(page, "variation")
+    picture(page, "walk-variation")
     page.get_by_role("button", name=share, exact=True).click()
     expect(page.locator("#invite-link")).to_have_value(re.compile(f"^{re.escape(served)}/review/"))
     page.get_by_role("button", name=copy, exact=True).click()
@@ -717,6 +722,7 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     expect(streak).to_have_text("Streak: 0 (longest: 0)")
     expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0)]))
     expect(page.locator("#puzzle-line button").first).to_have_text(wrong)
+    picture(page, "puzzle")
     shuts_nobody_out(page)
 
     page.click("#puzzle-again")

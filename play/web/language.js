@@ -8,7 +8,7 @@ let known = {}, language = "en", asked = "en", decimals = [];
 
 // {value, digits}: a number with so many digits after its point, for a text.
 export const decimal = (value, digits = 1) => ({ value, digits });
-export const capital = (text) => text.slice(0, 1).toLocaleUpperCase(language) + text.slice(1);
+const capital = (text) => text.slice(0, 1).toLocaleUpperCase(language) + text.slice(1);
 export const colourName = (colour) => words(`colour.${colour}`);
 export const spoken = () => language;
 

@@ -9,8 +9,8 @@ import { pairName, resultText } from "./words.js";
 export function renderLibrary() {
   const all = [...games().map(aboutGame), ...reviews().map(aboutReview)].sort((a, b) => b.at - a.at);
   $("library-empty").hidden = all.length > 0;
-  $("library-list").replaceChildren(...all.map(({ key, href, title, note, at }) => {
-    const link = node("a", { href }, node("span", { className: "name" }, title), node("span", { className: "note" }, together([...note, when(at)])));
+  $("library-list").replaceChildren(...all.map(({ key, href, title, note, at, ended }) => {
+    const link = node("a", { href }, node("span", { className: "name" }, title), node("span", { className: "note" }, together([...note, when(at), ended])));
     const button = node("button", { type: "button", className: "quiet", onclick: () => { forget(key); renderLibrary(); $("library-title").focus(); } }, words("library.forget"));
     button.setAttribute("aria-label", words("library.forget-one", { title }));
     return node("li", {}, link, button);
@@ -26,7 +26,7 @@ function aboutGame([id, { mode, mine, request, result, at }]) {
   const title = { computer: against, here: words("setup.here"), friend: words("library.friend") }[mode] ?? (agents.join(" – ") || words("library.watched"));
   const rules = request ? [`${request.size}×${request.size}`, request.variant === "reversed" ? words("rules.reversed") : ""] : [];
   const ended = result?.ending ? resultText(result, mode === "here" ? null : mine) : null;
-  return { key: `game ${id}`, href: `/#game=${id}`, title, note: [...rules, mine && colourName(mine), ended], at };
+  return { key: `game ${id}`, href: `/#game=${id}`, title, note: [...rules, mine && colourName(mine)], at, ended };
 }
 
 function aboutReview([key, { document: { black, white, board }, moves, at }]) {

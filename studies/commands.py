@@ -171,6 +171,15 @@ add_study(
     Example: reversi measure levels --games 200 --workers 2
     """,
 )
+add_study(
+    measure,
+    "bridge",
+    "bridge:BridgeOptions",
+    """AlphaZero and alpha-beta: what each way of using a network makes of a move's time on one core.
+
+    Example: reversi measure bridge --positions 100 --games 20 --plot bridge.svg
+    """,
+)
 
 
 @measure.command("regret")

@@ -53,12 +53,18 @@ def url(host: str, port: int) -> str:
 
 def url_for_others(host: str, port: int) -> str | None:
     """Where other machines find a server that listens on *host*; None where they cannot, since it is the loopback interface."""
+    found = host_for_others(host)
+    return None if found is None else url(found, port)
+
+
+def host_for_others(host: str) -> str | None:
+    """What other machines call a server that listens on *host*; None if they cannot reach it."""
     if host in EVERYWHERE:
         host = _own_address()
     try:
-        return None if ip_address(host).is_loopback else url(host, port)
+        return None if ip_address(host).is_loopback else host
     except ValueError:  # a name
-        return None if host == "localhost" else url(host, port)
+        return None if host == "localhost" else host
 
 
 def _own_address() -> str:

@@ -98,7 +98,9 @@ async def health(hall: Hall, request: Request) -> Health:
 async def agents(hall: Hall, request: Request) -> Agents:
     """The agents on offer, the server's limits, and its address."""
     options, (_, port) = hall.options, request.scope["server"]
-    return Agents(catalogue.entries(), options.longest_think, options.deepest, url_for_others(options.host, port))
+    # behind a proxy the address is one that nobody outside needs to know, nor could reach
+    address = None if options.proxies else url_for_others(options.host, port)
+    return Agents(catalogue.entries(), options.longest_think, options.deepest, address)
 
 
 @endpoint("POST", "/api/games", "createGame", 503, status=201)

@@ -74,7 +74,6 @@ class Hall:
             1
         )  # one thread of this process at a time: more would only keep the loop waiting
         self._loading: dict[str, asyncio.Task[Room]] = {}
-        self.reviews: Counter[str] = Counter()
         self._creations = Buckets(options.game_burst, options.games_per_second)
         self._sharings = Buckets(options.review_burst, options.reviews_per_second)
         self._puzzlings = Buckets(options.puzzle_burst, options.puzzles_per_second)
@@ -195,27 +194,28 @@ class Hall:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Note the server's time in the store, forget what is old, and count each client's running games and its reviews."""
+        """Note the server's time in the store, forget what is old, and count each client's running games."""
         now, options = time.time(), self.options
         try:
             old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
-            self.running, self.reviews = await self.store.tidy(self.time.now(), *old)
+            self.running = await self.store.tidy(self.time.now(), *old)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
 
     # --- reviews ----------------------------------------------------------------------------------
 
     async def share(self, review: Review, client: str) -> Shared:
-        """Keep a review, which nobody can change afterwards; its name opens it to whoever has it."""
+        """Keep a review, which nobody can change afterwards; its name opens it to whoever has it.
+
+        Where there are too many, the oldest of its own address goes, or of the address that has most: one that keeps sharing
+        pushes out its own, and of others only what they have as much of.
+        """
         _position(review)
-        if not self._sharings.take(client) or self.reviews[client] >= self.options.client_reviews:
+        if not self._sharings.take(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
-        if self.reviews.total() >= self.options.most_reviews:
-            raise Refused(503, "full", "too many reviews are kept; try again later")
-        name = secrets.token_urlsafe(16)
-        self.reviews[client] += 1
+        name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
         with _storage():
-            await self.store.keep_review(name, time.time(), client, encode(review))
+            await self.store.keep_review(name, time.time(), client, encode(review), *most)
         return Shared(name)
 
     async def review(self, name: str) -> Review:

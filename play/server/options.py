@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
-from play.server.addresses import network
+from play.server.addresses import host_for_others, network
 from train.options import option
 
 DEFAULT_PORT = 8400
@@ -25,9 +25,9 @@ class ServerOptions:
     """The settings of one server; times in seconds, sizes in bytes.
 
     ``workers`` processes search; with 0 a thread of the server does. ``allowed_hosts``: names that a browser may call the
-    server by; by default those of the loopback interface where it listens only there, and any name elsewhere. ``proxies``:
-    addresses or networks whose word about their clients is taken; others are known by the address that a connection comes from.
-    ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
+    server by, beside its own addresses; by default none where it listens on the loopback interface only, and any elsewhere.
+    ``proxies``: addresses or networks whose word about their clients is taken; others are known by the address that a connection
+    comes from. ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
     """
 
     host: str = option("127.0.0.1", "Address to listen on; [b]0.0.0.0[/b] lets other machines in.")
@@ -56,6 +56,7 @@ class ServerOptions:
     #: Reviews that one address may share at once, and how many more each second; that are kept of one address, and in all.
     review_burst: int = 30
     reviews_per_second: float = 0.1
+    #: The oldest of the address, or of the one that has most, makes room for one more.
     client_reviews: int = 500
     most_reviews: int = 20_000
     #: Times that one address may ask for puzzles at once, and how many more each second.
@@ -99,7 +100,12 @@ class ServerOptions:
         return self.database or default_database()
 
     def hosts(self) -> tuple[str, ...]:
-        """The names in a request's Host header that are answered; ``*`` is any."""
-        if self.allowed_hosts:
-            return self.allowed_hosts
-        return ("127.0.0.1", "localhost", "[::1]") if self.host in LOOPBACK else ("*",)
+        """The names in a request's Host header that are answered; ``*`` is any.
+
+        Beside the names that are allowed, those of this machine, which `reversi serve` prints: no page elsewhere has one of them.
+        """
+        if not self.allowed_hosts and self.host not in LOOPBACK:
+            return ("*",)
+        found = host_for_others(self.host)
+        own = [] if found is None else [f"[{found}]" if ":" in found else found]
+        return (*self.allowed_hosts, "127.0.0.1", "localhost", "[::1]", *own)

@@ -145,6 +145,7 @@ _SAVE_GAME = (
     f"INSERT INTO games ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) "
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
+_DROP_REVIEW = "DELETE FROM reviews WHERE id = (SELECT id FROM reviews WHERE client = ? ORDER BY created LIMIT 1)"
 
 
 class Store:
@@ -206,11 +207,20 @@ class Store:
 
         return self.run(load)
 
-    def keep_review(self, name: str, created: float, client: str, content: bytes) -> asyncio.Future[None]:
-        """Write a review; done when it is committed."""
+    def keep_review(
+        self, name: str, created: float, client: str, content: bytes, most_of_client: int, most: int
+    ) -> asyncio.Future[None]:
+        """Write a review; where there are too many, in place of the oldest of its client, or of who has most."""
         row = name, created, client, content
 
         def keep(connection: sqlite3.Connection) -> None:
+            (own,) = connection.execute("SELECT count(*) FROM reviews WHERE client = ?", (client,)).fetchone()
+            (total,) = connection.execute("SELECT count(*) FROM reviews").fetchone()
+            if own >= most_of_client:
+                connection.execute(_DROP_REVIEW, (client,))
+            elif total >= most:
+                sql = "SELECT client FROM reviews GROUP BY client ORDER BY count(*) DESC, client = ? DESC LIMIT 1"
+                connection.execute(_DROP_REVIEW, tuple(connection.execute(sql, (client,)).fetchone()))
             connection.execute("INSERT INTO reviews (id, created, client, content) VALUES (?, ?, ?, ?)", row)
 
         return self.run(keep)
@@ -226,20 +236,16 @@ class Store:
 
     def tidy(
         self, uptime: float, running_since: float, finished_since: float, reviews_since: float
-    ) -> asyncio.Future[tuple[Counter[str], Counter[str]]]:
-        """Note the server's time, forget games not changed since and reviews made before, and count those of each client.
+    ) -> asyncio.Future[Counter[str]]:
+        """Note the server's time, forget games not changed since and reviews made before, and count each client's running games."""
 
-        Of games those that are running are counted.
-        """
-
-        def tidy(connection: sqlite3.Connection) -> tuple[Counter[str], Counter[str]]:
+        def tidy(connection: sqlite3.Connection) -> Counter[str]:
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
             sql = "DELETE FROM games WHERE status = ? AND updated < ?"
             connection.executemany(sql, [("running", running_since), ("finished", finished_since)])
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
-            reviews = connection.execute("SELECT client, count(*) FROM reviews GROUP BY client")
-            return Counter(dict(map(tuple, games))), Counter(dict(map(tuple, reviews)))
+            return Counter(dict(map(tuple, games)))
 
         return self.run(tidy)
 

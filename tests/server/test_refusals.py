@@ -349,7 +349,8 @@ def test_it_listens_to_this_machine_alone_unless_told_otherwise():
     assert ServerOptions().host == "127.0.0.1"
     assert ServerOptions().hosts() == ("127.0.0.1", "localhost", "[::1]")
     assert ServerOptions(host="0.0.0.0").hosts() == ("*",)
-    assert ServerOptions(host="0.0.0.0", allowed_hosts=("reversi.example",)).hosts() == ("reversi.example",)
+    named = ServerOptions(host="192.168.1.5", allowed_hosts=("reversi.example",)).hosts()
+    assert named == ("reversi.example", "127.0.0.1", "localhost", "[::1]", "192.168.1.5")  # what is printed is answered
 
 
 def test_tokens_are_long_random_and_not_stored(special, tmp_path):

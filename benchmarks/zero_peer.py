@@ -100,7 +100,7 @@ def measure(games: int, simulations: int, channels: int, blocks: int, rounds: in
     import pgx
 
     game, key = pgx.make("othello"), jax.random.PRNGKey(1)
-    on_gpu = jax.default_backend() == "gpu"
+    on_gpu = jax.default_backend() != "cpu"
     clock = perf_counter if on_gpu else process_time
     net = weights(key, channels, blocks, jnp.bfloat16 if on_gpu else jnp.float32)
     state = jax.jit(jax.vmap(game.init))(jax.random.split(key, games))

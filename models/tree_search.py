@@ -188,9 +188,9 @@ class TreeSearch:
             tree.numbers[:, 0] = _with_noise(numbers, noise)
         lots = torch.zeros_like(numbers) if noise is None or self.method == "puct" else noise.to(numbers.dtype)
         most = (numbers > NEVER).sum(1).clamp(max=self.considered)
-        plan = self._planned(raw.device)[most]
+        plan = self._planned(raw.device)[most].T.contiguous()
         for simulation in range(self.simulations):
-            self._simulate(tree, games, simulation + 1, lots, plan[:, simulation])
+            self._simulate(tree, games, simulation + 1, lots, plan[simulation])
         return self._found(tree, games, lots)
 
     def _planned(self, device: torch.device) -> Tensor:

@@ -15,9 +15,9 @@ def test_ways_are_judged_and_meet_at_equal_time(monkeypatch, tmp_path):
     assert [len(settings) for settings in specs.values()] == [1, 2, 2, 2, 1]
     assert all(agents.make(spec).check(options.rules) is None for settings in specs.values() for spec in settings)
     monkeypatch.setattr(endgames, "cache_folder", lambda part: tmp_path)
-    monkeypatch.setattr(bridge, "ways", lambda _: {"by lot": ["random"], "discs": ["greedy", "discs:depth=2"]})
+    monkeypatch.setattr(bridge, "ways", lambda _: {"by lot": ["random"], "discs": ["greedy", "discs:depth=1"]})
     found = bridge.measure(bridge.BridgeOptions(4, positions=3, empties=(9, 10), games=2))
-    assert {one["agent"] for one in found["players"]} == {"random", "greedy", "discs:depth=2"}
+    assert {one["agent"] for one in found["players"]} == {"random", "greedy", "discs:depth=1"}
     assert [one["seconds"] for one in found["equal"]][-1] == 1.0
     assert {one["way"]: one["agent"] for one in found["equal"][-1]["players"]}.keys() == {"by lot", "discs"}
     assert all("elo" in one for equal in found["equal"] for one in equal["players"])

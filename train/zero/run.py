@@ -63,10 +63,9 @@ class ZeroRun(SelfPlayRun[ZeroOptions]):
     def examined(self) -> dict[str, dict[str, Any]]:
         """The finished network as the agent ``zero`` plays: by its policy, seen in eight images, and with a search."""
         answers = self.learner.answers
-        search = search_of(answers, self.options, self.device, self.threads)
         players = {
             "policy": ZeroPlayer(symmetric_answers(answers, self.rules), self.rules, self.device),
-            f"{self.options.simulations} simulations": ZeroPlayer(answers, self.rules, self.device, search),
+            f"{self.options.simulations} simulations": ZeroPlayer(answers, self.rules, self.device, self._search),
         }
         found = {}
         for number, (name, player) in enumerate(players.items()):

@@ -122,7 +122,7 @@ class SearchAgent(Agent):
 
         Where a book has a move, and not several are to be valued, that is the answer.
         """
-        if multi_pv == 1 and (known := self._known(position)) is not None:
+        if multi_pv == 1 and (known := self.known(position)) is not None:
             return known
         return self.engine(position.rules).search(position, limits or self.limits, ties=self._ties, multi_pv=multi_pv)
 
@@ -132,10 +132,10 @@ class SearchAgent(Agent):
 
         return None if self._book is None else book_for(self._book, rules)
 
-    def _known(self, position: Position) -> SearchResult | None:
-        """What the book says of a position, if it has a move there."""
+    def known(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
+        """What the book says of a position, if it has a move there; *draws* in place of the agent's own lot."""
         book = self.book(position.rules)
-        if book is None or (move := book.choose(position, self._variety, self._drawn)) is None:
+        if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
             return None
         line = (move.move, *book.line(position.play(move.move)))
         return SearchResult(move.move, move.value, len(line) + move.depth, 0, line, 0, 0.0)

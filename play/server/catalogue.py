@@ -1,7 +1,7 @@
 """The agents that a stranger may name, and how much they may ask for.
 
 A spec from the network names one of the agents here and sets plain numbers within the server's limits. Everything else that specs
-can say elsewhere – weight files by path, threads, table sizes, programs to run – is refused.
+can say elsewhere – weight files and books by path, threads, table sizes, programs to run – is refused.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from models.human import LEVELS, RATINGS
 from models.network import FOLDER as NETWORKS
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
-from reversi_env import ReversiError
+from reversi_env import ReversiError, Rules
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES
 from search.agent import Agent
 from search.agents import AgentSpec
+from search.book import OWN, packaged_book
 from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
 
@@ -38,7 +39,7 @@ _TEXTS = {
     "random": ("Random", "any legal move"),
 }
 _PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
-_OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed"})
+_OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
 _WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-")}
 #: Empty squares that a spec may have solved exactly: a second or so.
@@ -74,7 +75,10 @@ def entries() -> list[AgentEntry]:
     """All agents: the levels for people, then the strongest first."""
     levels = {"human": ([level.title for level in LEVELS], list(RATINGS))}
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), *levels.get(name, ()))
+        AgentEntry(
+            *(name, title, about, name not in _PLAIN, sizes(name), *levels.get(name, ())),
+            books=book_sizes() if name == "network" else [],
+        )
         for name, (title, about) in _TEXTS.items()
         if sizes(name)
     ]
@@ -100,12 +104,26 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
     try:
         parsed.check()
         _check_size(parsed.name, size)
+        _check_book(parsed, size)
         limited = _cut(parsed, options, lenient)
         # making a policy would load torch here, where nothing may wait
         agent = None if parsed.name == "rl" else limited.make()
     except ReversiError as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
     return LimitedAgent(limited, _seconds(agent, options))
+
+
+def _check_book(spec: AgentSpec, size: int) -> None:
+    if spec.options.get("book", OWN) != OWN:
+        raise Refused(400, "bad_agent", f"a book by its file is not on offer: expected book={OWN}")
+    if "book" in spec.options and size not in book_sizes():
+        raise Refused(400, "bad_agent", f"no book for {size}x{size}: expected size {', '.join(map(str, book_sizes()))}")
+
+
+@cache
+def book_sizes() -> list[int]:
+    """The sizes whose games the package has books of."""
+    return [size for size in SIZES if all(packaged_book(Rules(size, game)) for game in ("normal", "reversed"))]
 
 
 def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:

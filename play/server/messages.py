@@ -306,6 +306,7 @@ class AgentEntry(Struct):
     """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays.
 
     *levels*: the names of its levels from 1 on, where they have names; *ratings*: their Elo in normal 8×8 games, where known.
+    *books*: the sizes for which it may be asked to play by a book that was made with it, ``book=yes``.
     """
 
     name: str
@@ -315,6 +316,7 @@ class AgentEntry(Struct):
     sizes: list[int]
     levels: list[str] = []
     ratings: list[int] = []
+    books: list[int] = []
 
 
 class Agents(Struct):

@@ -164,7 +164,8 @@ def _searched(job: Job, agent: SearchAgent, engine: Engine, is_stopped: Callable
     if job.kind == "ponder":
         ponder(engine, job.position, limits, is_stopped)
         return {}
-    found = engine.search(job.position, limits, ties=np.random.default_rng(job.seed))
+    draws = np.random.default_rng(job.seed)
+    found = agent.known(job.position, draws) or engine.search(job.position, limits, ties=draws)
     return {"move": found.move, "value": found.value, "seconds": found.seconds, "line": found.pv[:2]}
 
 

@@ -8,6 +8,9 @@ import { other } from "./state.js";
 const STRENGTHS = ["level=1", "level=2", "level=3", "level=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
 
+// A strong player knows openings, and plays one or another of them.
+const BOOK = ",book=yes,variety=1";
+
 let agents = [], address = null;
 
 // Where others find this page, and whether they can: what is called 127.0.0.1 here is another machine there.
@@ -47,7 +50,7 @@ export function ratedLevel(spec) {
 // "Network, level 3" for "network:level=3".
 export function describe(spec) {
   const [name, options = ""] = spec.split(":");
-  const shown = options.replace(/,?seed=\d+/, "");
+  const shown = options.replace(BOOK, "").replace(/,?seed=\d+/, "");
   const strength = strengthsOf(name).find(([option]) => option === shown)?.[1] ?? shown;
   return { title: titleOf(name), strength };
 }
@@ -83,8 +86,10 @@ export function refresh(form) {
 // A level for people plays a position in one way for each seed: another one for every game.
 function spec(form, agent, slider) {
   const name = form[agent].value, strength = strengthsOf(name)[form[slider].value]?.[0];
-  const seed = named(name)?.levels.length ? `,seed=${Math.floor(Math.random() * 1e6)}` : "";
-  return strength ? `${name}:${strength}${seed}` : name;
+  const { levels = [], books = [] } = named(name) ?? {};
+  const seed = levels.length ? `,seed=${Math.floor(Math.random() * 1e6)}` : "";
+  const book = books.includes(Number(form.elements.size.value)) && !strength?.startsWith("level") ? BOOK : "";
+  return strength ? `${name}:${strength}${seed}${book}` : name;
 }
 
 // {mode, mine, request}: what kind of game, the colour that is played here (null: both or none), and the server's request.

@@ -444,8 +444,14 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "a1", "c1"])
 
 
-def test_openings_are_named_and_empty_squares_are_the_winners(open_page):
+def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server):
     page = open_page()
+    choose(page, agent="network", strength=4, colour="white", size=8)
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#player-black .note")).to_contain_text("6 plies")
+    room = max(server.hall.rooms.values(), key=lambda room: room.created)
+    assert room._row.black.agent == "network:depth=6,book=yes,variety=1"
     page.click("#nav-review")
     page.fill("#transcript", "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
     page.click("#loader button[type=submit]")

@@ -11,13 +11,17 @@ from time import thread_time
 import msgspec
 import pytest
 
+from play.server import catalogue
 from play.server import pool as pools
 from play.server import worker as workers
 from play.server.analysis import analyse
+from play.server.messages import Refused
+from play.server.options import ServerOptions
 from play.server.pool import Pool
 from play.server.worker import Answer, Job, Searcher
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
+from search.book import packaged_book
 from search.engine import Engine
 from search.limits import Limits
 from tests.cli.jobs import PATIENCE
@@ -351,6 +355,18 @@ def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds
     asked = msgspec.structs.replace(job(1, seconds=seconds), share=share, most=most)
     assert Searcher().answer(asked).found["move"]
     assert times[-1] == (time, share)  # the first are to load the kernels
+
+
+def test_an_agent_plays_by_the_packages_book_if_it_is_told():
+    position = Position.initial().play("f5")
+    values = {move.move: move.value for move in packaged_book(Rules()).moves(position)}
+    wide = f"network:depth=1,book=yes,variety={max(values.values()) - min(values.values())}"
+    asked = [Job("move", position, wide, 1, seed=seed) for seed in range(20)]
+    found = [Searcher().answer(one).found for one in asked]
+    assert {one["move"] for one in found} == set(values)
+    assert all(one["value"] == values[one["move"]] for one in found)
+    with pytest.raises(Refused, match="no book for 6x6: expected size 8"):
+        catalogue.limited_agent("network:depth=1,book=yes", 6, ServerOptions())
 
 
 def test_a_stop_that_comes_before_the_search_is_heard():

@@ -26,6 +26,7 @@ from .conftest import eventually
         "nboard:edax",
         "network:weights=/etc/passwd",
         "network:weights=x",
+        "network:book=/etc/passwd",
         "six-factor:threads=64",
         "six-factor:table=100000",
         "six-factor:depth=60",

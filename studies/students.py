@@ -1,9 +1,9 @@
-"""Which network learns most from a teacher: ``python -m studies.students student/labels.npz --students 8x16 16x16 32x32``.
+"""Which network learns most from a teacher: ``python -m studies.students student --students 8x16 16x16 32x32``.
 
-*LABELS* is what `reversi train --distil` leaves. A student ``16x32`` has rows of 16 numbers and a head of 32 units, ``16x32/4`` a
-phase for every 4 empty squares; all have the patterns of the board, and as much time. A line of JSON for each: errors in discs on
-positions that were held out, and error and bias in the package's solved positions, with ``--wthor FOLDER`` also in tournament
-positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
+*STUDENT* is the folder that `reversi train --distil` leaves. A student ``16x32`` has rows of 16 numbers and a head of 32 units,
+``16x32/4`` a phase for every 4 empty squares; all have the patterns of the board, and as much time. A line of JSON for each:
+errors in discs on positions that were held out, and error and bias in the package's solved positions, with ``--wthor FOLDER``
+also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -87,21 +88,32 @@ class Student(nn.Module):
 class Lesson:
     """Positions of one game with their labels, on a device."""
 
-    def __init__(self, path: Path, rules: Rules, most: int | None, device: torch.device) -> None:
-        own, opp, score, exact = load_arrays(path, ("own", "opp", "score", "exact"))
-        order = np.random.default_rng(0).permutation(len(own))[: most or len(own)]
+    def __init__(self, folder: Path, rules: Rules, most: int | None, device: torch.device) -> None:
+        own, opp, score, exact = _labels(folder, most or sys.maxsize)
         self.rules, self.device = rules, device
         self.net = Trainable("deep", rules.size).to(device)
-        self.features, self.empties = self.seen(own[order], opp[order])
-        self.score = torch.from_numpy(score[order]).to(device)
-        self.exact = torch.from_numpy(exact[order]).to(device)
-        self.held_out = min(HELD_OUT, len(order) // 10)
+        self.features, self.empties = self.seen(own, opp)
+        self.score = torch.from_numpy(score).to(device)
+        self.exact = torch.from_numpy(exact).to(device)
+        self.held_out = min(HELD_OUT, len(own) // 10)
 
     def seen(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """The features of positions, and their empty squares."""
         features = torch.as_tensor(self.net.feature_array(own, opp)).to(self.device)
         empties = self.rules.square_count - np.bitwise_count(own | opp).astype(np.float32)
         return features, torch.from_numpy(empties).to(self.device)
+
+
+def _labels(folder: Path, most: int) -> list[np.ndarray]:
+    """Boards, scores and which are exact: the first of all labels in the folder, whose files are in no order."""
+    parts, left = list[list[np.ndarray]](), most
+    for path in sorted(folder.glob("labels-*.npz")):
+        if left > 0:
+            parts.append([array[:left] for array in load_arrays(path, ("own", "opp", "score", "exact"))])
+            left -= len(parts[-1][0])
+    if not parts:
+        raise TrainError(f"no labels in {str(folder)!r}: expected a folder that `reversi train --distil` made")
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
 def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float) -> int:
@@ -162,7 +174,7 @@ def shape_of(text: str) -> tuple[int, int, int | None]:
 def main() -> None:
     """Fit all students that are asked for, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("labels", type=Path)
+    parser.add_argument("student", type=Path)
     parser.add_argument("--size", type=int, default=8)
     parser.add_argument("--variant", default="normal")
     parser.add_argument("--students", nargs="+", default=["8x16", "16x16", "32x32"])
@@ -177,7 +189,7 @@ def main() -> None:
     papers = list(packaged_papers(rules))
     if options.wthor:
         papers += recorded_papers(wthor_files(options.wthor), rules, positions=4000, empties=(24,))
-    lesson = Lesson(options.labels, rules, options.positions, torch.device(options.device))
+    lesson = Lesson(options.student, rules, options.positions, torch.device(options.device))
     for width, units, span in shapes:
         student = Student(rules.size, DeepPatternNet.row(rules.size), width, units, span or lesson.net.span)
         student.to(lesson.device)

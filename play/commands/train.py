@@ -46,7 +46,10 @@ def train(
         bool, typer.Option("--teacher", help="From nothing: a large network that plays itself, best on a GPU.")
     ] = False,
     distil: Annotated[
-        str | None, typer.Option("--distil", metavar="FOLDER", help="Learn from the teacher in this folder.")
+        str | None, typer.Option("--distil", metavar="TEACHER", help="Learn from the teacher in this folder, or file.")
+    ] = None,
+    positions: Annotated[
+        int | None, typer.Option("--positions", min=1, help="That a teacher shows; GPU: 100 million.")
     ] = None,
     probcut: Annotated[
         str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")
@@ -84,7 +87,8 @@ def train(
 
     --teacher is another way from nothing: a residual network plays itself by
     the ten thousand games, all on one device, and learns what they came to.
-    It is too slow for a search; --distil FOLDER fits a network to what it says.
+    It is too slow for a search; --distil TEACHER fits a network to what it says
+    of --positions of its games, and aside of them.
 
     With --probcut WEIGHTS the weights stay as they are; how well shallow
     searches with them foretell deep ones is measured, and a file that knows
@@ -101,7 +105,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
     own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
-    own |= {"network": network, "device": None if device == "cpu" else device}
+    own |= {"network": network, "positions": positions, "device": None if device == "cpu" else device}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
     changes.pop("device", None)
@@ -188,7 +192,7 @@ def _check_options(kind: str, options: dict[str, Any]) -> None:
         "LABELS": fit | {"network", "device"},
         "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
         "--teacher": taught | {"device"},
-        "--distil": fit | {"network", "device"},
+        "--distil": fit | {"network", "positions", "device"},
         "--probcut": {"seed"},
     }
     for name in options.keys() - known[kind]:
@@ -218,14 +222,20 @@ def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show
     return TeacherRun(out, options, **how, progress=show).run()
 
 
-def _distil(folder: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+    from models.residual import read_residual
     from train.fitting.options import preset
     from train.teacher.distil import distil, teacher_of
 
-    options, _ = teacher_of(Path(folder))
-    network = changes.pop("network", "deep")
-    fit = preset(options.size, options.variant, network, **changes)
-    return distil(Path(folder), out, fit, **how, network=network, progress=show, told=_epochs(show, fit.epochs))
+    weights = teacher_of(Path(teacher))
+    rules, network, positions = (
+        read_residual(weights).rules,
+        changes.pop("network", "deep"),
+        changes.pop("positions", None),
+    )
+    fit = preset(rules.size, rules.variant, network, **changes)
+    how |= {"network": network, "positions": positions}
+    return distil(weights, out, fit, **how, progress=show, told=_epochs(show, fit.epochs))
 
 
 def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:

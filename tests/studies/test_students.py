@@ -40,11 +40,11 @@ def test_a_student_of_the_same_shape_is_the_network():
 def test_the_command_prints_a_line_for_each_student(tmp_path, monkeypatch, capsys):
     own, opp = positions(400)
     score = (np.bitwise_count(own).astype(np.float32) - np.bitwise_count(opp)).astype(np.float32)
-    np.savez(tmp_path / "labels.npz", own=own, opp=opp, score=score, exact=np.arange(400) % 2 == 0)
+    np.savez(tmp_path / "labels-0000.npz", own=own, opp=opp, score=score, exact=np.arange(400) % 2 == 0)
     monkeypatch.setattr(students, "BATCH", 64)
     command = [
         "students",
-        str(tmp_path / "labels.npz"),
+        str(tmp_path),
         "--size",
         "6",
         "--students",

@@ -1,5 +1,7 @@
 """The teacher: its games against the solver and the rules, its run in a folder, and a student."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -14,8 +16,8 @@ from search.solver import solve_batch
 from train.checkpoints import load_checkpoint
 from train.errors import TrainError
 from train.fitting.options import preset as fit_preset
-from train.teacher.distil import distil, teacher_of
-from train.teacher.games import move_values, play, true_values
+from train.teacher.distil import GAMES, distil, teacher_of
+from train.teacher.games import play, search_of, solved_moves
 from train.teacher.learner import Learner
 from train.teacher.options import TeacherOptions, preset
 from train.teacher.run import TeacherRun
@@ -33,9 +35,13 @@ def boards_of(rules, count=200, seed=1):
     return own, opp, board_tensor(own), board_tensor(opp)
 
 
+def solver(rules):
+    return partial(solve_batch, rules=rules, threads=1)
+
+
 def discs(own, opp):
-    """Values that anybody can check: own discs minus the other's."""
-    return (bit_counts(own) - bit_counts(opp)).float()
+    """A network that anybody can check: own discs minus the other's, and all moves alike."""
+    return torch.zeros(len(own), 36), (bit_counts(own) - bit_counts(opp)).float()
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -52,30 +58,18 @@ def test_moves_on_tensors_are_those_of_the_rules(size):
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_values_one_ply_ahead_are_those_of_the_children(variant):
+def test_solved_moves_are_those_of_the_solved_children(variant):
     rules = Rules(6, variant)
-    own, opp, *tensors = boards_of(rules)
-    found = move_values(discs, *tensors, rules).numpy()
+    own, opp = batch.random_positions(40, np.full(40, 26), rules, seed=1)
+    found, shown = solved_moves(solver(rules), board_tensor(own), board_tensor(opp), rules)
     children = batch.expand(own, opp, rules)
-    values = np.bitwise_count(children.own).astype(int) - np.bitwise_count(children.opp).astype(int)
-    over = batch.is_over(children.own, children.opp, rules)
-    values[over] = batch.final_scores(children.own, children.opp, rules)[over]
+    moved = children.square < 64
     expected = np.full((len(own), 36), -1000.0)
-    for parent, square, value in zip(children.parent, children.square, values, strict=True):
-        if square < 64:
-            expected[parent, rules.action_of(int(square))] = -np.clip(value, -36, 36)
-    assert over.any()
-    assert (np.abs(found - expected) <= 0.5).all()  # the network's own are kept within half a disc of the board
-
-
-def test_finished_games_have_their_score():
-    rules = Rules(4, "reversed")
-    children = batch.expand(*boards_of(rules, 400)[:2], rules)
-    own, opp = children.own, children.opp
-    found = true_values(lambda own, opp: torch.zeros(len(own)), board_tensor(own), board_tensor(opp), rules).numpy()
-    over = batch.is_over(own, opp, rules)
-    assert 0 < over.sum() < len(own)
-    assert (found == np.where(over, batch.final_scores(own, opp, rules), 0)).all()
+    scores = solve_batch(children.own, children.opp, rules, threads=1)
+    for parent, square, score in zip(children.parent[moved], children.square[moved], scores[moved], strict=True):
+        expected[parent, rules.action_of(int(square))] = -score
+    assert (found.numpy() == expected).all()
+    assert len(shown.own) == (batch.legal_moves(children.own, children.opp, rules)[moved] != 0).sum()
 
 
 def test_images_of_squares_are_those_of_the_boards():
@@ -92,13 +86,11 @@ def test_images_of_squares_are_those_of_the_boards():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_positions_are_worth_what_their_games_came_to(variant):
     """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
-    options = TeacherOptions(size=6, variant=variant, games=40, exact=9, aside=0.5, trace=1.0)
-    rules = options.rules
-
-    def solve(own, opp):
-        return solve_batch(own, opp, rules, threads=1)
-
-    found = play(discs, solve, options, 3, CPU)
+    options = TeacherOptions(
+        size=6, variant=variant, games=40, exact=9, aside=0.5, perfect=0.0, trace=1.0, simulations=4
+    )
+    rules, solve = options.rules, solver(options.rules)
+    found = play(search_of(discs, options, CPU), solve, options, 3, CPU)
     own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
     empties = rules.square_count - np.bitwise_count(own | opp)
     solved = empties <= 9
@@ -117,12 +109,11 @@ def test_positions_are_worth_what_their_games_came_to(variant):
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_games_that_are_played_perfectly_come_to_the_score_of_perfect_play(variant):
     """One ply before positions are solved, the score of the one that the game goes on to is theirs, with the other sign."""
-    options = TeacherOptions(size=6, variant=variant, games=60, exact=9, aside=0.0, perfect=1.0, trace=1.0)
-
-    def solve(own, opp):
-        return solve_batch(own, opp, options.rules, threads=1)
-
-    found = play(discs, solve, options, 4, CPU)
+    options = TeacherOptions(
+        size=6, variant=variant, games=60, exact=9, aside=0.0, perfect=1.0, trace=1.0, simulations=4
+    )
+    solve = solver(options.rules)
+    found = play(search_of(discs, options, CPU), solve, options, 4, CPU)
     own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
     rows = np.bitwise_count(own | opp) == 26
     assert rows.sum() >= 50
@@ -151,28 +142,39 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
         TeacherRun(tmp_path, options).run()
 
 
-def test_a_student_learns_from_a_teacher(tmp_path, json_lines):
+def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
     sizes = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
     (told,) = json_lines("train", "--teacher", "--size", "6", *sizes, "--out", tmp_path / "t")
     assert [row["empties"] for row in told["by_empties"]] == [10, 12, 14, 16, 18, 20]
-    options, weights = teacher_of(tmp_path / "t")
+    weights = teacher_of(tmp_path / "t")
     assert str(weights) == told["weights"]
     (exam,) = json_lines("exam", "--weights", weights, "--size", "6", "--positions", "10", "--empties", "10")
     assert {mark["evaluator"] for mark in exam["marks"]} > {"teacher", "six-factor"}
-    (student,) = json_lines("train", "--distil", tmp_path / "t", "--epochs", "1", "--out", tmp_path / "s")
-    labels = np.load(tmp_path / "s" / "labels.npz")
-    exact = labels["exact"]
-    assert exact.any()
-    assert (labels["empties"][exact] <= options.exact).all()
-    scores = solve_batch(labels["own"][exact][:50], labels["opp"][exact][:50], options.rules, threads=1)
+    monkeypatch.setitem(GAMES, "cpu", 12)
+    asked = ["--distil", tmp_path / "t", "--positions", "700", "--epochs", "1"]
+    (student,) = json_lines("train", *asked, "--out", tmp_path / "s")
+    files = [np.load(path) for path in sorted((tmp_path / "s").glob("labels-*.npz"))]
+    assert len(files) > 1
+    assert (files[0]["own"][:50] != files[1]["own"][:50]).any()
+    labels = {
+        name: np.concatenate([file[name] for file in files]) for name in ("own", "opp", "score", "empties", "exact")
+    }
+    exact, rules = labels["exact"], Rules(6)
+    assert 0.1 < exact.mean() < 0.9
+    assert (labels["empties"][exact] <= 10).all()
+    scores = solve_batch(labels["own"][exact][:50], labels["opp"][exact][:50], rules, threads=1)
     assert (labels["score"][exact][:50] == scores).all()
-    assert student["positions"] == len(exact)
+    boards = [board_tensor(labels[side][~exact][:50]) for side in ("own", "opp")]
+    with torch.inference_mode():
+        said = read_residual(weights).net(*boards)[1].numpy()
+    assert np.allclose(labels["score"][~exact][:50], said, atol=1e-3)
     assert labels["empties"].min() == 1
+    assert student["positions"] == 700
     with pytest.raises(TrainError, match="was made from another teacher or seed: expected the same"):
-        distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1, seed=1))
+        distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1, seed=1), positions=700)
     with pytest.raises(TrainError, match="is the teacher's own folder: expected another one"):
         distil(tmp_path / "t", tmp_path / "t", fit_preset(6, "normal", "deep", epochs=1))
-    again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1))
+    again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1), positions=700)
     assert str(again.weights) != student["weights"]  # the command is part of the record …
     assert again.validation_error == pytest.approx(student["validation_error"])  # … but nothing was fitted again
 

@@ -1,7 +1,9 @@
-"""A compiled network that learns from a teacher: positions of its games, and beside them, with what it says about them.
+"""A compiled network that learns from a teacher: positions of its games, and aside of them, with what it says about them.
 
-Solved positions keep their scores. The others, and those a random move or two aside of the games, which a search meets far more
-often than good play does, are worth what the teacher says. The last moves, which it leaves to a solver, are solved.
+The teacher's policy plays the games, all in step on one device, with a lot, from random beginnings: one look at a position gives
+its value and the move. As many positions are shown that a random move or two lead aside to, since a search meets bad moves far
+more often than good play does. Near the end those of the games are solved, and the last moves, which a teacher leaves to a
+solver, all are.
 """
 
 from __future__ import annotations
@@ -14,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import bit_counts, legal_moves, turned
+from models.boards import bit_counts, legal_moves
 from models.player import Player
 from models.residual import read_residual
-from reversi_env import Rules
+from reversi_env import functional
 from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.fitting.fit import Epoch, FitOptions, checked_device
@@ -26,22 +28,23 @@ from train.labels import Labels
 from train.labels.data import COLUMNS
 from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
-from train.run import load_arrays, remembered, save_arrays
-from train.teacher.games import random_children
+from train.run import load_arrays, save_arrays
+from train.teacher.games import NO_NUMBER, gumbel, random_children, random_moves
 from train.teacher.options import TeacherOptions
 
 with extra_libraries():
     import torch
     from torch import Tensor
 
-#: The labels, and the digest in their file of what they were made from.
-LABELS, MADE_FROM = "labels.npz", "made_from"
-#: Random moves that lead aside of the games, at most.
-ASIDE = 2
-#: Images under which the teacher sees a position; what it says of them is averaged.
-VIEWS = 2
-#: Positions that are looked at at a time.
-PIECE = 1 << 20
+#: A file of labels, and the digest in it of what they were made from.
+LABELS, MADE_FROM = "labels-{:04}.npz", "made_from"
+#: Games that are played at once, and positions that are learnt from unless it is said how many.
+GAMES = {"cuda": 1 << 16, "cpu": 1 << 9}
+POSITIONS = {"cuda": 100_000_000, "cpu": 300_000}
+#: Shares of a game's positions from which one random move leads aside, and two.
+ASIDE = (0.5, 0.5)
+#: One game in so many goes on, by random moves, into what is left to a solver.
+ENDS = 8
 
 
 def distil(
@@ -49,6 +52,7 @@ def distil(
     out: Path,
     options: FitOptions,
     *,
+    positions: int | None = None,
     network: str = "deep",
     command: str = "",
     device: str = "cpu",
@@ -56,133 +60,141 @@ def distil(
     progress: Progress = silent,
     told: Callable[[Epoch], None] = lambda epoch: None,
 ) -> Trained:
-    """Fit a network to what the teacher in its folder says, in the folder *out*.
+    """Fit a network to what the teacher in a file, or in its folder, says of so many *positions*, in the folder *out*.
 
     Interrupted in any way, the same call goes on; the labels are made once.
     """
-    asked, weights = teacher_of(teacher)
-    if out.resolve() == teacher.resolve():
+    weights = teacher_of(teacher)
+    if out.resolve() == weights.parent.resolve():
         raise TrainError(f"{str(out)!r} is the teacher's own folder: expected another one")
-    data = {"teacher": weights.name, "options": asked.as_dict(), "aside": ASIDE, "views": VIEWS}
+    wanted = positions or POSITIONS[device]
+    lessons = Lessons(weights, options.seed, device, threads)
+    data = {"positions": wanted, **lessons.about}
 
     def labels() -> Labels:
-        path, digest = out / LABELS, _digest(teacher, data, options.seed)
+        return Labels.concatenate(list(lessons.read(out, wanted, progress)))
+
+    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
+    return train_in_folder(labels, lambda found: data, out, options, **how, progress=told)
+
+
+def teacher_of(path: Path) -> Path:
+    """The weight file: the path itself, or that of the finished training in a folder."""
+    if path.is_file():
+        return path
+    found = sorted(path.glob("teacher-*.safetensors"))
+    if len(found) != 1:
+        raise TrainError(
+            f"no finished teacher in {str(path)!r}: expected a folder that `reversi train --teacher` made, or its weight file"
+        )
+    return found[0]
+
+
+class Lessons:
+    """The labels that a teacher gives: file after file, each a choice of the seed and its number."""
+
+    def __init__(self, weights: Path, seed: int, device: str = "cpu", threads: int | None = None) -> None:
+        saved = read_residual(weights)
+        self.rules, self._seed, self._threads = saved.rules, seed, threads
+        self._device = checked_device(device)
+        self._player, self._games = Player(saved.net.to(self._device)), GAMES[device]
+        self._taught = TeacherOptions.from_dict(saved.record["options"])
+        about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._taught.exact}
+        self.about = {**about, "aside": list(ASIDE)}
+
+    def read(self, folder: Path, positions: int, progress: Progress = silent) -> Iterator[Labels]:
+        """So many positions in pieces: those that the folder has, and what has to be made for the rest."""
+        number, left = 0, positions
+        while left > 0:
+            progress("labelling, positions", positions - left, positions)
+            found = self._file(folder / LABELS.format(number), number)
+            yield found.select(np.arange(min(left, len(found))))
+            number, left = number + 1, left - len(found)
+        progress("labelling, positions", positions, positions)
+
+    def _file(self, path: Path, number: int) -> Labels:
+        text = json.dumps([self.about, self._seed, number], sort_keys=True)
+        digest = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
         if not path.exists():
-            made = teacher_labels(teacher, asked, weights, options.seed, device, threads, progress)
+            made = self._made(number)
             save_arrays(path, {name: getattr(made, name) for name in COLUMNS} | {MADE_FROM: digest})
         *columns, there = load_arrays(path, (*COLUMNS, MADE_FROM))
         if not np.array_equal(there, digest):
             raise TrainError(
                 f"{str(path)!r} was made from another teacher or seed: expected the same, or another folder"
             )
-        return Labels(asked.rules, *columns)
+        return Labels(self.rules, *columns)
 
-    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
-    return train_in_folder(labels, lambda found: data, out, options, **how, progress=told)
+    # --- one file ---------------------------------------------------------------------------------
 
+    def _made(self, number: int) -> Labels:
+        """The positions of some games, and those aside of them, in no order."""
+        seed = int(np.random.SeedSequence((self._seed, number)).generate_state(1)[0])
+        generator = torch.Generator(self._device).manual_seed(seed)
+        own, opp, said = (torch.cat(columns) for columns in zip(*self._played(generator), strict=True))
+        parts = [self._of_games(own, opp, said), *self._ends(own, opp, generator)]
+        for moves, share in enumerate(ASIDE, 1):
+            drawn = torch.rand(len(own), generator=generator, device=self._device) < share
+            boards = own[drawn], opp[drawn]
+            for _ in range(moves):
+                boards = self._going_on(*random_children(*boards, self.rules, generator))
+            parts.append(self._labels(*boards, self._player.values(*boards)))
+        found = Labels.concatenate(parts)
+        return found.select(np.random.default_rng(seed).permutation(len(found)))
 
-def _digest(teacher: Path, data: dict[str, Any], seed: int) -> np.ndarray:
-    """What labels are made from: the teacher, its positions, and how."""
-    files = [(path.name, path.stat().st_size) for path in sorted(teacher.glob("positions-*.npz"))]
-    text = json.dumps([data, files, seed], sort_keys=True)
-    return np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)
+    def _played(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+        """Games of the policy, ply by ply: boards, and what the network says that they are worth, in discs."""
+        rules, count = self.rules, self._games
+        state = functional.init(count, rules, device=self._device)
+        first = random_moves(count, self._taught, generator, self._device)
+        for number in range(2 * rules.square_count):
+            empties = rules.square_count - bit_counts(state.own | state.opp)
+            going_on = ~functional.is_over(state) & (empties >= self._taught.fewest)
+            if not going_on.any():
+                return
+            policy, value = self._player.answers(state.own, state.opp)
+            policy = torch.where((first > number)[:, None], 0.0, policy)
+            policy = torch.cat([policy, torch.zeros_like(policy[:, :1])], 1)
+            noise = gumbel(policy.shape, generator, self._device)
+            action = torch.where(functional.legal(state), policy + noise, NO_NUMBER).argmax(1)
+            kept = going_on & (first <= number)
+            yield state.own[kept], state.opp[kept], value[kept]
+            state = functional.where(going_on, functional.step(state, action), state)
 
-
-def teacher_of(folder: Path) -> tuple[TeacherOptions, Path]:
-    """The options and the weights of the finished training in a folder."""
-    options = remembered(folder, TeacherOptions)
-    found = sorted(folder.glob("teacher-*.safetensors"))
-    if options is None or len(found) != 1:
-        raise TrainError(
-            f"no finished teacher in {str(folder)!r}: expected a folder that `reversi train --teacher` made"
+    def _of_games(self, own: Tensor, opp: Tensor, said: Tensor) -> Labels:
+        """Positions of the games: those near the end are solved."""
+        found = self._labels(own, opp, said)
+        near = found.empties <= self._taught.exact
+        scores = exact_scores(
+            found.own[near], found.opp[near], self.rules, device=self._device.type, threads=self._threads
         )
-    return options, found[0]
+        found.score[near], found.exact[near], found.depth[near] = scores, True, found.empties[near]
+        return found
 
+    def _ends(self, own: Tensor, opp: Tensor, generator: torch.Generator) -> Iterator[Labels]:
+        """Solved positions with fewer empties than the teacher learns, after random moves: a student has to know them as well."""
+        nearest = (self.rules.square_count - bit_counts(own | opp) == self._taught.fewest).nonzero().squeeze(1)
+        own, opp = own[nearest[::ENDS]], opp[nearest[::ENDS]]
+        for _ in range(self._taught.fewest - 1):
+            own, opp = random_children(own, opp, self.rules, generator)
+            found = self._labels(own, opp, torch.zeros(len(own)))
+            found.score[:] = exact_scores(
+                found.own, found.opp, self.rules, threads=self._threads
+            )  # sooner than on a GPU
+            found.exact[:], found.depth[:] = True, found.empties
+            yield found
 
-def teacher_labels(
-    folder: Path,
-    options: TeacherOptions,
-    weights: Path,
-    seed: int,
-    device: str,
-    threads: int | None,
-    progress: Progress,
-) -> Labels:
-    """All positions that the folder has, and those aside of them, with what they are worth in discs for the side to move."""
-    where, saved = checked_device(device), read_residual(weights)
-    if saved.rules != options.rules:
-        raise TrainError(f"{str(weights)!r} is for {saved.rules}: expected {options.rules}, as its folder says")
-    player = Player(saved.net.to(where))
-    generator = torch.Generator(where).manual_seed(seed)
-    files, parts = sorted(folder.glob("positions-*.npz")), list[Labels]()
-    for number, path in enumerate(files):
-        progress("labelling, generations", number, len(files))
-        for own, opp, score in _pieces(path, where):
-            parts.append(_of_games(player, own, opp, score, options))
-            boards = own, opp
-            for _ in range(ASIDE):
-                boards = _going_on(*random_children(*boards, options.rules, generator), options)
-                parts.append(_labels(player, *boards, options.rules))
-            parts += _ends(own, opp, options, generator, threads)
-    progress("labelling, generations", len(files), len(files))
-    return Labels.concatenate(parts)
+    def _going_on(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """Positions where a side can move, and that are not left to the solver."""
+        moves = legal_moves(own, opp, self.rules.playable) | legal_moves(opp, own, self.rules.playable)
+        wanted = (moves != 0) & (self.rules.square_count - bit_counts(own | opp) >= self._taught.fewest)
+        return own[wanted], opp[wanted]
 
-
-def _pieces(path: Path, device: torch.device) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Boards and scores of a generation, so many at a time."""
-    arrays = load_arrays(path, ("own", "opp", "score"))
-    for start in range(0, len(arrays[0]), PIECE):
-        own, opp, score = (torch.from_numpy(array[start : start + PIECE]).to(device) for array in arrays)
-        yield own, opp, score
-
-
-def _of_games(player: Player, own: Tensor, opp: Tensor, score: Tensor, options: TeacherOptions) -> Labels:
-    """Positions of the games: solved ones keep their scores."""
-    found = _labels(player, own, opp, options.rules)
-    exact = found.empties <= options.exact
-    depth = np.where(exact, found.empties, 0).astype(np.uint8)
-    return Labels(
-        found.rules,
-        found.own,
-        found.opp,
-        np.where(exact, score.cpu().numpy(), found.score),
-        found.empties,
-        exact,
-        depth,
-    )
-
-
-def _ends(
-    own: Tensor, opp: Tensor, options: TeacherOptions, generator: torch.Generator, threads: int | None
-) -> Iterator[Labels]:
-    """Solved positions with fewer empties than the teacher learns, after random moves: a student has to know them as well."""
-    rules = options.rules
-    nearest = rules.square_count - bit_counts(own | opp) == options.fewest
-    own, opp = own[nearest], opp[nearest]
-    for _ in range(options.fewest - 1):
-        own, opp = random_children(own, opp, rules, generator)
+    def _labels(self, own: Tensor, opp: Tensor, said: Tensor) -> Labels:
+        """Positions with what the teacher said of them."""
+        most = self.rules.square_count
         mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
-        empties = (rules.square_count - np.bitwise_count(mine | theirs)).astype(np.uint8)
-        scores = exact_scores(mine, theirs, rules, threads=threads)  # the CPU has them before a GPU has begun
-        yield Labels(rules, mine, theirs, scores, empties, np.ones(len(mine), np.bool_), empties)
-
-
-def _going_on(own: Tensor, opp: Tensor, options: TeacherOptions) -> tuple[Tensor, Tensor]:
-    """Positions where a side can move, and that are not left to the solver."""
-    rules = options.rules
-    moves = legal_moves(own, opp, rules.playable) | legal_moves(opp, own, rules.playable)
-    wanted = (moves != 0) & (rules.square_count - bit_counts(own | opp) >= options.fewest)
-    return own[wanted], opp[wanted]
-
-
-def _labels(player: Player, own: Tensor, opp: Tensor, rules: Rules) -> Labels:
-    """What the teacher says of positions, in the mean over some of their images."""
-    value = torch.zeros(len(own), device=own.device)
-    for symmetry in range(VIEWS):
-        image = torch.full_like(own, symmetry * 5 % 8)
-        value += player.values(turned(own, image), turned(opp, image)) / VIEWS
-    value = value.clamp(-rules.square_count, rules.square_count)
-    mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
-    empties = (rules.square_count - np.bitwise_count(mine | theirs)).astype(np.uint8)
-    nothing = np.zeros(len(own), np.uint8)
-    return Labels(rules, mine, theirs, value.cpu().numpy(), empties, nothing.astype(np.bool_), nothing)
+        empties = (most - np.bitwise_count(mine | theirs)).astype(np.uint8)
+        nothing = np.zeros(len(mine), np.uint8)
+        score = said.clamp(-most, most).cpu().numpy().astype(np.float32)
+        return Labels(self.rules, mine, theirs, score, empties, nothing.astype(np.bool_), nothing)

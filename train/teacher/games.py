@@ -1,13 +1,12 @@
 """Games of the teacher with itself, all in step on one device, and what their positions turned out to be worth.
 
-A game begins with random moves, so that no two are alike; then the best move one ply ahead is played, or one that is hardly
-worse. From a number of empty squares on all positions are solved. Before, a position is worth what the game went on to be worth,
-mixed with its value one ply ahead.
+A game begins with random moves, so that no two are alike; then a tree search chooses (`models.tree_search`), with a lot. From a
+number of empty squares on all positions are solved. Before, a position is worth what the game went on to be worth, mixed with
+what the search found.
 
-A network that is shown nothing but what it chooses learns that the other side is better off than it thought: what it chooses is
-what it overrates. So positions aside of the games are shown too, after a random move; they are solved, or worth what they seem to
-be worth by themselves and one ply ahead, in the mean. And some games are played perfectly where positions are solved: there all
-moves are, and shown.
+Who is shown what one look ahead chooses, learns that the side to move is better off than it is in good games: a choice by a
+search corrects many of the mistakes that the network makes at a glance. Positions aside of the games are shown too, after a
+random move, solved or searched. And some games are played perfectly where positions are solved: there all moves are, and shown.
 """
 
 from __future__ import annotations
@@ -18,9 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from models.boards import after_move, bit_counts, board_planes, legal_moves, planes
-from reversi_env import Rules
-from reversi_env.envs.torch_vector import TorchVectorEnv
+from models.residual import Answers
+from models.tree_search import TreeSearch
+from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
+from reversi_env.functional import State
 from train.teacher.options import TeacherOptions
 
 with extra_libraries():
@@ -33,10 +34,11 @@ NO_VALUE, NO_NUMBER = -1000.0, -1e9
 SHORT_SHARE, SHORT_MOST = 0.6, 0.3
 #: Discs less in value that make a move e times less likely in the policy that is learnt.
 POLICY_TEMPERATURE = 1.0
+#: Plies that the search goes down at most: few simulations do not come further, and a GPU always goes so far.
+DEEPEST = 8
 #: The number that stands for 1 in a policy.
 ONE = 255
 
-Values = Callable[[Tensor, Tensor], Tensor]
 Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -65,29 +67,37 @@ COLUMNS = tuple(Positions.__annotations__)
 class Ply(NamedTuple):
     """All games at one moment: boards, empty squares, and what the side to move can get.
 
-    ``ahead``: the value of the best move one ply ahead, in discs; ``policy``: how good all moves are. ``kept``: whether the game
-    is past its first random moves, and goes on. ``solved``: positions after all moves in the games that are played perfectly.
+    ``value``: what the search found that to be, in discs; ``policy``: how good all moves are. ``kept``: whether the game is past
+    its first random moves, and goes on. ``solved``: positions after all moves in the games that are played perfectly.
     """
 
     own: Tensor
     opp: Tensor
     empties: Tensor
-    ahead: Tensor
+    value: Tensor
     policy: Tensor
     kept: Tensor
     solved: Positions
 
 
-def play(values: Values | None, solve: Solve, options: TeacherOptions, seed: int, device: torch.device) -> Positions:
-    """The positions of a generation's games, by the network whose *values* are given; without, of random games' endgames.
+def search_of(network: Answers, options: TeacherOptions, device: torch.device) -> TreeSearch:
+    """The search that chooses the moves, and tells what positions aside of the games are worth."""
+    rules, count, compiled = options.rules, options.simulations, device.type == "cuda"
+    return TreeSearch(network, rules, count, considered=options.considered, deepest=DEEPEST, compiled=compiled)
+
+
+def play(
+    search: TreeSearch | None, solve: Solve, options: TeacherOptions, seed: int, device: torch.device
+) -> Positions:
+    """The positions of a generation's games, whose moves *search* chooses; without, of random games' endgames.
 
     *solve* gives exact scores of arrays of boards.
     """
     generator = torch.Generator(device).manual_seed(seed)
-    plies = list(_plies(values, solve, options, generator, seed, device))
-    parts = [_of_games(plies, solve, options, learnt=values is not None), *(ply.solved for ply in plies)]
+    plies = list(_plies(search, solve, options, generator, device))
+    parts = [_of_games(plies, solve, options, learnt=search is not None), *(ply.solved for ply in plies)]
     if options.aside:
-        parts.append(_aside(plies, values, solve, options, generator))
+        parts.append(_aside(plies, search, solve, options, generator))
     return Positions.together(parts)
 
 
@@ -95,45 +105,65 @@ def play(values: Values | None, solve: Solve, options: TeacherOptions, seed: int
 
 
 def _plies(
-    values: Values | None,
-    solve: Solve,
-    options: TeacherOptions,
-    generator: torch.Generator,
-    seed: int,
-    device: torch.device,
+    search: TreeSearch | None, solve: Solve, options: TeacherOptions, generator: torch.Generator, device: torch.device
 ) -> Iterator[Ply]:
     """Play all games, and tell of every moment of them."""
     rules, count = options.rules, options.games
-    games = TorchVectorEnv(count, device=device, layout="packed", size=rules.size, variant=rules.variant)
-    games.reset(seed=seed)
-    first = _random_moves(options, generator, device) if values is not None else torch.zeros_like(games.legal)
-    going_on = torch.ones(count, dtype=torch.bool, device=device)
+    state = functional.init(count, rules, device=device)
+    first = random_moves(count, options, generator, device) if search is not None else torch.zeros_like(state.own)
     perfect = torch.arange(count, device=device) < options.perfect * count
     for number in range(2 * rules.square_count):
-        own, opp = games.boards.T.clone()
-        empties = rules.square_count - bit_counts(own | opp)
-        going_on = going_on & (empties >= options.fewest)
+        empties = rules.square_count - bit_counts(state.own | state.opp)
+        going_on = ~functional.is_over(state) & (empties >= options.fewest)
         if not going_on.any():
             return
         kept = going_on & (first <= number)
-        legal = board_planes(games.legal, rules.size).flatten(1) > 0
-        moves = torch.where(legal, 0.0, NO_VALUE)
-        if values is not None:
-            moves[kept] = move_values(values, own[kept], opp[kept], rules)
-        ends = kept & perfect & (empties <= options.exact + 1)
-        moves[ends], solved = solved_moves(solve, own[ends], opp[ends], rules)
-        yield Ply(own, opp, empties, _best(values, moves, own, opp, kept, rules), _policy(moves, values), kept, solved)
-        # with Gumbel's noise the best number is a draw from the softmax; without, the best move
-        noise = torch.empty_like(moves).exponential_(generator=generator).log_().neg_()
-        numbers = moves / options.temperature + torch.where(ends[:, None], 0.0, noise)
-        drawn = torch.where(legal, numbers, NO_NUMBER).argmax(1)
-        terminated = games.step(torch.where(games.legal == 0, rules.pass_action, drawn))[2]
-        going_on = going_on & ~terminated
+        noise = gumbel((count, rules.square_count + 1), generator, device)
+        action = torch.where(functional.legal(state), noise, NO_NUMBER).argmax(1)
+        value, policy = noise.new_zeros(count), torch.zeros_like(noise[:, :-1], dtype=torch.uint8)
+        if search is not None:
+            rows = kept.nonzero().squeeze(1)
+            found = _searched(search, functional.take(state, rows), options, options.temperature * noise[rows])
+            action[rows], value[rows], policy[rows] = found.action, found.value, found.policy
+        ends = (kept & perfect & (empties <= options.exact + 1) & (state.legal != 0)).nonzero().squeeze(1)
+        moves, solved = solved_moves(solve, state.own[ends], state.opp[ends], rules)
+        action[ends], value[ends], policy[ends] = moves.argmax(1), moves.amax(1), _policy(moves)
+        yield Ply(state.own, state.opp, empties, value, policy, kept, solved)
+        state = functional.where(going_on, functional.step(state, action), state)
 
 
-def _random_moves(options: TeacherOptions, generator: torch.Generator, device: torch.device) -> Tensor:
+class Searched(NamedTuple):
+    """The moves to play, values in discs for the side to move, and policies as `Positions` has them."""
+
+    action: Tensor
+    value: Tensor
+    policy: Tensor
+
+
+def _searched(search: TreeSearch, state: State, options: TeacherOptions, noise: Tensor | None = None) -> Searched:
+    """What the search finds of positions; a GPU looks at so many at a time as there are games, since that is compiled."""
+    count, size = state.shape[0], options.games
+    parts = list[Searched]()
+    for start in range(0, count, size):
+        rows = torch.arange(start, start + size if state.own.is_cuda else min(count, start + size)) % count
+        rows = rows.to(state.own.device)
+        found = search.run(functional.take(state, rows), None if noise is None else noise[rows])
+        policy = (ONE * found.policy[:, :-1]).round().to(torch.uint8)
+        parts.append(Searched(found.action, options.rules.square_count * found.value.float(), policy))
+    if not parts:
+        nothing = state.own.new_zeros(0)
+        return Searched(nothing, nothing.float(), nothing.new_zeros((0, options.rules.square_count), dtype=torch.uint8))
+    return Searched(*(torch.cat(columns)[:count] for columns in zip(*parts, strict=True)))
+
+
+def gumbel(shape: tuple[int, ...], generator: torch.Generator, device: torch.device) -> Tensor:
+    """Gumbel's noise: with it the best number is a draw from the softmax."""
+    return torch.empty(shape, device=device).exponential_(generator=generator).log_().neg_()
+
+
+def random_moves(games: int, options: TeacherOptions, generator: torch.Generator, device: torch.device) -> Tensor:
     """How many random moves each game begins with: few in most, so that good play of all phases is seen."""
-    share = torch.rand(2, options.games, generator=generator, device=device)
+    share = torch.rand(2, games, generator=generator, device=device)
     most = options.rules.square_count - 8 - options.exact
     most_of_game = torch.where(share[0] < SHORT_SHARE, SHORT_MOST * most, float(most))
     return (share[1] * most_of_game).long()
@@ -147,10 +177,10 @@ def _of_games(plies: list[Ply], solve: Solve, options: TeacherOptions, *, learnt
         for side in ("own", "opp")
     )
     solved = exact_values(solve, own, opp).split([len(chosen) for chosen in rows])
-    worth, parts = torch.full_like(plies[0].ahead, torch.nan), list[Positions]()
+    worth, parts = torch.full_like(plies[0].value, torch.nan), list[Positions]()
     for ply, chosen, scores in zip(reversed(plies), reversed(rows), reversed(solved), strict=True):
-        mixed = options.trace * -worth + (1 - options.trace) * ply.ahead
-        worth = torch.where(worth.isnan(), ply.ahead, mixed)
+        mixed = options.trace * -worth + (1 - options.trace) * ply.value
+        worth = torch.where(worth.isnan(), ply.value, mixed)
         worth[chosen] = scores
         found = ply.kept & (learnt & (ply.empties > options.exact))
         found[chosen] = True
@@ -163,7 +193,7 @@ def _of_games(plies: list[Ply], solve: Solve, options: TeacherOptions, *, learnt
 
 
 def _aside(
-    plies: list[Ply], values: Values | None, solve: Solve, options: TeacherOptions, generator: torch.Generator
+    plies: list[Ply], search: TreeSearch | None, solve: Solve, options: TeacherOptions, generator: torch.Generator
 ) -> Positions:
     """Positions after a random move from a share of those of the games, where a move is possible."""
     rules = options.rules
@@ -173,17 +203,15 @@ def _aside(
     own, opp = random_children(own, opp, rules, generator)
     empties = rules.square_count - bit_counts(own | opp)
     wanted = (legal_moves(own, opp, rules.playable) != 0) & (empties >= options.fewest)
-    if values is None:
+    if search is None:
         wanted &= empties <= options.exact
-    own, opp, empties = own[wanted], opp[wanted], empties[wanted]
-    score, near = torch.zeros(len(own), device=own.device), empties <= options.exact
+    own, opp, near = own[wanted], opp[wanted], (empties <= options.exact)[wanted]
+    score = torch.zeros(len(own), device=own.device)
+    policy = torch.zeros((len(own), rules.square_count), dtype=torch.uint8, device=own.device)
+    if search is not None:
+        _, score, policy = _searched(search, functional.from_boards(own, opp, rules), options)
     score[near] = exact_values(solve, own[near], opp[near])
-    moves = torch.zeros((len(own), rules.square_count), device=own.device)
-    if values is not None:
-        moves = move_values(values, own, opp, rules)
-        far = ~near
-        score[far] = (moves[far].amax(1) + true_values(values, own[far], opp[far], rules)) / 2
-    return Positions(own, opp, score, _policy(moves, values))
+    return Positions(own, opp, score, policy)
 
 
 def random_children(own: Tensor, opp: Tensor, rules: Rules, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -198,18 +226,11 @@ def random_children(own: Tensor, opp: Tensor, rules: Rules, generator: torch.Gen
 # --- values ---------------------------------------------------------------------------------------
 
 
-def move_values(values: Values, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
-    """Values of all moves one ply ahead in discs for the side to move, ``(n, squares)``; `NO_VALUE` where one is not legal."""
-    legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
-    found = torch.where(legal, 0.0, NO_VALUE)
-    rows, actions = legal.nonzero(as_tuple=True)
-    children = after_move(own[rows], opp[rows], _squares(rules, own.device)[actions])
-    found[rows, actions] = -true_values(values, *children, rules)
-    return found
-
-
 def solved_moves(solve: Solve, own: Tensor, opp: Tensor, rules: Rules) -> tuple[Tensor, Positions]:
-    """What `move_values` has, exactly, and the solved positions after the moves: those where the next side can move."""
+    """Exact values of all moves in discs for the side to move, ``(n, squares)``, `NO_VALUE` where one is not legal.
+
+    And the solved positions after the moves: those where the next side can move.
+    """
     legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
     found, (rows, actions) = torch.where(legal, 0.0, NO_VALUE), legal.nonzero(as_tuple=True)
     mine, theirs = after_move(own[rows], opp[rows], _squares(rules, own.device)[actions])
@@ -225,32 +246,9 @@ def _squares(rules: Rules, device: torch.device) -> Tensor:
     return torch.tensor([rules.square_of(action) for action in range(rules.square_count)], device=device)
 
 
-def true_values(values: Values, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
-    """Values in discs for the side to move: the score where a game is over, else the network's, kept within the board."""
-    most = rules.square_count
-    guessed = values(own, opp).clamp(-most + 0.5, most - 0.5)
-    over = (legal_moves(own, opp, rules.playable) | legal_moves(opp, own, rules.playable)) == 0
-    mine, theirs = bit_counts(own), bit_counts(opp)
-    difference = mine - theirs
-    score = difference + difference.sign() * (most - mine - theirs)  # empty squares are the winner's
-    return torch.where(over, rules.sign * score.to(guessed.dtype), guessed)
-
-
-def _best(values: Values | None, moves: Tensor, own: Tensor, opp: Tensor, kept: Tensor, rules: Rules) -> Tensor:
-    """The values of the best moves; a pass has that of what follows."""
-    best = moves.amax(1)
-    passes = kept & (best == NO_VALUE)
-    if values is not None:
-        best[passes] = -true_values(values, opp[passes], own[passes], rules)
-    return best
-
-
-def _policy(moves: Tensor, values: Values | None) -> Tensor:
-    """How good each move is, as `Positions` has it, by the values of all; nothing where they are not known, or of a pass."""
-    if values is None:
-        return torch.zeros_like(moves, dtype=torch.uint8)
-    likely = (ONE * torch.softmax(moves / POLICY_TEMPERATURE, 1)).round().to(torch.uint8)
-    return torch.where((moves > NO_VALUE).any(1, keepdim=True), likely, 0)
+def _policy(moves: Tensor) -> Tensor:
+    """How good each move is, as `Positions` has it, by the values of all."""
+    return (ONE * torch.softmax(moves / POLICY_TEMPERATURE, 1)).round().to(torch.uint8)
 
 
 def exact_values(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:

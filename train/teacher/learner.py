@@ -12,7 +12,7 @@ from models.player import Player
 from models.residual import Answers, ResidualNet, square_images
 from reversi_env.extras import extra_libraries
 from train.checkpoints import State, network_state, restore_network
-from train.teacher.games import NO_NUMBER, ONE, Positions, Values
+from train.teacher.games import NO_NUMBER, ONE, Positions
 from train.teacher.options import SelfPlayOptions
 
 with extra_libraries():
@@ -60,7 +60,7 @@ class Learner:
         self._loss = torch.compile(self._losses) if self.is_gpu else self._losses
 
     @property
-    def values(self) -> Values:
+    def values(self) -> Callable[[Tensor, Tensor], Tensor]:
         """Values in discs for the side to move, by the mean weights."""
         return self._player.values
 

@@ -42,8 +42,10 @@ class TeacherOptions(SelfPlayOptions):
     exact: int = option(14, "Empties from which on positions are solved.", low=1, high=16)
     perfect: float = option(0.25, "Share of games played perfectly from there on.", low=0.0, high=1.0)
     aside: float = option(0.3, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
-    temperature: float = option(1.0, "Discs less that make a move e times less likely.", low=1e-3, high=64.0)
-    trace: float = option(0.95, "Weight of how a game goes on, beside the value one ply ahead.", low=0.0, high=1.0)
+    simulations: int = option(16, "Positions that a search looks at for each move.", low=1, high=10_000)
+    considered: int = option(8, "Moves that the search begins with.", low=1, high=64)
+    temperature: float = option(1.0, "Share of the lot in the choice of a move; 0: none.", low=0.0, high=64.0)
+    trace: float = option(0.95, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -64,6 +66,8 @@ _SMALL: dict[str, Any] = {
     "channels": 24,
     "blocks": 2,
     "exact": 10,
+    "simulations": 8,
+    "considered": 4,
 }
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from models.boards import board_tensor
+from models.tree_search import TreeSearch
 from reversi_env.extras import extra_libraries
 from train.judging.exam import packaged_endgames
 from train.labels.labellers import exact_scores
 from train.teacher.figures import errors_figure
-from train.teacher.games import Positions, play
+from train.teacher.games import Positions, play, search_of
 from train.teacher.options import TeacherOptions
 from train.teacher.self_play import SelfPlayRun
 
@@ -29,7 +30,11 @@ class TeacherRun(SelfPlayRun[TeacherOptions]):
 
     def _games(self, number: int) -> Positions:
         solve = partial(exact_scores, rules=self.rules, device=self.device.type, threads=self.threads)
-        return play(self.learner.values if number else None, solve, self.options, self._seed(number, 0), self.device)
+        return play(self._search if number else None, solve, self.options, self._seed(number, 0), self.device)
+
+    @cached_property
+    def _search(self) -> TreeSearch:
+        return search_of(self.learner.answers, self.options, self.device)
 
     def _exam(self, where: dict[str, int]) -> dict[str, Any]:
         """Mean error and bias in the package's solved positions, by empty squares."""

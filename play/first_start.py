@@ -92,14 +92,13 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
     with suppress(NotCompiled), only_from_cache():
         load()
         return
-    todo = list(parts)
-    if len(todo) > 1:
-        from play.commands.frame import progress_bar
+    from play.commands.frame import progress_bar
 
-        with progress_bar(lines=True) as show:
-            show(MESSAGE, 0, len(todo))
-            for done, _ in enumerate(_compile_apart(todo), 1):
-                show(MESSAGE, done, len(todo))
+    todo = list(parts)
+    with progress_bar(lines=True) as show:
+        show(MESSAGE, 0, len(todo))
+        for done, _ in enumerate(_compile_apart(todo) if len(todo) > 1 else (), 1):
+            show(MESSAGE, done, len(todo))
     load()
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _VALUES = "reversi.job_options"
 #: Options that name agents, which the shell completes.
 _SPECS = ("player", "panel", "opponents", "agents")
+#: The heading of what is on or off: a table without the column of their second names has room for all other names in 80 columns.
+SWITCHES = "On or off"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
@@ -99,6 +101,8 @@ class JobOptions:
         if one.name in _SPECS:
             how["autocompletion"] = complete_spec
         flag = f"{name}/--no-{name[2:]}" if kind == bool | None or default is True else name
+        if flag != name:
+            heading = heading or SWITCHES
         letters = [LETTERS[name]] if name in LETTERS else []
         declared = typer.Option(flag, *letters, help=one.help, rich_help_panel=heading, **how)
         return inspect.Parameter(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.commands.job_options import given, options_from
+from play.commands.job_options import SWITCHES, given, options_from
 from play.commands.options import Json, Seed, Threads, checked_even, made_folder
 from play.commands.usage import Application
 
@@ -56,7 +56,9 @@ def _run(out: str | None, kind: type[Options], preset: Callable[..., Options], c
 def rl(
     context: typer.Context,
     out: Out = None,
-    regret: Annotated[bool, typer.Option(help="Judge the policy in solved endgames too.")] = True,
+    regret: Annotated[
+        bool, typer.Option(help="Judge the policy in solved endgames too.", rich_help_panel=SWITCHES)
+    ] = True,
     threads: Annotated[int, typer.Option("--threads", "-t", help="Cores that torch uses.", min=1, max=1024)] = 1,
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     as_json: Json = False,

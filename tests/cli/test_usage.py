@@ -39,6 +39,18 @@ def test_an_option_that_has_a_letter_has_it_in_every_command():
     assert bare == []
 
 
+def test_no_name_is_cut_in_a_help_of_80_columns(reversi, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = {}
+    for path, names in all_options(typer.main.get_command(cli.application())):
+        options.setdefault(path, []).extend(names)
+    longest = sorted(options, key=lambda path: max(map(len, options[path])))[-6:]
+    assert "reversi rl" in longest
+    for path in longest:
+        words = reversi(*path.split()[1:], "--help")[1].split()
+        assert set(options[path]) <= set(words), path
+
+
 def test_the_version(reversi):
     code, out, _ = reversi("--version")
     assert code == 0

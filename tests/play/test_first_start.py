@@ -40,6 +40,10 @@ def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
     compile_ahead(["search:network", "solver:network"], load)
     assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
     assert capsys.readouterr().err == f"{first_start.MESSAGE}\n"
+    compiled.clear()
+    with pytest.raises(NotCompiled):  # one part is compiled here, and told too
+        compile_ahead(["solver:"], load)
+    assert (compiled, capsys.readouterr().err) == ([], f"{first_start.MESSAGE}\n")
 
 
 def test_the_parts_of_agents():

@@ -57,13 +57,24 @@ export async function submit() {
   return hooks.study(line);
 }
 
-export async function readFile(file) {
-  if (file.size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: file.size, most: LARGEST_FILE }));
+// Games of a file; WTHOR's have numbers for players, whose names are in another file, which may be chosen along with it.
+export async function readFiles(files) {
+  for (const { size } of files) if (size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: size, most: LARGEST_FILE }));
+  const isNames = ({ name }) => /\.jou$/i.test(name), names = files.find(isNames), file = files.find((one) => !isNames(one));
+  if (!file) throw new Problem(words("problem.no-game"));
+  const players = names ? playersOf(new Uint8Array(await names.arrayBuffer())) : [];
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes[0] === 123) return openDocument(new TextDecoder().decode(bytes)); // {
   let letters = "";
   for (const byte of bytes) letters += String.fromCharCode(byte);
-  return read({ file: btoa(letters) });
+  return read({ file: btoa(letters) }, 0, players);
+}
+
+// A header of 16 bytes, then 20 a name in Latin-1, filled up with zeros; its place is the player's number.
+function playersOf(bytes) {
+  const decoder = new TextDecoder("latin1"), found = [];
+  for (let at = 16; at + 20 <= bytes.length; at += 20) found.push(decoder.decode(bytes.subarray(at, at + 20)).split("\0")[0].trim());
+  return found;
 }
 
 function openDocument(text) {
@@ -74,13 +85,14 @@ function openDocument(text) {
   }
 }
 
-async function read(what, first = 0) {
+async function read(what, first = 0, players = []) {
   const { size, variant } = fields();
   const answer = await call("POST", "/api/transcripts", { body: { ...what, first, size, variant } });
-  const { games } = answer;
+  const { games } = answer, known = (player) => players[player?.match(/^#(\d+)$/)?.[1]] || player;
+  for (const game of games) Object.assign(game, { black: known(game.black), white: known(game.white) });
   if (!games.length) throw new Problem(words("problem.no-game"));
   if (games.length === 1 && !first && !answer.more) return choose(games[0]);
-  [found, source] = [answer, what];
+  [found, source] = [answer, { what, players }];
   showChoice();
   hooks.changed();
   $("choice-title").focus();
@@ -97,7 +109,7 @@ function choose(game) {
 export function showChoice() {
   $("choice").hidden = !found;
   if (!found) return;
-  const { games, first, more } = found, step = (by) => () => hooks.act(() => read(source, first + by));
+  const { games, first, more } = found, step = (by) => () => hooks.act(() => read(source.what, first + by, source.players));
   $("choice-title").textContent = first || more ? words("loader.range", { first: first + 1, last: first + games.length }) : words("count.games", { n: games.length });
   $("choice-list").replaceChildren(...games.map((game, i) => {
     const button = node("button", { type: "button", onclick: () => hooks.act(() => choose(game)) }, ...title(game));

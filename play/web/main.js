@@ -501,8 +501,7 @@ function showAnalysis({ target }) {
 }
 
 async function readFile({ target }) {
-  const [file] = target.files;
-  if (file) await act(() => loader.readFile(file));
+  if (target.files.length) await act(() => loader.readFiles([...target.files]));
   target.value = "";
 }
 

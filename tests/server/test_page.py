@@ -6,6 +6,7 @@ import random
 import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
 from dataclasses import replace
@@ -22,6 +23,7 @@ from tests.conftest import REPOSITORY
 
 from .conftest import OPTIONS, eventually, running
 from .test_rating import believed
+from .test_reading import WTHOR
 from .test_words import FORMS
 
 sync_api = pytest.importorskip(
@@ -398,6 +400,14 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     page.click("#loader button[type=submit]")
     expect(page.locator("#toast")).to_contain_text("Neither side can move")
 
+    names = (
+        struct.pack("<4BIHH4B", 20, 26, 1, 1, 0, 13, 0, 0, 0, 0, 0)
+        + 12 * bytes(20)
+        + "Zoé".encode("latin-1").ljust(20, b"\0")
+    )
+    files = (("WTHOR.JOU", names), ("WTH_1999.wtb", WTHOR))
+    page.set_input_files("#file", [{"name": name, "mimeType": "", "buffer": data} for name, data in files])
+    expect(page.locator("#choice-list .name")).to_have_text(["Zoé – #13"] * 2)
     page.set_input_files("#file", {"name": "games.ggf", "mimeType": "text/plain", "buffer": GAMES.encode()})
     page.get_by_role("button", name="Cid").click()
     expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "c1"])

@@ -82,7 +82,10 @@ def rl(
         return
     from reversi_env.extras import require
 
-    require("torch")
+    by_tensors = device == "cuda" or given(context).get("algorithm") == "tensor-ppo"
+    require(
+        *([] if by_tensors else ["sb3_contrib", "stable_baselines3"]), "torch"
+    )  # all at once, not one after the other
     from play.first_start import prepare_parts
     from train.rl.options import RlOptions, faster_precision, preset
 

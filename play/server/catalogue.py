@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from models.human import LEVELS, RATINGS
 from models.network import FOLDER as NETWORKS
@@ -73,12 +74,12 @@ def sizes(name: str) -> list[int]:
 
 def entries() -> list[AgentEntry]:
     """All agents: the levels for people, then the strongest first."""
-    levels = {"human": ([level.title for level in LEVELS], list(RATINGS))}
+    more: dict[str, dict[str, Any]] = {
+        "human": {"levels": [level.title for level in LEVELS], "ratings": list(RATINGS)},
+        "network": {"books": book_sizes()},
+    }
     return [
-        AgentEntry(
-            *(name, title, about, name not in _PLAIN, sizes(name), *levels.get(name, ())),
-            books=book_sizes() if name == "network" else [],
-        )
+        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), **more.get(name, {}))
         for name, (title, about) in _TEXTS.items()
         if sizes(name)
     ]

@@ -13,7 +13,7 @@ from models.player import Player
 from models.residual import ResidualNet, SavedResidual, symmetric_answers
 from reversi_env import Position, Rules
 from search.agents import make
-from search.solver import solve_batch
+from search.solver import Solver, solve_batch
 from train.errors import TrainError
 from train.run import Run, remembered
 from train.zero.games import play, search_of
@@ -129,3 +129,22 @@ def test_the_package_has_a_network_for_6x6():
     assert saved.record["command"].startswith("reversi rl zero --size 6")
     assert saved.record["figures"][-1]["points"]["greedy"] > 0.9
     assert make("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_4x4_is_played_perfectly_after_its_preset(tmp_path):
+    """By the policy alone, from the start and from all openings of four plies: 5 minutes on two cores."""
+    rules = Rules(4)
+    agent = make(f"zero:{ZeroRun(tmp_path, preset(4, 'cpu', evaluate=1000, ladder=2), threads=2).run().weights}")
+    openings, solver = {Position.initial(rules)}, Solver(rules)
+    for _ in range(4):
+        openings = {position.play(action) for position in openings for action in position.legal_actions()}
+    assert len(openings) > 100
+    for opening in {Position.initial(rules), *openings}:
+        position = opening
+        while not position.is_over():
+            after = position.play(agent.choose(position))
+            worth = -(after.score() if after.is_over() else solver.solve(after).score)
+            assert worth == solver.solve(position).score, position
+            position = after

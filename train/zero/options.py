@@ -35,14 +35,15 @@ _SMALL: dict[str, Any] = {"batch_size": 256, "learning_rate": 2e-3, "memory": 8}
 _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
     (4, "cpu"): {
         **_SMALL,
-        "generations": 16,
+        "generations": 18,
         "games": 256,
-        "steps": 150,
-        "last_steps": 1000,
+        "steps": 200,
+        "last_steps": 1200,
         "channels": 16,
         "blocks": 2,
         "simulations": 16,
-        "plies": 6,
+        "exact": 6,
+        "plies": 4,
     },
     (6, "cpu"): {
         **_SMALL,
@@ -76,5 +77,5 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
 
 
 def preset(size: int, device: str, **changes: Any) -> ZeroOptions:
-    """Options for a board on two cores of a CPU or on one GPU, with *changes*; so far only those of 6x6 on a CPU were tried."""
+    """Options for a board on two cores of a CPU or on one GPU, with *changes*; those of 8x8 and of a GPU are guesses."""
     return ZeroOptions(**{**_PRESETS.get((size, device), {}), "size": size, "device": device, **changes})

@@ -14,7 +14,7 @@ def test_a_failure_to_compile_or_record_is_told_once(monkeypatch):
     def doubled(numbers):
         return (numbers + numbers,)
 
-    monkeypatch.setattr(torch, "compile", lambda function, dynamic: refused)
+    monkeypatch.setattr(torch, "compile", lambda function, **how: refused)
     monkeypatch.setattr(compiling, "_Graph", refused)
     for made, doing in ((compiling.Compiled(doubled), "compile"), (compiling.Recorded(doubled), "record")):
         with pytest.warns(RuntimeWarning, match=f"torch cannot {doing} doubled, .*: no compiler here") as told:

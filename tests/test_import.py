@@ -20,12 +20,14 @@ print(sorted(heavy & set(sys.modules)))
 
 #: The environments are there whoever is imported first, and nobody is imported for it.
 EITHER_ORDER = """
+import importlib.util
 import sys
 import tomllib
 
 from tests.conftest import REPOSITORY
 import reversi_env
 print(sorted({"gymnasium", "pettingzoo"} & set(sys.modules)))
+importlib.util.find_spec("gymnasium")  # as TorchRL asks whether there is one
 import gymnasium, pettingzoo
 from pettingzoo.env_registry import registration
 print(gymnasium.make("ReversedReversi-v0", size=4).unwrapped.rules.variant, "Reversi-v0" in registration.aec_registry)

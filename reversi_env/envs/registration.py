@@ -55,21 +55,24 @@ def register_all() -> None:
 
 
 class _Waiting(MetaPathFinder):
-    """Notices the import of a library, and registers when it is done."""
+    """Notices the import of a library, and registers when it is done; who only asks whether there is one changes nothing."""
 
     def __init__(self, waiting: dict[str, Callable[[], None]]) -> None:
-        self._waiting = waiting
+        self._waiting, self._asked = waiting, set[str]()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """What the others find, with a loader that registers after it has loaded."""
-        register = self._waiting.pop(name, None)
-        if register is None:
+        if name not in self._waiting or name in self._asked:
             return None
-        found = find_spec(name)
+        self._asked.add(name)  # the others are asked now
+        try:
+            found = find_spec(name)
+        finally:
+            self._asked.discard(name)
         if found is not None and found.loader is not None:
-            found.loader = _Registering(found.loader, register)
+            found.loader = _Registering(found.loader, lambda: self._waiting.pop(name, lambda: None)())
         return found
 
 

@@ -49,7 +49,7 @@ def train(
         str | None, typer.Option("--distil", metavar="TEACHER", help="Learn from the teacher in this folder, or file.")
     ] = None,
     positions: Annotated[
-        int | None, typer.Option("--positions", min=1, help="That a teacher shows; GPU: 100 million.")
+        int | None, typer.Option("--positions", "-p", min=1, help="That a teacher shows; GPU: 100 million.")
     ] = None,
     probcut: Annotated[
         str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")

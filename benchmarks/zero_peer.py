@@ -16,7 +16,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 #: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual`.
-INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 5, 32, 256, 16.0, 64
+INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 6, 32, 256, 16.0, 64
 
 
 def weights(key: Any, channels: int, blocks: int, kind: Any) -> dict[str, Any]:
@@ -51,7 +51,8 @@ def answers(net: dict[str, Any], state: Any) -> tuple[Any, Any]:
         return jax.lax.conv_general_dilated(maps, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
 
     legal = state.legal_action_mask[:, :SQUARES].reshape(-1, 8, 8, 1)
-    planes = jnp.concatenate([state.observation, legal, legal, jnp.ones_like(legal)], -1)
+    ones = jnp.ones_like(legal)
+    planes = jnp.concatenate([state.observation, legal, legal, ones, ones], -1)
     maps = jax.nn.relu(convolved(planes.astype(net["entry"].dtype), net["entry"]))
     for first, second, bias in net["blocks"]:
         inner = jax.nn.relu(convolved(maps, first) + bias[0])

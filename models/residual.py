@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import board_planes, board_tensor, legal_moves, turned
+from models.boards import bit_counts, board_planes, board_tensor, legal_moves, turned
 from models.files import WeightsError, file_content, named_by_hash, read_file
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
@@ -32,8 +32,9 @@ with extra_libraries():
 #: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
 Answers = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ARCHITECTURE = "residual"
-#: Own discs, the opponent's, the squares where each may play, and ones, which tell the board from what is around it.
-INPUT_PLANES = 5
+#: Own discs, the opponent's, the squares where each may play, ones, which tell the board from what is around it, and ones or zeros:
+#: whether the number of empty squares is odd. Who moves last is worth discs, and convolutions cannot count. Files of 5 lack it.
+INPUT_PLANES, FIRST_PLANES = 6, 5
 #: Maps between the trunk and each head, and units of the value's layer after them.
 HEAD_MAPS, VALUE_UNITS = 32, 256
 #: Discs that 1 stands for in the value's last layer.
@@ -67,10 +68,10 @@ class Block(nn.Module):
 class ResidualNet(nn.Module):
     """A network for one board size; the variant of the game is in its weights."""
 
-    def __init__(self, size: int, *, channels: int = 128, blocks: int = 8) -> None:
+    def __init__(self, size: int, *, channels: int = 128, blocks: int = 8, planes: int = INPUT_PLANES) -> None:
         super().__init__()
         self.size, self.channels, self.playable = size, channels, Rules(size).playable
-        self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
+        self.entry = nn.Conv2d(planes, channels, 3, padding=1)
         self.blocks = nn.Sequential(*(Block(channels, identity=True) for _ in range(blocks)))
         self.policy_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
         self.policy = nn.Conv2d(HEAD_MAPS, 1, 3, padding=1)
@@ -83,7 +84,8 @@ class ResidualNet(nn.Module):
     def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers of all squares, ``(n, size²)``, legal or not, and values in discs for the side to move; boards are int64."""
         sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
-        planes = board_planes(torch.stack([*sides, torch.full_like(own, -1)], dim=1), self.size)
+        sides += [torch.full_like(own, -1), -(bit_counts(own | opp) & 1)]  # boards have an even number of squares
+        planes = board_planes(torch.stack(sides[: self.entry.in_channels], dim=1), self.size)
         maps = self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last))
         maps = self.blocks(torch.relu(maps))
         numbers = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
@@ -154,7 +156,8 @@ class SavedResidual:
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("weights beyond half precision: expected a training that has not diverged")
-        shape = {"channels": self.net.channels, "blocks": len(self.net.blocks)}
+        planes = self.net.entry.in_channels
+        shape = {"channels": self.net.channels, "blocks": len(self.net.blocks), "planes": planes}
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
 
@@ -177,7 +180,7 @@ def read_residual(path: Path) -> SavedResidual:
             raise WeightsError(
                 f"{shown(channels)} channels in {shown(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
             )
-        net = ResidualNet(rules.size, channels=channels, blocks=blocks)
+        net = ResidualNet(rules.size, channels=channels, blocks=blocks, planes=_planes(header))
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("infinities or not-a-number among its weights: expected finite ones")
         net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})
@@ -185,6 +188,14 @@ def read_residual(path: Path) -> SavedResidual:
         reason = " ".join(str(error).split())[:200]
         raise WeightsError(f"weight file {str(path)!r}: {reason}") from None
     return SavedResidual(rules, net.eval(), header["record"])
+
+
+def _planes(header: dict[str, Any]) -> int:
+    """Planes that the network of a file sees."""
+    planes = header.get("planes", FIRST_PLANES)
+    if planes not in (FIRST_PLANES, INPUT_PLANES):
+        raise WeightsError(f"{shown(planes)} planes: expected {FIRST_PLANES} or {INPUT_PLANES}")
+    return int(planes)
 
 
 def _within(number: Any, most: int) -> bool:

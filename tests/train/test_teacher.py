@@ -191,6 +191,26 @@ def assert_it_plays(path, rules):
         make(f"teacher:{path}").choose(Position.initial(Rules(6)))
 
 
+def test_a_network_is_told_whether_the_number_of_empties_is_odd(tmp_path):
+    """Files from before do without."""
+    rules = Rules(6)
+    own, opp, *boards = boards_of(rules)
+    seen = []
+    net = ResidualNet(6, channels=4, blocks=1)
+    net.entry.register_forward_hook(lambda module, given, found: seen.append(given[0]))
+    net(*boards)
+    odd = torch.from_numpy(np.bitwise_count(own | opp) % 2 == 1)
+    assert seen[0].shape[1] == 6
+    assert (seen[0][:, 5] == odd[:, None, None]).all()
+    assert 50 < odd.sum() < 150
+    former = SavedResidual(rules, ResidualNet(6, channels=4, blocks=1, planes=5), {})
+    data = former.to_bytes().replace(b'\\"planes\\": 5', b'\\"PLANES\\": 5')
+    assert b"PLANES" in data
+    path = tmp_path / former.file_name(data)
+    path.write_bytes(data)
+    assert read_residual(path).net.entry.in_channels == 5
+
+
 def test_files_of_teachers_are_checked(tmp_path):
     rules = Rules(4)
     net = ResidualNet(4, channels=4, blocks=1)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.tensor_ppo import measure
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from tests.train.kills import results
@@ -81,14 +82,14 @@ def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, variant):
     training = TensorPPO(tmp_path, preset(**SMALL | {"rollout": 14, "variant": variant}))
-    training._set_up()
+    training.set_up()
     for _ in range(3):
-        training._join()
+        training.join()
     assert len(training._past) == 2
     for past in training._past:
         torch.nn.init.normal_(past.policy.weight)
     before, seen = training._env.get_state(), training._random_plies.clone()
-    training._play()
+    training.play()
     moves, rules = training._moves, Rules(4, variant)
     back = training._views.numpy()
     ended = openings = 0
@@ -168,3 +169,11 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
     with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
+
+
+def test_its_bench_measures_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = measure(4, "cpu", 1, compiled=False, envs=16, rollout=4, batch_size=32, channels=4)
+    assert found["steps_per_second"] > 0
+    assert 0 < found["playing"] < 1
+    assert list(tmp_path.iterdir()) == []

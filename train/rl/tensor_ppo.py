@@ -156,7 +156,7 @@ class TensorPPO:
         try:
             with Run(self.folder, self.options, free=("steps",)):
                 self._began = self._saved_at = time.perf_counter()
-                self._set_up()
+                self.set_up()
                 resumed = self._resume()
                 if not resumed:
                     self._evaluate()
@@ -167,7 +167,8 @@ class TensorPPO:
 
     # --- the games --------------------------------------------------------------------------------
 
-    def _set_up(self) -> None:
+    def set_up(self) -> None:
+        """Games, network and optimiser as they begin, and memory for a rollout."""
         options, device = self.options, self.device
         self._tell("compiling")
         self._env = TorchVectorEnv(options.envs, device=device, size=options.size, variant=options.variant)
@@ -199,7 +200,7 @@ class TensorPPO:
         return torch.randint(most, games, generator=self._generator, device=self.device)
 
     @torch.no_grad()
-    def _play(self) -> None:
+    def play(self) -> None:
         """A rollout: so many moves in every game, into `_moves`. Nothing waits for the device."""
         for ply in range(self.options.rollout):
             self._move(ply)
@@ -250,8 +251,8 @@ class TensorPPO:
     def _update(self) -> None:
         """Play, learn, and do what is due."""
         began, options = time.perf_counter(), self.options
-        self._play()
-        figures = self._learn()
+        self.play()
+        figures = self.learn()
         self.steps += options.envs * options.rollout
         told = dict(zip(FIGURES, figures.tolist(), strict=True))  # waits for the device
         seconds = time.perf_counter() - began
@@ -259,7 +260,7 @@ class TensorPPO:
         rate = options.envs * options.rollout / seconds
         self.log.append({"steps": self.steps, **told, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
         if self.steps // options.snapshot > self._joined:
-            self._join()
+            self.join()
         end = self.steps >= options.steps
         due = end or self.steps - self.evaluations[-1]["steps"] >= options.evaluate
         if due:
@@ -268,7 +269,7 @@ class TensorPPO:
             self.save()
         self._tell("learning")
 
-    def _learn(self) -> Tensor:
+    def learn(self) -> Tensor:
         """Some gradients on the rollout; the means of the figures over them."""
         options, total = self.options, torch.zeros(len(FIGURES), device=self.device)
         moves = Moves(*(column.flatten(0, 1) for column in self._moves))
@@ -287,7 +288,12 @@ class TensorPPO:
                 total += figures
         return total / (parts * options.epochs)
 
-    def _join(self) -> None:
+    def device_done(self) -> None:
+        """Wait until the device has done all that it was asked to."""
+        if self._is_gpu:
+            torch.cuda.synchronize(self.device)
+
+    def join(self) -> None:
         """Freeze the network as it is as a past self; if there are too many, one of the older half goes by lot."""
         self._joined = self.steps // self.options.snapshot
         self._past.append(self._frozen())

@@ -25,11 +25,11 @@ EXPECTED = {
     ),
     "train_maskable_ppo.py": (["4096"], SCORED),
     "cleanrl_ppo.py": (["4096", "64"], rf"^[\d,]+ steps/s on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
-    "pettingzoo_maskable_ppo.py": (["512"], SCORED),
+    "pettingzoo_maskable_ppo.py": (["256"], SCORED),
     "torchrl_ppo.py": (["2048"], SCORED),
     "tianshou_multi_agent.py": (["300"], SCORED),
     "rllib_ppo.py": (["1"], SCORED),
-    "tree_search.py": (["8"], r"^8 simulations a move: [\d.]+% of the points in 64 games against random moves\s*$"),
+    "tree_search.py": (["4"], r"^4 simulations a move: [\d.]+% of the points in 64 games against random moves\s*$"),
 }
 #: Modules that the examples for other libraries need; RLlib comes without those that it imports.
 NEEDED = {

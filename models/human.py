@@ -4,7 +4,8 @@ A level looks as deep as it can at some moves, and only glances at the others: i
 error drawn by lot, and beginners count what they capture. How often it only glances depends on the level and on how hard
 the position is to see: on the difference between the values of its moves by one ply and by a deeper search. So mistakes are as
 those of people are, now and then and large rather than always and small, and made where a move is not what it looks like. From
-`NO_WIPE_OUT` on no glance plays into the loss of all discs where a search of `GUARD` plies sees it, if another move avoids that.
+`NO_WIPE_OUT` on no glance plays into the loss of all discs where a search of `GUARD` plies sees it, if another move avoids that;
+one of `DEEP_GUARD` plies where few are left to lose.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from search.players import SearchAgent
 if TYPE_CHECKING:
     from search.engine import Engine
 
-#: The first level that looks after its last disc, and the plies after a move that it does so for.
-NO_WIPE_OUT, GUARD = 3, 7
+#: The first level that looks after its last disc, and the plies after a move that it does so for; more where a side has few discs.
+NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW = 3, 7, 10, 4
 #: Plies of a glance, and of the search that knows what it misses.
 GLANCE, KNOWN = 1, 4
 #: Discs by which both differ in a position that is as hard to see as most are.
@@ -121,7 +122,9 @@ class HumanAgent(Agent):
         """Whether who has just moved loses everything from *after* on, as far as the guard sees."""
         if after.is_over():
             return after.score() >= after.rules.square_count
-        found = self._engine(after.rules).search(after, Limits(depth=GUARD, empties_exact=0))
+        few = min(after.own.bit_count(), after.opp.bit_count()) <= FEW
+        limits = Limits(depth=DEEP_GUARD if few else GUARD, empties_exact=0)
+        found = self._engine(after.rules).search(after, limits)
         return found.value > after.rules.square_count - 0.5
 
     def _looked(self, position: Position) -> int:

@@ -13,12 +13,13 @@ from search.agents import AgentSpecError, make
 from train.games.openings import Opening
 from train.games.playing import play_game
 
-#: White to move; after d3, d7 and e6 black's answer takes all that white has, after h3 all is lost too, but some moves later.
+#: White to move; after d3, d7 and e6 black's answer takes all that white has, after h3 and g6 all is lost too, but later.
 TRAPS = {
     "-------------X----X-XXO----XXX-----XXX------X-------X-----------": "d3",
     "------------------X---X----XXX----XOX----XXXX-----O-------------": "d7",
     "------------X------XO---XXXXX-----XXXX---X----------------------": "e6",
     "X----X---XX-X-XX--XXXOX---XXXXOO--XXXX----XXXX-----X-X-----X----": "h3",
+    "----------OX---X---X--X----XOX---XXXXX-----XXX-----X-------X----": "g6",
 }
 
 

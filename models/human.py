@@ -70,7 +70,7 @@ LEVELS = (
     Level("Full strength", 8, 14),
 )
 #: Elo of the levels in normal games on the full board, by `reversi measure levels`; docs/playing.md has the games.
-ELO = (-743, -529, -352, -153, 34, 211, 380, 483, 575, 816)
+ELO = (-751, -538, -361, -162, 25, 201, 370, 499, 636, 810)
 #: The same as people are used to see it: what is 0 for the ladder is 1,500 for them.
 RATINGS = tuple(1500 + elo for elo in ELO)
 

@@ -160,7 +160,7 @@ class HumanAgent(Agent):
 
     def ingredients(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights, and how the level plays."""
-        style = hashlib.sha256(repr(self.style).encode()).hexdigest()
+        style = hashlib.sha256(repr((self.style, NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW)).encode()).hexdigest()
         return self.searcher(rules).ingredients(rules) | {f"human:level={self.level}": style}
 
     def prepare(self, rules: Rules) -> None:

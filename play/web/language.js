@@ -65,7 +65,7 @@ export async function begin(chooser, onChange) {
   const fitting = (wish) => codes.find((code) => main(code) === main(wish ?? ""));
   const wishes = [likes().language, ...navigator.languages];
   chooser.value = wishes.map(fitting).find(Boolean) ?? "en";
-  await speak(chooser.value);
+  await speak(chooser.value).catch(() => speak(chooser.value = "en"));
   chooser.addEventListener("change", async () => {
     await speak(chooser.value).then(() => like({ language }), () => { chooser.value = language; }); // without the server it stays
     onChange();

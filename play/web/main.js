@@ -575,7 +575,12 @@ function respeak() {
 }
 
 async function begin() {
-  await beginLanguage($("language"), respeak);
+  try {
+    await beginLanguage($("language"), respeak);
+  } catch {
+    document.querySelector("main").textContent = "The words of this page did not come: reload it to try again.";
+    return;
+  }
   idleLine(8, "normal");
   preview();
   wire();

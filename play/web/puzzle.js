@@ -26,6 +26,7 @@ export async function open() {
 
 export async function next() {
   const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await drawn(kind);
+  if (puzzled().kind !== kind) return; // another was chosen in the meantime
   notePuzzles({ current: about ?? null });
   app.puzzle = null;
   if (about) begin(about);

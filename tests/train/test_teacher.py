@@ -13,7 +13,7 @@ from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch
 from search.agents import make
 from search.solver import solve_batch
-from train.checkpoints import load_checkpoint
+from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.fitting.options import preset as fit_preset
 from train.teacher.distil import GAMES, distil, teacher_of
@@ -137,6 +137,11 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     learner.load(load_checkpoint(tmp_path / STATE))
     parameters = learner.optimiser.param_groups[0]["params"]
     assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)
+    state = load_checkpoint(tmp_path / STATE)
+    state["net"]["entry.weight"] = state["net"]["entry.weight"][:, :5]
+    save_checkpoint(tmp_path / STATE, state)
+    with pytest.raises(TrainError, match="was begun with another kind of network: expected one of this version"):
+        TeacherRun(tmp_path, options).run()
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match="cannot be read"):
         TeacherRun(tmp_path, options).run()

@@ -98,6 +98,8 @@ class Lessons:
         self.rules, self._seed, self._threads = saved.rules, seed, threads
         self._device = checked_device(device)
         self._player, self._games = Player(saved.net.to(self._device)), GAMES[device]
+        if saved.record.get("training") != "teacher":
+            raise TrainError(f"{str(weights)!r} is no teacher's: expected a file that `reversi train --teacher` made")
         self._taught = TeacherOptions.from_dict(saved.record["options"])
         about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._taught.exact}
         self.about = {**about, "aside": list(ASIDE)}

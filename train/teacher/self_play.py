@@ -183,7 +183,12 @@ class SelfPlayRun(ABC, Generic[AnyOptions]):
             raise TrainError(
                 f"{str(self.folder)!r} was begun on device {told['device']}: expected the same, or another folder"
             )
-        self.learner.load(found)
+        try:
+            self.learner.load(found)
+        except (KeyError, RuntimeError):
+            raise TrainError(
+                f"{str(self.folder)!r} was begun with another kind of network: expected one of this version, or another folder"
+            ) from None
         self.figures, self.done = told["figures"], told["last_steps"]
         return int(told["generations"])
 

@@ -16,7 +16,25 @@ with extra_libraries():
 WARM_UPS = 2
 
 
-class Compiled:
+class Attempted:
+    """The *fast* form of a function, made by *doing* something; its *plain* form from the first *failure* on."""
+
+    def __init__(
+        self, doing: str, fast: Callable[..., Any], plain: Callable[..., Any], failure: type[Exception] = RuntimeError
+    ) -> None:
+        self._doing, self._fast, self._plain, self._failure = doing, fast, plain, failure
+
+    def __call__(self, *given: Any) -> Any:
+        """What the function returns."""
+        try:
+            return self._fast(*given)
+        except self._failure as error:
+            _tell(self._doing, self._plain, error)
+            self._fast = self._plain
+            return self._plain(*given)
+
+
+class Compiled(Attempted):
     """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on.
 
     *settled*: nothing is chosen by a stopwatch, which would change the last digits of sums from run to run.
@@ -26,17 +44,8 @@ class Compiled:
         from torch._dynamo.exc import TorchDynamoException
 
         how: Any = {"deterministic": True} if settled and "deterministic" in torch._inductor.list_options() else None
-        self._plain, self._failure = function, TorchDynamoException
-        self._fast = torch.compile(function, dynamic=False, options=how)
-
-    def __call__(self, *given: Any) -> Any:
-        """What the function returns."""
-        try:
-            return self._fast(*given)
-        except self._failure as error:
-            _tell("compile", self._plain, error)
-            self._fast = self._plain
-            return self._plain(*given)
+        fast = torch.compile(function, dynamic=False, options=how)
+        super().__init__("compile", fast, function, TorchDynamoException)
 
 
 class Recorded:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 
-from models.compiling import Compiled
-from models.residual import ResidualNet
+from models.compiling import Attempted, Compiled
+from models.residual import Answers, Block, ResidualNet
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
     from torch.nn import functional
 
 #: Positions that go through the network at once: on a GPU always so many, since what is compiled there has one shape.
@@ -18,15 +18,14 @@ CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
 
 
 class Player:
-    """A copy of a network, on its *device* or another one; in bfloat16 and compiled where that is a GPU."""
+    """A copy of a network, on its *device* or another one; in bfloat16, compiled and fused where that is a GPU."""
 
     def __init__(self, net: ResidualNet, device: str | torch.device | None = None) -> None:
         self.device = next(net.parameters()).device if device is None else torch.device(device)
         self._is_gpu = self.device.type == "cuda"
         kind = torch.bfloat16 if self._is_gpu else torch.float32
         self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, kind)
-        self._value = Compiled(self._value_of) if self._is_gpu else self._value_of
-        self._both = Compiled(self._net) if self._is_gpu else self._net
+        self._said = fused(self._net) if self._is_gpu else self._net
 
     def put(self, net: ResidualNet) -> None:
         """Take the weights of *net*."""
@@ -42,15 +41,43 @@ class Player:
             count = len(boards[0])
             if self._is_gpu:
                 boards = [functional.pad(side, (0, size - count)) for side in boards]
-            with torch.no_grad():
-                found[start : start + count] = self._value(*boards)[:count]
+            found[start : start + count] = self.answers(*boards)[1][:count]
         return found
 
     def answers(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers of all squares, legal or not, and values: those of a tree search (`models.tree_search`), all at once."""
         with torch.no_grad():
-            numbers, values = self._both(own, opp)
+            numbers, values = self._said(own, opp)
         return numbers, values
 
-    def _value_of(self, own: Tensor, opp: Tensor) -> Tensor:
-        return self._net(own, opp)[1]
+
+def fused(net: ResidualNet) -> Answers:
+    """The network of a GPU: torch compiles what is before and after its blocks, cuDNN has the kernels of these.
+
+    A compiled block writes what a convolution gives to memory, and reads it again to add to it and cut it at 0.
+    """
+    entered, heads = Compiled(net.entered), Compiled(net.heads)
+    blocks = Attempted("fuse", lambda maps: fused_blocks(net.blocks, maps), Compiled(net.blocks))
+
+    def answers(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        numbers, values = heads(blocks(entered(own, opp)))
+        return numbers, values
+
+    return answers
+
+
+def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
+    """What the blocks make of maps on a GPU: a convolution, what is added to it and the cut at 0 are one kernel.
+
+    To the first one of a block nothing is added: its maps, times 0. (`cudnn_convolution_relu` takes memory that nobody has written
+    for that, and 0 times not-a-number is not 0.)
+    """
+
+    def convolved(maps: Tensor, by: nn.Conv2d, added: Tensor, share: float) -> Tensor:
+        how = (by.stride, by.padding, by.dilation, by.groups)
+        return torch.ops.aten.cudnn_convolution_add_relu(maps, by.weight, added, share, by.bias, *how)
+
+    for block in blocks:
+        assert isinstance(block, Block)
+        maps = convolved(convolved(maps, block.first, maps, 0.0), block.second, maps, 1.0)
+    return maps

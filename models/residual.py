@@ -83,11 +83,17 @@ class ResidualNet(nn.Module):
 
     def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers of all squares, ``(n, size²)``, legal or not, and values in discs for the side to move; boards are int64."""
+        return self.heads(self.blocks(self.entered(own, opp)))
+
+    def entered(self, own: Tensor, opp: Tensor) -> Tensor:
+        """The maps that the blocks begin with, of boards."""
         sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
         sides += [torch.full_like(own, -1), -(bit_counts(own | opp) & 1)]  # boards have an even number of squares
         planes = board_planes(torch.stack(sides[: self.entry.in_channels], dim=1), self.size)
-        maps = self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last))
-        maps = self.blocks(torch.relu(maps))
+        return torch.relu(self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last)))
+
+    def heads(self, maps: Tensor) -> tuple[Tensor, Tensor]:
+        """What `forward` gives, of the maps that the blocks end with."""
         numbers = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
         units = torch.relu(self.value_units(torch.relu(self.value_maps(maps)).flatten(1)))
         return numbers.float(), VALUE_DISCS * self.value(units).squeeze(1).float()

@@ -1,0 +1,92 @@
+"""The guide for newcomers, followed to its end."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+from .steps import DESKTOP, PHONE, WAIT, expect, picture
+
+pytestmark = pytest.mark.slow
+
+
+#: The guide that a newcomer follows.
+WALK = REPOSITORY / "docs" / "guide" / "first-game.md"
+#: What the line under the board says when something is to be done, or the game is over.
+DECIDED = re.compile(r"Your turn\.|win|draw")
+
+
+def names_of_steps():
+    """For every step of the guide, and for its end, what it prints in bold: the names of what is to be found on the page."""
+    steps = re.split(r"^(?=\d\. |Your friend)", WALK.read_text(), flags=re.M)[1:]
+    return [re.findall(r"\*\*(.+?)\*\*", step) for step in steps]
+
+
+@pytest.fixture
+def served(tmp_path):
+    """The server as the guide starts it, but for its port and database: where it says that other machines find it."""
+    [line] = re.findall("^reversi serve.*", WALK.read_text(), re.M)
+    words = [*shlex.split(line)[1:], "--port", "0", "--workers", "0", "--database", tmp_path / "games"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "play", *words],
+        cwd=REPOSITORY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        try:
+            own, others = (next(server.stdout) for _ in range(2))
+            yield re.search(r"http://\S+", others if "find it on" in others else own)[0]
+        finally:
+            server.terminate()
+
+
+def test_a_newcomer_follows_the_guide(browser, served):
+    """From the command that serves to a friend who reads a variation; all is found under the name that the guide has for it."""
+    (strength, size, start), help, (review,), _, (comment,), (share, copy), (own,) = names_of_steps()
+    context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce", permissions=["clipboard-write"])
+    page = context.new_page()
+    page.set_default_timeout(WAIT)
+    page.goto(served)
+    expect(page.get_by_label(strength, exact=False).first).to_be_visible()
+    page.get_by_label(size, exact=True).first.check(force=True)
+    page.get_by_role("button", name=start, exact=True).click()
+    for name in help:
+        expect(page.get_by_role("button", name=name, exact=True)).to_be_visible()
+    status = page.locator("#status")
+    expect(status).to_have_text(DECIDED)
+    while "Your turn." in status.inner_text():
+        before = page.locator("#moves button").count()
+        page.locator(".square.legal").first.click()
+        expect(page.locator("#moves button").nth(before)).to_be_attached()
+        expect(status).to_have_text(DECIDED)
+    page.get_by_role("button", name=review, exact=True).click()
+    expect(page.locator("#summary")).to_be_visible()
+    expect(page.locator("#chart .curve").first).to_be_visible()
+    picture(page, "walk-review")
+    played = page.locator("#moves button > :first-child").all_inner_texts()
+    page.locator("#moves button").first.click()
+    page.locator(f".square.legal:not([data-square={played[1]}])").first.click()
+    expect(page.locator("#moves .variation button")).to_have_count(1)
+    page.get_by_label(comment).fill("Would this have been better?")
+    picture(page, "walk-variation")
+    page.get_by_role("button", name=share, exact=True).click()
+    expect(page.locator("#invite-link")).to_have_value(re.compile(f"^{re.escape(served)}/review/"))
+    page.get_by_role("button", name=copy, exact=True).click()
+    link, shown = (
+        page.locator("#invite-link").input_value(),
+        page.locator("#moves button > :first-child").all_inner_texts(),
+    )
+
+    friend = browser.new_context(viewport=PHONE).new_page()
+    friend.goto(link)
+    expect(friend.locator("#moves .variation .remark")).to_have_text("Would this have been better?")
+    assert friend.locator("#moves button > :first-child").all_inner_texts() == shown
+    page.get_by_role("button", name=own, exact=True).click()
+    expect(page.locator("#library-list a")).to_have_count(2)  # the game and its review
+    for one in (page, friend):
+        one.context.close()

@@ -8,7 +8,8 @@ game: a game whose agent thinks for seconds waits for games whose agents answer 
 **Short searches travel together** when many wait, a few milliseconds' worth at a time: a message to another process costs as much
 as a search to depth 2.
 
-**Long searches never occupy all workers**, where there is more than one.
+**Long searches never occupy all workers**, where there is more than one. The first one of an agent counts as long: what it needs
+may have to be compiled, and somebody who asks for every agent there is must not keep all workers at that.
 
 **Pondering** takes a worker that has nothing else to do, and gives it back when any other game's search waits; it is not charged.
 The next search of its own game waits the moment that its worker takes to end it: that worker's tables know the position.
@@ -44,6 +45,8 @@ LEAST_CHARGE = 0.002
 TOGETHER_SECONDS, MOST_TOGETHER = 0.005, 16
 #: What a search of an agent not seen yet is expected to take, and how fast expectations change.
 UNKNOWN_SECONDS, LEARNING = 0.01, 0.1
+#: Agents that have nothing to compile, and what reads records.
+AT_ONCE = frozenset({"random", "greedy", ""})
 #: Seconds beyond its own limit after which a search that does not come back is given up, with its worker. A first
 #: compilation takes half a minute on a slow machine.
 GIVE_UP_SECONDS = 180.0
@@ -149,6 +152,7 @@ class Pool:
     _clients: _Shares = field(default_factory=_Shares)
     _games: _Shares = field(default_factory=_Shares)
     _usual: dict[str, float] = field(default_factory=dict)
+    _ready: set[str] = field(default_factory=lambda: set(AT_ONCE))
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
@@ -235,16 +239,16 @@ class Pool:
 
     def _next(self) -> list[_Search]:
         """The waiting search that starts first in virtual time, among those that may begin; a short one with more of them."""
-        long = sum(search.job.is_long and search.job.kind != "ponder" for search in self._running())
+        long = sum(self._is_long(search) and search.job.kind != "ponder" for search in self._running())
         may_be_long, pondered = long < max(1, len(self._workers) - 1), self._pondering()
         waiting = [search for search in self._waiting.values() if search.game not in pondered]
-        waiting = [search for search in waiting if may_be_long or not search.job.is_long]
+        waiting = [search for search in waiting if may_be_long or not self._is_long(search)]
         for search in waiting:
             search.start = self._clients.start(search.client, search.start)
             search.game_start = self._games.start(search.game, search.game_start)
         waiting.sort(key=lambda search: (search.start, search.game_start))
-        chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not search.job.is_long], 0.0
-        if chosen and chosen[0].job.is_long:
+        chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not self._is_long(search)], 0.0
+        if chosen and self._is_long(chosen[0]):
             return chosen
         for left, search in zip(range(len(more), 0, -1), more, strict=True):  # while others have something to do too
             expected += self._usual.get(chosen[-1].job.agent, UNKNOWN_SECONDS)
@@ -252,6 +256,9 @@ class Pool:
                 break
             chosen.append(search)
         return chosen
+
+    def _is_long(self, search: _Search) -> bool:
+        return search.job.is_long or _name(search.job.agent) not in self._ready
 
     def _begin(self, worker: Worker, searches: list[_Search]) -> None:
         for search in searches:
@@ -286,6 +293,7 @@ class Pool:
 
     def _learn(self, agent: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
+        self._ready.add(_name(agent))
         before = self._usual.get(agent, UNKNOWN_SECONDS)
         self._usual[agent] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:
@@ -308,3 +316,8 @@ class Pool:
             for worker in self._workers:
                 if worker.pid and any(monotonic() > search.deadline for search in worker.searches.values()):
                     worker.end()  # which `_ended` hears of
+
+
+def _name(agent: str) -> str:
+    """The name in an agent's spec: its options are anybody's choice, its name is one of the catalogue's."""
+    return agent.partition(":")[0]

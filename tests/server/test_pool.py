@@ -60,12 +60,12 @@ async def settle():
 
 
 def names(worker):
-    return [job.agent for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
+    return [job.agent.partition(":")[2] for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
 
 
-def search(pool, client, name, *, game=None, is_long=False):
-    """Ask for a search of an agent of that name."""
-    wanted = job(-1, agent=name, seconds=1.0 if is_long else None)
+def search(pool, client, name, *, game=None, is_long=False, agent="random"):
+    """Ask for a search, which that name is told apart by."""
+    wanted = job(-1, agent=f"{agent}:{name}", seconds=1.0 if is_long else None)
     return asyncio.create_task(pool.search(client, wanted, game))
 
 
@@ -181,6 +181,22 @@ async def test_long_searches_leave_a_worker_free(pool, first, second):
     assert pool.waiting == 1
 
 
+@scenario(workers=2)
+async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, first, second):
+    for name in ("six-factor", "discs"):
+        search(pool, "a", name, agent=name)
+    search(pool, "b", "short")
+    await settle()
+    assert (names(first), names(second)) == (["six-factor"], ["short"])
+    for worker in (first, second, first):
+        worker.answer(0.001)
+        await settle()
+    for _ in range(2):
+        search(pool, "a", "again", agent="discs")
+    await settle()
+    assert (names(first)[1:], names(second)[1:]) == (["discs", "again"], ["again"])  # which all can load now
+
+
 @scenario(workers=1)
 async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, worker):
     begun, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
@@ -197,8 +213,8 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
 
 
 def pondering(pool, key, name):
-    """Ask for pondering by an agent of that name."""
-    return asyncio.create_task(pool.ponder(key, job(-1, "ponder", agent=name, seconds=1.0)))
+    """Ask for pondering, which that name is told apart by."""
+    return asyncio.create_task(pool.ponder(key, job(-1, "ponder", agent=f"random:{name}", seconds=1.0)))
 
 
 def stopped(worker):

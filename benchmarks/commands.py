@@ -305,6 +305,10 @@ def rl(
     report.show(as_json)
 
 
+#: The parts of `reversi bench gpu`, each a function of the report and what was asked.
+GPU_PARTS = ("speed", "policy", "states", "cpu")
+
+
 @app.command("gpu")
 def gpu(
     as_json: Json = False,
@@ -313,15 +317,44 @@ def gpu(
         int, typer.Option(help="Plies to compare with the CPU core, for every size and variant.")
     ] = 10_000_000,
     batches: Annotated[str, typer.Option(help="Batch sizes, with commas; default by device.")] = "",
+    parts: Annotated[
+        str, typer.Option(help="What to do, with commas: speed (Pgx too), policy, states, cpu (equality with it).")
+    ] = ",".join(GPU_PARTS),
 ) -> None:
     """`TorchVectorEnv` on one GPU: plies a second against the memory's bandwidth, Pgx, equality with the CPU, a network's share."""
     from benchmarks import gpu as speed
+    from reversi_env.errors import ReversiError, shown
 
+    wanted = [part.strip() for part in parts.split(",")]
+    if unknown := [part for part in wanted if part not in GPU_PARTS]:
+        raise ReversiError(f"--parts {shown(unknown[0])}: expected some of {', '.join(GPU_PARTS)}")
     device = "cpu" if cpu else "cuda"
     report = Report("", "torch", "numba", "numba-cuda", "numpy", "jax", "pgx")
     report.result = {"device": speed.device_name(device)} | report.result
     report.title = f"Environments on {report.result['device']}"
-    sizes = [int(text) for text in batches.split(",") if text] or list(speed.CPU_BATCHES if cpu else speed.GPU_BATCHES)
+    if "speed" in wanted:
+        sizes = [int(text) for text in batches.split(",") if text]
+        _gpu_speed(report, device, sizes or list(speed.CPU_BATCHES if cpu else speed.GPU_BATCHES))
+    if "policy" in wanted:
+        how = partial(speed.environment_share, device, 256 if cpu else 65_536)
+        policy = report.measure("a policy network plays", how)
+        text = f"{millions('plies', 2)(policy['plies_per_second'])}, {policy['share']:.1%} in the environment"
+        report.row(f"small CNN policy, batch {policy['batch']:,.0f}", text, policy=policy)
+    equal = True
+    if "states" in wanted:
+        equal &= _gpu_states(report, device, plies)
+    if "cpu" in wanted:
+        equal &= _gpu_beside_cpu(report, device, plies)
+    report.result["equal"] = equal
+    report.show(as_json)
+    if not equal:
+        raise typer.Exit(1)
+
+
+def _gpu_speed(report: Report, device: str, sizes: list[int]) -> None:
+    """Plies a second for each batch, the share of the memory's bandwidth that they are, and Pgx's."""
+    from benchmarks import gpu as speed
+
     rates = report.result["plies_per_second"] = {}
     for size in sizes:
         label = f"random play, batch {size:,}"
@@ -341,23 +374,31 @@ def gpu(
     ratio = best / pgx_best if pgx_best else None
     text = f"{millions('plies', 2)(pgx_best)}; {ratio:,.0f}x" if pgx_best else str(pgx)
     report.row("Pgx on the same device", text, pgx=pgx, pgx_ratio=ratio)
-    policy = report.measure("a policy network plays", partial(speed.environment_share, device, 256 if cpu else 65_536))
-    text = f"{millions('plies', 2)(policy['plies_per_second'])}, {policy['share']:.1%} in the environment"
-    report.row(f"small CNN policy, batch {policy['batch']:,.0f}", text, policy=policy)
-    states = report.measure("pure states", partial(speed.states_rates, device, 4096 if cpu else 1_000_000))
-    text = f"{millions('steps')(states['steps_per_second'])}; a branch of all {1000 * states['branch_seconds']:.2f} ms"
+
+
+def _gpu_states(report: Report, device: str, plies: int) -> bool:
+    """What pure states cost; whether their games are those of the environments."""
+    from benchmarks import gpu as speed
+
+    states = report.measure("pure states", partial(speed.states_rates, device, 4096 if device == "cpu" else 1_000_000))
+    text = f"{millions('steps')(states['steps_per_second'])}; a branch of all {1000 * states['branch_seconds']:.3f} ms"
     report.row(f"pure states, {states['count']:,} at once", text, states=states)
     pure = report.measure("pure states beside environments", partial(speed.states_equal_to_environments, device, plies))
-    text = f"{sum(game['plies'] for game in pure):,} plies"
-    text += " equal" if all(game["equal"] for game in pure) else " DIFFER"
+    equal = all(game["equal"] for game in pure)
+    text = f"{sum(game['plies'] for game in pure):,} plies {'equal' if equal else 'DIFFER'}"
     report.row("pure states beside TorchVectorEnv", text, states_compared=pure)
+    return equal
+
+
+def _gpu_beside_cpu(report: Report, device: str, plies: int) -> bool:
+    """Whether the device plays the CPU core's games."""
+    from benchmarks import gpu as speed
+
     compared = report.measure("equality with the CPU core", lambda: list(speed.equal_to_cpu(device, plies)))
-    report.result |= {"equal": all(game["equal"] for game in [*compared, *pure]), "compared": compared}
+    report.result["compared"] = compared
     for side in (8, 6, 4):
         report.row(f"random play on {side}x{side}", _equality([game for game in compared if game["size"] == side]))
-    report.show(as_json)
-    if not report.result["equal"]:
-        raise typer.Exit(1)
+    return all(game["equal"] for game in compared)
 
 
 def _equality(compared: list[dict[str, Any]]) -> str:

@@ -10,7 +10,7 @@ from reversi_env.core import episodes, rollout
 from reversi_env.envs.settings import Settings
 from reversi_env.extras import extra_libraries
 from reversi_env.gpu import kernels
-from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, require_gpu, shared_array, stream_of
+from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, ready, require_gpu, shared_array
 
 with extra_libraries():
     import torch
@@ -67,7 +67,6 @@ class DeviceBatch:
         constants = tuple(value.item() for value in self._game[0])
         self._kernels = kernels.kernels_for(constants, kind, code)
         self._block = kernels.block_size(squares, code)
-        self._ready: dict[tuple[str, int], Any] = {}
         self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
@@ -113,13 +112,10 @@ class DeviceBatch:
 
     def _launch(self, name: str, *arguments: Any, threads: int = 0) -> None:
         handle = 0 if SIMULATED else torch.cuda.current_stream(self._device).cuda_stream
-        ready = self._ready.get((name, handle))
-        if ready is None:
-            blocks = ((threads or self._count) + self._block - 1) // self._block
-            ready = getattr(self._kernels, name)[blocks, self._block, stream_of(handle)]
-            self._ready[name, handle] = ready
+        blocks = ((threads or self._count) + self._block - 1) // self._block
+        kernel = ready(getattr(self._kernels, name), blocks, self._block, handle)
         if self._only_gpu:
-            ready(*arguments)
+            kernel(*arguments)
         else:
             with cuda.gpus[self._device.index]:
-                ready(*arguments)
+                kernel(*arguments)

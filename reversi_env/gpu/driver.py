@@ -7,6 +7,7 @@ GPU's; `SIMULATED` tells.
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -95,3 +96,18 @@ def shared_array(tensor: Any, dtype: Any = None) -> Any:
 def stream_of(handle: int) -> Any:
     """Numba's name for torch's stream with this handle; 0 is the default stream of both."""
     return cuda.external_stream(handle) if handle and not SIMULATED else 0
+
+
+def ready(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
+    """A kernel that so many blocks of threads run on torch's stream with this handle, to be called with its arguments."""
+    if SIMULATED:  # whose kernels remember the last one's blocks
+        return kernel[blocks, threads]
+    return _ready(kernel, blocks, threads, handle)
+
+
+@lru_cache(maxsize=256)
+def _ready(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
+    with warnings.catch_warnings():
+        # how many games there are is the caller's choice; numba would tell every number of blocks below 128
+        warnings.filterwarnings("ignore", ".*Grid size .*low occupancy")
+        return kernel[blocks, threads, stream_of(handle)]

@@ -18,7 +18,7 @@ from reversi_env.core.symmetry import transform
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import arrays
 from reversi_env.gpu import kernels
-from reversi_env.gpu.driver import SIMULATED, cuda, require_gpu, shared_array, stream_of
+from reversi_env.gpu.driver import SIMULATED, cuda, ready, require_gpu, shared_array
 from reversi_env.gpu.kernels import LEGAL_ROW, MASK_ROW
 from reversi_env.rules import Rules
 
@@ -187,9 +187,9 @@ def _launch(state: Any, name: str, *arguments: Any, count: int | None = None) ->
         return
     device, made = state.own.device, kernels_of(state.rules)
     handle = 0 if SIMULATED else torch.cuda.current_stream(device).cuda_stream
-    ready = getattr(made, name)[(threads + made.block - 1) // made.block, made.block, stream_of(handle)]
+    kernel = ready(getattr(made, name), (threads + made.block - 1) // made.block, made.block, handle)
     if SIMULATED or torch.cuda.device_count() == 1:
-        ready(*arguments)
+        kernel(*arguments)
     else:
         with cuda.gpus[device.index]:
-            ready(*arguments)
+            kernel(*arguments)

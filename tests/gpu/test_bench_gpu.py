@@ -31,6 +31,11 @@ def test_the_benchmark_runs_without_a_gpu(monkeypatch):
     assert len(result["states_compared"]) == 6
     assert min(result["states"].values()) > 0
     assert result["pgx_ratio"] is None
+    some = CliRunner().invoke(application(), ["bench", "gpu", "--cpu", "--json", "--plies", "300", "--parts", "states"])
+    assert json.loads(some.stdout)["states_compared"]
+    assert "compared" not in json.loads(some.stdout)
+    wrong = CliRunner().invoke(application(), ["bench", "gpu", "--cpu", "--parts", "state"])
+    assert "--parts 'state': expected some of speed, policy, states, cpu" in str(wrong.exception or wrong.output)
 
 
 def test_a_difference_anywhere_changes_the_hash(monkeypatch):

@@ -26,6 +26,15 @@ try:
     solve_batch_cuda(np.array([2**64 - 8], np.uint64), np.array([2], np.uint64))
 except ValueError as error:
     print(type(error).__name__, error)
+import warnings
+from reversi_env.gpu.driver import cuda, ready
+kernel = cuda.jit(lambda numbers: None)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    ready(kernel, 3, 32, 0)
+    assert not told, "few games are the caller's choice"
+    kernel[2, 32]
+    assert told, "nothing is told of kernels that are not ours"
 """
 
 

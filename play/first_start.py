@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reversi_env.core.compiling import NotCompiled, only_from_cache
 
@@ -110,13 +110,8 @@ def prepare_parts(names: Iterable[str]) -> None:
 
 def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
     """Let a process compile each of the *parts*, which are given back as they are done."""
-    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
-    command, none = [sys.executable, "-P", "-m", "play.first_start"], subprocess.DEVNULL
-    running = {
-        part: subprocess.Popen([*command, part], env=environment, stdin=none, stdout=none, stderr=none)
-        for part in parts
-    }
+    none = subprocess.DEVNULL
+    running = {part: start_python("play.first_start", part, stdin=none, stderr=none) for part in parts}
     try:
         for part, process in running.items():
             process.wait()
@@ -125,6 +120,14 @@ def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
         for process in running.values():
             process.kill()
             process.wait()
+
+
+def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
+    """A process of a module of ours, whatever the working folder has; it prints nothing on standard output."""
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, **options)
 
 
 def main() -> None:

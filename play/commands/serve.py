@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 
 import typer
 
@@ -26,6 +27,7 @@ def serve(context: typer.Context) -> None:
     from play.server.running import listen, url_of
     from play.server.running import serve as run
     from play.server.store import check
+    from play.server.warming import compiling
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 
@@ -42,4 +44,5 @@ def serve(context: typer.Context) -> None:
     if address := url_for_others(*listener.getsockname()[:2]):
         print(f"other machines find it on {address}", flush=True)
     print(f"games are kept in {options.file()}", file=sys.stderr)
-    run(options, listener)
+    with compiling() if options.workers != 0 else nullcontext():
+        run(options, listener)

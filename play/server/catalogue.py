@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from models.human import LEVELS, RATINGS
 from models.network import FOLDER as NETWORKS
@@ -16,7 +16,7 @@ from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError, Rules
 from reversi_env.extras import installed, missing
-from reversi_env.rules import SIZES
+from reversi_env.rules import SIZES, Variant
 from search.agent import Agent
 from search.agents import AgentSpec
 from search.book import OWN, packaged_book
@@ -39,6 +39,7 @@ _TEXTS = {
     "greedy": ("Greedy", "takes what is best right now"),
     "random": ("Random", "any legal move"),
 }
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
 _PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
@@ -68,8 +69,7 @@ def sizes(name: str) -> list[int]:
     if name == "rl" and not installed("torch"):
         return []
     folder, start = _WEIGHTS[name]
-    both = ("normal", "reversed")
-    return [n for n in SIZES if all(any(folder.glob(f"{start}{n}x{n}-{game}-*.safetensors")) for game in both)]
+    return [n for n in SIZES if all(any(folder.glob(f"{start}{n}x{n}-{game}-*.safetensors")) for game in VARIANTS)]
 
 
 def entries() -> list[AgentEntry]:
@@ -124,7 +124,7 @@ def _check_book(spec: AgentSpec, size: int) -> None:
 @cache
 def book_sizes() -> list[int]:
     """The sizes whose games the package has books of."""
-    return [size for size in SIZES if all(packaged_book(Rules(size, game)) for game in ("normal", "reversed"))]
+    return [size for size in SIZES if all(packaged_book(Rules(size, game)) for game in VARIANTS)]
 
 
 def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:

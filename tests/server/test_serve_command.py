@@ -4,9 +4,10 @@ import socket
 
 import pytest
 
-from play.server import addresses
+from play.server import addresses, warming
 from play.server.options import default_database
 from play.server.store import check, opened
+from reversi_env.core.compiling import NotCompiled
 
 
 def test_a_port_that_is_taken_is_one_clear_line(reversi, tmp_path):
@@ -61,3 +62,30 @@ def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
     assert addresses.url_for_others("2001:db8::1", 80) == "http://[2001:db8::1]:80"
     monkeypatch.undo()
     assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # whatever this machine has
+
+
+def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeypatch, capsys, api):
+    offered = list(warming.offered())
+    entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
+    entries.pop("rl", None)
+    expected = {
+        (name, size, game) for name, sizes in entries.items() for size in sizes for game in ("normal", "reversed")
+    }
+    assert {(name, rules.size, rules.variant) for name, rules in offered} == expected
+    done, missing = [], [("mobility", 8), ("network", 6)]
+
+    class Agent:
+        def __init__(self, name, **options):
+            self.name = name
+
+        def prepare(self, rules):
+            if (self.name, rules.size) in missing:
+                missing.remove((self.name, rules.size))
+                raise NotCompiled("search_root")
+            done.append((self.name, rules))
+
+    monkeypatch.setattr(warming, "make", Agent)
+    for told in (f"{warming.BEGUN}\n{warming.DONE}\n", ""):
+        warming.compile_all(offered)
+        assert (done, missing, capsys.readouterr().err) == (offered, [], told)
+        done.clear()

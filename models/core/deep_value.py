@@ -27,6 +27,7 @@ from models.core.vectors import (
     emit_chosen,
     emit_clipped,
     emit_dots_added,
+    emit_frozen,
     emit_joined,
     emit_positive,
     emit_product_added,
@@ -50,6 +51,9 @@ LARGEST_BIAS = 1 << 30
 EMPTIES = 65
 #: Sums or units that are worked on at a time.
 LANES = 8
+#: Parts in which rows are added up: of all the additions of whole numbers that it sees the compiler makes one chain, in which each
+#: waits for the one before it.
+CHAINS = 4
 REALS, WHOLES = ir.VectorType(REAL, LANES), ir.VectorType(ir.IntType(32), LANES)
 BYTES = ir.VectorType(ir.IntType(8), 4 * LANES)
 
@@ -164,7 +168,8 @@ class _Forward:
         builder = self.builder
         places = [(builder.add(rows, WORD(self.shape.width * first)), number) for number, first in numbers]
         vectors = [builder.sext(emit_vector(builder, start, number, self.row), self.sums) for start, number in places]
-        return emit_sum(vectors, builder.add)
+        parts = [emit_sum(vectors[k::CHAINS], builder.add) for k in range(min(CHAINS, len(vectors)))]
+        return emit_sum([emit_frozen(builder, part) for part in parts], builder.add)
 
     def value(self, sums: Any, head: Any) -> Any:
         """The value in discs of these sums."""
@@ -233,7 +238,7 @@ def _sum_for(shape: Shape) -> Callable:
                 block, other = builder.append_basic_block(), builder.append_basic_block()
                 builder.cbranch(builder.icmp_signed("==", squares, WORD(size * size)), block, other)
                 builder.position_at_end(block)
-                found.append((forward.sum_of_rows(rows, emit_numbers(builder, size, room)), builder.block))
+                found.append((forward.sum_of_rows(rows, emit_numbers(context, builder, size, room)), builder.block))
                 builder.branch(done)
                 builder.position_at_end(other)
             builder.unreachable()

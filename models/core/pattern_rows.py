@@ -31,7 +31,7 @@ def store_numbers(typing_context: Any, size: Any, room: Any, address: Any) -> An
         _, room, address = args
         number = ir.IntType(32)
         array = builder.inttoptr(address, ir.PointerType(number))
-        for k, (state, first) in enumerate(emit_numbers(builder, size.literal_value, room)):
+        for k, (state, first) in enumerate(emit_numbers(context, builder, size.literal_value, room)):
             index = builder.add(builder.trunc(state, number), number(first))
             builder.store(index, builder.gep(array, [WORD(k)]))
         return context.get_dummy_value()

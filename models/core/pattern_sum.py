@@ -31,7 +31,7 @@ def pattern_sum(typing_context: Any, size: Any, room: Any, weights: Any) -> Any:
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         _, room, weights = args
         total = WORD(0)
-        for state, first in emit_numbers(builder, size.literal_value, room):
+        for state, first in emit_numbers(context, builder, size.literal_value, room):
             total = builder.add(total, emit_load(builder, builder.add(weights, WORD(2 * first)), state))
         return total
 

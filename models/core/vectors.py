@@ -27,12 +27,24 @@ def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     return vectors[0]
 
 
+def emit_frozen(builder: ir.IRBuilder, value: Any) -> Any:
+    """The same *value*, of which the compiler does not change how it came about: LLVM's ``freeze``."""
+    frozen = ir.Instruction(builder.block, value.type, "freeze", [value])
+    builder._insert(frozen)  # llvmlite has no function for it
+    return frozen
+
+
 def cpu_features(context: Any) -> set[str]:
     """What the CPU has that code is made for, in LLVM's words."""
     if not isinstance(context, CPUContext):
         return set()
     _, name, features = context.codegen().magic_tuple()
     return {*features.split(","), *(["+dotprod"] if name.startswith(WITH_DOTPROD) else [])}
+
+
+def is_arm(context: Any) -> bool:
+    """Whether code is made for a CPU of ARM's."""
+    return isinstance(context, CPUContext) and context.codegen().magic_tuple()[0].startswith(("aarch64", "arm"))
 
 
 def fuses(context: Any) -> bool:

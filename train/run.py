@@ -115,9 +115,9 @@ class Run:
         known, ingredients, marks = there, there, self.ingredients
         if self._format:
             known, ingredients = (dict(there.get(part) or {}) for part in ("options", "ingredients"))
-            # what an earlier version did not write down is taken as it is now: the options, which are the same, name it
-            marks = as_hashes({name: mark for name, mark in marks.items() if name in ingredients})
-            ingredients = as_hashes(ingredients)
+            marks, ingredients = as_hashes(marks), as_hashes(ingredients)
+        # a hash that an earlier version did not write down is taken as it is now: the options, which are the same, name it
+        marks = {name: mark for name, mark in marks.items() if name in ingredients or not name.endswith("_sha256")}
         known = _completed(self._path, known, type(self.options), {} if self._format else self.ingredients)
         check_same(self.folder, known, self.options.as_dict(), free=self._free, growing=self._growing)
         check_same(self.folder, ingredients, marks)

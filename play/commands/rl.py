@@ -80,20 +80,20 @@ def rl(
     """
     if context.invoked_subcommand is not None:
         return
+    from play.first_start import prepare_parts
     from reversi_env.extras import require
+    from train.rl.options import RlOptions, faster_precision, preset
+    from train.run import remembered
 
-    by_tensors = device == "cuda" or given(context).get("algorithm") == "tensor-ppo"
+    begun = remembered(Path(out), RlOptions) if out else None
+    usual: dict[str, Any] = {"algorithm": "tensor-ppo" if device == "cuda" else "ppo"}
+    algorithm = given(context).get("algorithm", begun.algorithm if begun else usual["algorithm"])
+    by_tensors = algorithm == "tensor-ppo"
     require(
         *([] if by_tensors else ["sb3_contrib", "stable_baselines3"]), "torch"
     )  # all at once, not one after the other
-    from play.first_start import prepare_parts
-    from train.rl.options import RlOptions, faster_precision, preset
-
     _checked_device(device)
-    usual: dict[str, Any] = {
-        "precision": faster_precision(device),
-        "algorithm": "tensor-ppo" if device == "cuda" else "ppo",
-    }
+    usual["precision"] = faster_precision(device)
     run = _run(out, RlOptions, partial(preset, **usual), given(context))
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
@@ -111,9 +111,6 @@ def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
         from train.rl.tensor_ppo import TensorPPO
 
         return TensorPPO
-    from reversi_env.extras import require
-
-    require("sb3_contrib", "stable_baselines3")
     from train.rl.training import Training
 
     return Training

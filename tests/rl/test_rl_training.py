@@ -24,7 +24,7 @@ from train.rl.players import BatchPolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
 from train.rl.training import CHECKPOINT, Training
-from train.run import remembered
+from train.run import Run, remembered
 
 
 def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
@@ -240,6 +240,13 @@ def test_a_folder_of_an_earlier_version_is_refused_at_once(tmp_path, small_train
     with pytest.raises(TrainError, match=r"checkpoint.pt' is of version 0.1: expected another folder"):
         training.run()
     assert heard == []
+
+
+def test_opponents_with_other_weights_than_it_was_begun_with_are_refused(tmp_path, small_training):
+    options = small_training(opponents=("random", "cell-utility:depth=1"))
+    Run(tmp_path, options, {"cell-utility_sha256": "0"}).remember()
+    with pytest.raises(TrainError, match="begun with another version of cell-utility: expected the same"):
+        Training(tmp_path, options, regret=False).run()
 
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):

@@ -1,12 +1,15 @@
 """PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
 
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from benchmarks.tensor_ppo import measure
+from play.cli import application
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from tests.train.kills import results
@@ -19,6 +22,7 @@ from train.rl.ladder import Ladder
 from train.rl.network import masked
 from train.rl.options import preset
 from train.rl.tensor_ppo import CHECKPOINT, Moves, PpoLoss, TensorPPO, advantages
+from train.run import Run
 
 SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "envs": 32, "rollout": 8}
 SMALL |= {"steps": 768, "batch_size": 64, "epochs": 2, "snapshot": 256, "evaluate": 512, "pool": 2, "past_share": 0.5}
@@ -170,6 +174,18 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
     with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
+
+
+def test_the_folder_alone_says_that_it_needs_no_stable_baselines(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
+    monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
+    monkeypatch.setattr("play.commands.rl._show_training", lambda *_: None)
+    Run(tmp_path, preset(**SMALL)).remember()
+    done = CliRunner().invoke(application(), ["rl", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert ran == [preset(**SMALL)]
 
 
 def test_its_bench_measures_and_writes_nothing(tmp_path, monkeypatch):

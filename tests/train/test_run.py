@@ -142,6 +142,10 @@ def test_other_weights_are_refused_without_their_hashes(tmp_path):
         TrainError, match="was begun with another version of player: expected the same, or another folder$"
     ):
         Run(tmp_path, RlOptions(), {"player_sha256": "1"}).remember()
+    more = {"player_sha256": "0", "book_sha256": "2"}  # what was not written down is as it is now
+    Run(tmp_path, RlOptions(), more).remember()
+    with pytest.raises(TrainError, match="another version of book"):
+        Run(tmp_path, RlOptions(), more | {"book_sha256": "3"}).remember()
 
 
 def test_logs(tmp_path):

@@ -24,6 +24,7 @@ from typing import Any
 
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
+from search import agents
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -38,7 +39,7 @@ from train.rl.options import RlOptions
 from train.rl.players import BatchPolicy, BatchPolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
 from train.rl.regret_callback import RegretCallback
-from train.run import Run, write_csv
+from train.run import Run, as_hashes, write_csv
 
 with extra_libraries():
     import torch
@@ -93,8 +94,16 @@ class Training(BaseCallback):
 
     def run(self) -> None:
         """Train to the end; nothing where nothing is left to do."""
-        with Run(self.folder, self.options, free=("steps",)):
+        with Run(self.folder, self.options, as_hashes(self._opponents()), free=("steps",)):
             self._train()
+
+    def _opponents(self) -> dict[str, str]:
+        """Hashes of the weights that the opponents' specs name."""
+        found = dict[str, str]()
+        for spec in self.options.opponents:
+            with agents.make(spec) as agent:
+                found |= agent.ingredients(self.rules)
+        return found
 
     def _train(self) -> None:
         old = self.folder / OLD_CHECKPOINT

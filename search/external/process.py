@@ -78,7 +78,7 @@ class EngineProcess:
     def read_line(self, wait: Wait) -> str:
         """The next line that the program writes, without its end."""
         try:
-            line = self._output.lines.get(timeout=max(0.0, wait.deadline - monotonic()))
+            line = self._next_line(wait)
         except queue.Empty:
             words = f"gave no answer to {shown(wait.command)} within {wait.seconds:g} s"
             raise EngineFailure("timeout", f"{shown(self.command)} {words}") from None
@@ -86,6 +86,18 @@ class EngineProcess:
             self._output.lines.put(None)  # for whoever asks again
             raise EngineFailure("crash", self._ending(f"during {shown(wait.command)}"))
         return line
+
+    def _next_line(self, wait: Wait) -> str | None:
+        """The next line; None if its output has ended, or it has and another holds its output open."""
+        while True:
+            ended, left = not self.alive, wait.deadline - monotonic()
+            try:
+                return self._output.lines.get(timeout=max(0.0, min(left, OUTPUT_SECONDS)))
+            except queue.Empty:
+                if ended:
+                    return None
+                if left <= OUTPUT_SECONDS:
+                    raise
 
     def close(self, farewell: str | None = None) -> None:
         """End the program and all that it has started: by its protocol's *farewell* if it keeps to it, else by force."""

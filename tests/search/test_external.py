@@ -282,12 +282,17 @@ def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
     wait_until(lambda: all(map(gone, pids)))
 
 
-def test_a_child_in_another_session_is_not_waited_for(monkeypatch):
+@pytest.mark.parametrize("ends", [False, True], ids=["is closed", "ends"])
+def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
     program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
     child = int(program.read_line(processes.Wait("its number", 60)))
     wait_until(lambda: os.getsid(child) == child)  # until then it is of the program's own group
     try:
+        if ends:
+            program.send("ends")
+            with pytest.raises(EngineFailure, match="ended with exit status 0 during 'genmove'"):
+                program.read_line(processes.Wait("genmove", 600))
         program.close("quit")
         assert gone(program.pid)
         assert not gone(child)

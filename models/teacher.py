@@ -1,7 +1,7 @@
 """The agent ``teacher``: a residual network (`models.residual`) that plays its best move, or looks ahead with its values.
 
 ``teacher:FILE`` looks one ply ahead, ``teacher:FILE,depth=2`` two; with ``depth=0`` it plays by its policy alone. All of them see a
-position under the eight symmetries of the board.
+position under the eight symmetries of the board. ``reversi train --teacher`` makes such files; without one the package's is used.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from models.boards import board_tensor
 from models.files import WeightsError
+from models.network import FOLDER
 from models.residual import (
     ResidualNet,
     SavedResidual,
@@ -33,8 +34,15 @@ with extra_libraries():
     import torch
 
 
+#: The package's own networks: ``AGENT-SIZExSIZE-VARIANT-HASH.safetensors``.
+SHIPPED = FOLDER / "residual"
+
+
 class ResidualAgent(Agent):
-    """A player with the network of a file; ``name`` and ``makes`` (the command that makes such files) are for what it says."""
+    """A player with the network of a file, or with the package's for the game, whose name begins with the agent's.
+
+    ``makes`` is the command that makes such files, for what it says.
+    """
 
     name: ClassVar[str]
     makes: ClassVar[str]
@@ -53,10 +61,17 @@ class ResidualAgent(Agent):
         return {file_name(self.name, self._weights) if self._weights else self.name: file_hash(self.path(rules))}
 
     def path(self, rules: Rules) -> Path:
-        """The file of the network for that game."""
-        if self._weights is None:
-            raise WeightsError(f"{self.name} without a file: expected {self.name}:FILE, which `{self.makes}` makes")
-        return Path(self._weights)
+        """The file that was given, or the package's for the game."""
+        if self._weights is not None:
+            return Path(self._weights)
+        game = f"{rules.size}x{rules.size}-{rules.variant}"
+        found = sorted(SHIPPED.glob(f"{self.name}-{game}-*.safetensors"))
+        if len(found) != 1:
+            raise WeightsError(
+                f"{self.name} for {game.replace('-', ' ')}: the package has no network for it: expected {self.name}:FILE, "
+                f"which `{self.makes}` makes"
+            )
+        return found[0]
 
     def saved(self, rules: Rules) -> SavedResidual:
         """The network, if it is for that game."""

@@ -7,14 +7,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from models.boards import board_tensor
-from models.files import WeightsError
-from models.network import FOLDER
 from models.player import Player
 from models.residual import symmetric_answers
 from models.teacher import ResidualAgent
@@ -28,10 +25,6 @@ from search.table import Table
 with extra_libraries():
     import torch
     from torch import Tensor
-
-
-#: The package's own networks: ``zero-SIZExSIZE-VARIANT-HASH.safetensors``.
-SHIPPED = FOLDER / "zero"
 
 
 class ZeroAgent(ResidualAgent):
@@ -62,19 +55,6 @@ class ZeroAgent(ResidualAgent):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_kept": {}}
-
-    def path(self, rules: Rules) -> Path:
-        """The file that was given, or the package's for the game."""
-        if self._weights is not None:
-            return Path(self._weights)
-        game = f"{rules.size}x{rules.size}-{rules.variant}"
-        found = sorted(SHIPPED.glob(f"zero-{game}-*.safetensors"))
-        if len(found) != 1:
-            raise WeightsError(
-                f"zero for {game.replace('-', ' ')}: the package has no network for it: expected zero:FILE, which "
-                f"`{self.makes}` makes"
-            )
-        return found[0]
 
     def choose(self, position: Position) -> int:
         """The best action, or one that is drawn."""

@@ -84,11 +84,12 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from search.agents import names
     from search.evaluators import published
 
-    complete = [name for name in names() if name not in ("teacher", "zero")]  # which need a file
+    complete = [name for name in names() if name not in ("teacher", "zero")]  # which need a file there
     assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *complete)
     assert _expanded(["network", "published"], 6, "normal") == ("network", *published())
     assert capsys.readouterr().err.splitlines() == [
-        "reversi: teacher is left out: teacher without a file: expected teacher:FILE, which `reversi train --teacher` makes",
+        "reversi: teacher is left out: teacher for 6x6 reversed: the package has no network for it: expected teacher:FILE, "
+        "which `reversi train --teacher` makes",
         "reversi: zero is left out: zero for 6x6 reversed: the package has no network for it: expected zero:FILE, which "
         "`reversi rl zero` makes",
     ]

@@ -19,10 +19,10 @@ class SelfPlayOptions(GameOptions):
     At the end the network learns from all that is remembered, with a rate that falls to 0.
     """
 
-    generations: int = option(20, "Times that games are played and learnt from.", low=1, high=10_000)
-    games: int = option(32_768, "Games of a generation.", low=2, high=1 << 22)
+    generations: int = option(18, "Times that games are played and learnt from.", low=1, high=10_000)
+    games: int = option(24_576, "Games of a generation.", low=2, high=1 << 22)
     steps: int = option(450, "Steps of a generation.", low=1, high=10**7)
-    last_steps: int = option(12_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
+    last_steps: int = option(9_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
     batch_size: int = option(8192, "Positions a step.", low=1, high=1 << 20)
     learning_rate: float = option(1e-3, "Adam's.", low=1e-8, high=1.0)
     memory: int = option(12, "Generations that are remembered.", low=2, high=1000)
@@ -40,8 +40,8 @@ class TeacherOptions(SelfPlayOptions):
     """How the teacher plays. The first generation's games are random, and only their endgames count."""
 
     exact: int = option(14, "Empties from which on positions are solved.", low=1, high=16)
-    perfect: float = option(0.25, "Share of games played perfectly from there on.", low=0.0, high=1.0)
-    aside: float = option(0.3, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
+    perfect: float = option(0.1, "Share of games played perfectly from there on.", low=0.0, high=1.0)
+    aside: float = option(0.2, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
     simulations: int = option(16, "Positions that a search looks at for each move.", low=1, high=10_000)
     considered: int = option(8, "Moves that the search begins with.", low=1, high=64)
     temperature: float = option(1.0, "Share of the lot in the choice of a move; 0: none.", low=0.0, high=64.0)

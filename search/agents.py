@@ -21,7 +21,7 @@ Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), `
 ``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
 1 to 4 (report 001: the depth), ``seed`` (equally good moves are drawn by lot; without it the first one is played), ``book``
 (``yes`` for the package's book of openings, or the file of one; none if not given), ``variety`` (discs that a move of the book
-may be worse than its best: one of these moves is drawn by lot, 0 for the best).
+may be worse than its best, at most a sixth of its margin: one of these moves is drawn by lot, 0 for the best).
 """
 
 from __future__ import annotations

@@ -26,6 +26,9 @@ UNIT = 100
 #: The package's own books, and the word by which an agent asks for one of them.
 FOLDER = Path(__file__).parent / "books"
 OWN = "yes"
+#: The share of the margin that a move may lose, by the book's own values, and still be played. They are values of a search, and a
+#: deeper one finds some moves worse: those that are played have the rest of the margin in hand (`train.book.checking`).
+PLAYED = 1 / 6
 _COLUMNS = {"own": np.uint64, "opp": np.uint64, "value": np.int16, "depth": np.uint8, "lines": np.uint32}
 
 
@@ -46,12 +49,16 @@ class Entry(NamedTuple):
 
 
 class BookMove(NamedTuple):
-    """A move of a book: its name, its value in discs for who plays it, and the rest as in `Entry` of the position after it."""
+    """A move of a book: its name, its value in discs for who plays it, and the rest as in `Entry` of the position after it.
+
+    ``plays``: whether the book plays it, and does not only know it.
+    """
 
     move: str
     value: float
     depth: int
     lines: int
+    plays: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +98,20 @@ class Book:
         found = []
         for action in position.legal_actions():
             after = self.find(position.play(action))
-            if after is not None and here.value + after.value <= self.margin + 1e-9:
-                found.append(BookMove(position.rules.name_of(action), -after.value, after.depth, after.lines))
+            if after is not None and (loss := here.value + after.value - 1e-9) <= self.margin:
+                plays = loss <= PLAYED * self.margin
+                found.append(BookMove(position.rules.name_of(action), -after.value, after.depth, after.lines, plays))
         return tuple(sorted(found, key=lambda move: -move.value))
 
     def choose(
         self, position: Position, variety: float = 0.0, generator: np.random.Generator | None = None
     ) -> BookMove | None:
-        """A move to play: the best or, with a *generator*, any that is at most *variety* discs worse, by lot. None: no move."""
+        """A move to play: the best or, with a *generator*, any that it plays and is at most *variety* discs worse, by lot.
+
+        None: the book has no move here.
+        """
         moves = self.moves(position)
-        good = [move for move in moves if move.value >= moves[0].value - variety - 1e-9]
+        good = [move for move in moves if move.plays and move.value >= moves[0].value - variety - 1e-9]
         if not good:
             return None
         return good[0] if generator is None else good[int(generator.integers(len(good)))]

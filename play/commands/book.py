@@ -12,7 +12,7 @@ import typer
 from play.commands.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, StartSize, VariantName, checked_parent
+from play.commands.options import Json, Seed, StartSize, VariantName, checked_parent
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
@@ -87,9 +87,10 @@ def show(
 
               reversi book show f5 --wthor wthor
 
-    Values are discs for the side to move. Lines: ways to go on to where the
-    book ends. Of recorded games: how many went on with a move, the share of
-    points and the mean score of who played it.
+    Values are discs for the side to move. Plays: whether agents play the move,
+    which may lose a sixth of the margin. Lines: ways to go on to where the book
+    ends. Of recorded games: how many went on with a move, the share of points
+    and the mean score of who played it.
     """
     from play.commands.inputs import typed_position
     from reversi_env.openings import opening_name
@@ -163,6 +164,50 @@ def export(
         sys.stdout.write(f"{line}\n")
 
 
+@app.command()
+def check(
+    file: BookFile = None,
+    positions: Annotated[int, typer.Option("--positions", "-p", help="Positions, drawn by lot.", min=1)] = 100,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Plies that they are searched.", min=2, max=40)] = 18,
+    seed: Seed = 0,
+    size: StartSize = None,
+    variant: VariantName = "normal",
+    as_json: Json = False,
+) -> None:
+    """Search the moves that a book plays deeper than the book did, and say what they lose.
+
+    Example: reversi book check --positions 300 --depth 20
+
+    The positions are drawn by lot among those of the book in which there is a
+    choice. A move loses what it is worse than the best of all legal moves, in
+    discs; what is beyond the book's margin is listed.
+    """
+    from reversi_env import Rules
+    from train.book.checking import check
+
+    book = _book(file, Rules(size or 8, variant))
+    assert book is not None
+    with progress_bar() as show:
+        found = check(book, positions, depth, seed=seed, progress=show)
+    beyond = [move for move in found if move.found > book.margin]
+    told = {
+        "moves": len(found),
+        "margin": book.margin,
+        "beyond": len(beyond),
+        "worst": max((move.found for move in found), default=0.0),
+    }
+    if as_json:
+        print_json(told | {"found": [move._asdict() for move in beyond]})
+        return
+    print(_described(book))
+    print(
+        f"{len(found)} moves that it plays, searched {depth} plies deep: {len(beyond)} lose more than {book.margin:g}"
+        f" discs, the worst {told['worst']:.1f}"
+    )
+    for move in beyond:
+        print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")
+
+
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
     """The book that is asked for; None where the package has none of the game and none is *needed*."""
     from search.book import OWN, book_for, packaged_book
@@ -185,6 +230,7 @@ def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list
                 "move": name,
                 "opening": opening_name(position.play(name)),
                 "value": move and move.value,
+                "plays": move and ("yes" if move.plays else "no"),
                 "lines": move and move.lines,
                 "games": games and games.games,
                 "points": games and games.points,

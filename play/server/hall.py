@@ -302,7 +302,8 @@ def _opening(request: OpeningRequest) -> Opening:
     except ReversiError as error:
         raise Refused(400, "bad_moves", str(error)[:200]) from None
     known = [] if book is None else book.moves(positions[-1])
-    return Opening(name_of_positions(positions), [BookMove(move.move, move.value, move.lines) for move in known])
+    moves = [BookMove(move.move, move.value, move.lines, move.plays) for move in known]
+    return Opening(name_of_positions(positions), moves)
 
 
 def _puzzles(request: PuzzleRequest) -> Puzzles:

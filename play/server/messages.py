@@ -267,11 +267,15 @@ class Transcript(Struct):
 
 
 class BookMove(Struct):
-    """A move of the book: its value in discs for who plays it, and the ways to go on from it to where the book ends."""
+    """A move of the book: its value in discs for who plays it, and the ways to go on from it to where the book ends.
+
+    *plays*: whether an agent may choose it; others are there to be known.
+    """
 
     move: str
     value: float
     lines: int
+    plays: bool
 
 
 class Opening(Struct):

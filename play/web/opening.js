@@ -19,7 +19,8 @@ export async function renderOpening() {
     if (app.here !== here) return;
   }
   const found = moves.length && !line.idle ? known.get(key) : null, book = app.analysis ? found?.moves ?? [] : [];
-  const stands = book.map(({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
-  $("opening").textContent = [found?.name, stands.length && words("opening.book", { moves: together(stands) })].filter(Boolean).join(" – ");
+  const stands = (key, moves) => moves.length && words(key, { moves: together(moves.map(({ move, value, lines }) => `${move} ${signed(value)} (${lines})`)) });
+  const parts = [found?.name, stands("opening.book", book.filter(({ plays }) => plays)), stands("opening.weaker", book.filter(({ plays }) => !plays))];
+  $("opening").textContent = parts.filter(Boolean).join(" – ");
   $("opening").hidden = !$("opening").textContent;
 }

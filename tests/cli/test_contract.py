@@ -62,6 +62,7 @@ analyse start X --agent six-factor:depth=-1 => depth='-1'
 analyse start X --agent six-factor:time=abc => time='abc'
 analyse start --depth 1000 => --depth 1000: expected 60 or less
 book build FILE --size 6 => 'FILE' is a file: expected a folder
+book check --book FILE => book 'FILE' cannot be read
 book show --book FILE => book 'FILE' cannot be read
 book show f5 --size 4 => f5
 book merge FILE none --out out => book 'FILE' cannot be read

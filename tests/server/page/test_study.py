@@ -247,6 +247,8 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     expect(page.locator("#opening")).to_be_hidden()
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    expect(page.locator("#opening")).to_have_text(re.compile(r"^Perpendicular Opening – book: c[34] [+−].* \(\d+\)"))
+    expect(page.locator("#opening")).to_have_text(
+        re.compile(r"^Perpendicular Opening – book: c3 [+−].* \(\d+\), c4 .* – weaker: c5 [+−].* \(\d+\)$")
+    )
     page.keyboard.press("End")
     expect(page.locator("#status")).to_have_text("Black played e3. Black wins, 64–0, 51 empty squares included.")

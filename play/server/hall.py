@@ -70,9 +70,9 @@ class Hall:
         self.running: Counter[str] = Counter()
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
-        self._lookup = asyncio.Semaphore(
-            1
-        )  # one thread of this process at a time: more would only keep the loop waiting
+        self.lookups: Counter[str] = Counter()
+        # one thread of this process at a time: more would only keep the loop waiting
+        self._lookup = asyncio.Semaphore(1)
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self._creations = Buckets(options.game_burst, options.games_per_second)
         self._sharings = Buckets(options.review_burst, options.reviews_per_second)
@@ -228,17 +228,19 @@ class Hall:
 
     # --- analysis ---------------------------------------------------------------------------------
 
-    async def opening(self, request: OpeningRequest) -> Opening:
+    async def opening(self, request: OpeningRequest, client: str) -> Opening:
         """What the moves are called, and what the book says after them; a thread looks it up, since a file may be read."""
-        async with self._lookup:
-            return await asyncio.to_thread(_opening, request)
+        with self._waiting(self.lookups, client):
+            async with self._lookup:
+                return await asyncio.to_thread(_opening, request)
 
     async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
         """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
         if not self._puzzlings.take(client):
             raise Refused(429, "too_many_puzzles", "too many puzzles for this address; try again later")
-        async with self._lookup:
-            return await asyncio.to_thread(_puzzles, request)
+        with self._waiting(self.lookups, client):
+            async with self._lookup:
+                return await asyncio.to_thread(_puzzles, request)
 
     async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
         """What the engine thinks of a position."""
@@ -257,18 +259,24 @@ class Hall:
 
     async def _found_for(self, client: str, job: Job, code: str) -> dict[str, Any]:
         """What a visitor's job finds; refused with *code* if there is something wrong with it, and where too many wait."""
-        if self.analyses[client] >= self.options.client_analyses:
-            raise Refused(429, "too_many_analyses", "wait for your other analyses and transcripts")
-        if self.analyses.total() >= self.options.most_analyses:
-            raise Refused(429, "busy", "the server is busy with analyses; try again later")
         try:
-            with counted(self.analyses, client):
+            with self._waiting(self.analyses, client):
                 answer = await self.pool.search(client, job)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
         if answer.error:
             raise Refused(503, "lost", answer.error) if answer.is_fault else Refused(400, code, answer.error)
         return answer.found
+
+    @contextmanager
+    def _waiting(self, those: Counter[str], client: str) -> Iterator[None]:
+        """One more of *those* who wait, a *client*'s; refused where too many do, all or of one address."""
+        if those[client] >= self.options.client_analyses:
+            raise Refused(429, "too_many_analyses", "wait for your other analyses and transcripts")
+        if those.total() >= self.options.most_analyses:
+            raise Refused(429, "busy", "the server is busy with analyses; try again later")
+        with counted(those, client):
+            yield
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class ServerOptions:
     most_connections: int = 1_000
     client_connections: int = 400
     room_connections: int = 64
-    #: Analyses and transcripts waiting: all, and those of one address.
+    #: Analyses and transcripts waiting, and likewise openings and puzzles: all, and those of one address.
     most_analyses: int = 64
     client_analyses: int = 4
     #: Bodies and messages.

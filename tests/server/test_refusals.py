@@ -271,11 +271,12 @@ def test_floods_are_stopped(special):
     assert statuses == [201, 201, 201, 429, 429]
 
 
-def test_analyses_and_transcripts_are_limited_for_each_visitor(special):
+def test_what_waits_is_limited_for_each_visitor(special):
     api = special(client_analyses=0)
     position = {"board": Position.initial().to_text(), "turn": "black"}
-    for path, body in (("/api/analyse", position), ("/api/transcripts", {"text": "f5"})):
-        refused = api.call("POST", path, json=body)
+    asked = {"analyse": position, "transcripts": {"text": "f5"}, "openings": position, "puzzles": {}}
+    for what, body in asked.items():
+        refused = api.call("POST", f"/api/{what}", json=body)
         assert (refused.status_code, refused.json()["code"]) == (429, "too_many_analyses")
         assert refused.headers["retry-after"]
 

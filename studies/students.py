@@ -1,9 +1,11 @@
 """Which network learns most from a teacher: ``python -m studies.students student --students 8x16 16x16 32x32``.
 
 *STUDENT* is the folder that `reversi train --distil` leaves. A student ``16x32`` has rows of 16 numbers and a head of 32 units,
-``16x32/4`` a phase for every 4 empty squares; all have the patterns of the board, and as much time. A line of JSON for each:
-errors in discs on positions that were held out, and error and bias in the package's solved positions, with ``--wthor FOLDER``
-also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
+``16x32/4`` a phase for every 4 empty squares; all have the patterns of the board, and as much time. ``16x32+moves`` sees more: in
+each quarter of the board where either side may move, and of which quarters an odd number of squares is empty.
+
+A line of JSON for each: errors in discs on positions that were held out, and error and bias in the package's solved positions, with
+``--wthor FOLDER`` also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
 """
 
 from __future__ import annotations
@@ -15,13 +17,14 @@ import re
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from models.boards import board_planes, board_tensor, legal_moves
 from models.core.deep_value import MOST, ONE
 from models.networks.deep import DeepPatternNet
 from models.trainable import Trainable
@@ -38,14 +41,19 @@ BATCH, CHUNK, HELD_OUT, WARM_UP = 1 << 15, 1 << 17, 100_000, 100
 #: for which share of the time; spreads and the first sum's discs at the beginning.
 RATE, HUBER_DELTA, BLUR, BLURRED = 0.005, 12.0, 2.0, 0.7
 ROW_SPREAD, SECOND_SPREAD, SUM_DISCS = 0.01, 2.0, 20.0
+#: Features that ``+moves`` adds: four quarters of the board for each side, and which of them are odd.
+MOVES_SEEN = 9
 
 
 class Student(nn.Module):
-    """`DeepPatternNet` with rows of *width* numbers, a head of *units* and a phase for every *span* empties."""
+    """`DeepPatternNet` with rows of *width* numbers, a head of *units* and a phase for every *span* empties.
 
-    def __init__(self, size: int, rows: int, width: int, units: int, span: int) -> None:
+    Of the features it sees the first *places*, by default all.
+    """
+
+    def __init__(self, size: int, rows: int, width: int, units: int, span: int, places: int | None = None) -> None:
         super().__init__()
-        generator, self.span = torch.Generator().manual_seed(0), span
+        generator, self.span, self.places = torch.Generator().manual_seed(0), span, places
         self.phases = (size * size - 4) // span + 1
         table = torch.randn(rows, width, generator=generator) * ROW_SPREAD
         table[:, 0] = 0
@@ -62,7 +70,8 @@ class Student(nn.Module):
         phase = torch.floor(empties / self.span).long().clamp(0, self.phases - 1)
         part = dict(self.named_parameters())
         rows = part["rows"]
-        sums = functional.embedding_bag(features + (phase * rows.shape[1])[:, None], rows.flatten(0, 1), mode="sum")
+        features = features[:, : self.places] + (phase * rows.shape[1])[:, None]
+        sums = functional.embedding_bag(features, rows.flatten(0, 1), mode="sum")
         # products, not look-ups: their gradients are products too, where those of look-ups would be slow scatters
         chosen = functional.one_hot(phase, self.phases).to(rows.dtype)
         head = {name: chosen @ part[name].flatten(1) for name in part if name != "rows"}
@@ -85,12 +94,53 @@ class Student(nn.Module):
         return torch.cat(pieces)
 
 
-class Lesson:
-    """Positions of one game with their labels, on a device."""
+def seen_of_moves(own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
+    """Rows for what ``+moves`` sees, ``(n, 9)``: own moves in the four quarters, the opponent's, and which quarters are odd.
 
-    def __init__(self, folder: Path, rules: Rules, most: int | None, device: torch.device) -> None:
+    All quarters share their rows, and a quarter has that of its mirror image: a value is the same under all symmetries.
+    """
+    mine, theirs = (legal_moves(*sides, rules.playable) for sides in ((own, opp), (opp, own)))
+    of_moves = [_quarters(moves, rules.size) for moves in (mine, theirs)]
+    bits = 1 << torch.arange((rules.size // 2) ** 2, device=own.device)
+    found = [torch.minimum(*((q.flatten(2) * bits).sum(2) for q in (quarters, quarters.mT))) for quarters in of_moves]
+    odd = (rules.size // 2) ** 2 + _quarters(own | opp, rules.size).sum((2, 3)) & 1
+    found.append(_ring(odd)[:, None])
+    return torch.cat([rows + start for rows, start in zip(found, _starts(rules), strict=False)], 1).int()
+
+
+def rows_of_moves(rules: Rules) -> int:
+    """How many rows those are."""
+    return _starts(rules)[-1]
+
+
+def _starts(rules: Rules) -> tuple[int, ...]:
+    """Where the rows of own moves, of the opponent's, and of odd quarters begin, and where they end."""
+    states = 1 << (rules.size // 2) ** 2
+    return 0, states, 2 * states, 2 * states + 16
+
+
+def _quarters(boards: Tensor, size: int) -> Tensor:
+    """``(n, 4, size/2, size/2)``: the quarters in their order around the board, each turned so that its corner comes first."""
+    board, half = board_planes(boards, size), size // 2
+    return torch.stack([board.rot90(turns, (1, 2))[:, :half, :half] for turns in range(4)], 1)
+
+
+def _ring(bits: Tensor) -> Tensor:
+    """The least number that four bits in a ring make, begun anywhere and read either way."""
+    ways = [bits.roll(turn, 1) for turn in range(4)]
+    ways += [way.flip(1) for way in ways]
+    weights = torch.tensor([1, 2, 4, 8], device=bits.device)
+    return torch.stack([(way * weights).sum(1) for way in ways]).amin(0)
+
+
+class Lesson:
+    """Positions of one game with their labels, on a device; *moves*: with the rows of `seen_of_moves` after the patterns'."""
+
+    def __init__(
+        self, folder: Path, rules: Rules, most: int | None, device: torch.device, *, moves: bool = False
+    ) -> None:
         own, opp, score, exact = _labels(folder, most or sys.maxsize)
-        self.rules, self.device = rules, device
+        self.rules, self.device, self.moves = rules, device, moves
         self.net = Trainable("deep", rules.size).to(device)
         self.features, self.empties = self.seen(own, opp)
         self.score = torch.from_numpy(score).to(device)
@@ -100,6 +150,10 @@ class Lesson:
     def seen(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """The features of positions, and their empty squares."""
         features = torch.as_tensor(self.net.feature_array(own, opp)).to(self.device)
+        if self.moves:
+            pieces = zip(*(board_tensor(side).split(CHUNK) for side in (own, opp)), strict=True)
+            more = [seen_of_moves(a.to(self.device), b.to(self.device), self.rules) for a, b in pieces]
+            features = torch.cat([features, torch.cat(more).to(features) + DeepPatternNet.row(self.rules.size)], 1)
         empties = self.rules.square_count - np.bitwise_count(own | opp).astype(np.float32)
         return features, torch.from_numpy(empties).to(self.device)
 
@@ -114,6 +168,23 @@ def _labels(folder: Path, most: int) -> list[np.ndarray]:
     if not parts:
         raise TrainError(f"no labels in {str(folder)!r}: expected a folder that `reversi train --distil` made")
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+
+class Shape(NamedTuple):
+    """What a student is like; without a *span* its phases are the network's."""
+
+    width: int
+    units: int
+    span: int | None
+    moves: bool
+
+
+def student_of(lesson: Lesson, shape: Shape) -> Student:
+    """A student that has learnt nothing yet, on the lesson's device."""
+    rows = DeepPatternNet.row(lesson.rules.size) + (rows_of_moves(lesson.rules) if shape.moves else 0)
+    places = lesson.features.shape[1] - (MOVES_SEEN if lesson.moves and not shape.moves else 0)
+    size, span = lesson.rules.size, shape.span or lesson.net.span
+    return Student(size, rows, shape.width, shape.units, span, places).to(lesson.device)
 
 
 def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float) -> int:
@@ -162,13 +233,15 @@ def _mean(numbers: Tensor) -> float:
     return round(float(numbers.mean()), 3)
 
 
-def shape_of(text: str) -> tuple[int, int, int | None]:
-    """Width, units and span of ``16x32`` or ``16x32/4``."""
-    found = re.fullmatch(r"(\d+)x(\d+)(?:/(\d+))?", text)
-    if not found or not all(0 < int(number) <= 1024 for number in found.groups("1")):
-        raise TrainError(f"student {shown(text)}: expected WIDTHxUNITS or WIDTHxUNITS/SPAN, as 16x32 or 16x32/4")
-    width, units, span = found.groups()
-    return int(width), int(units), None if span is None else int(span)
+def shape_of(text: str) -> Shape:
+    """The shape of ``16x32``, ``16x32/4`` or ``16x32/4+moves``."""
+    found = re.fullmatch(r"(\d+)x(\d+)(?:/(\d+))?(\+moves)?", text)
+    if not found or not all(0 < int(number) <= 1024 for number in found.groups("1")[:3]):
+        raise TrainError(
+            f"student {shown(text)}: expected WIDTHxUNITS or WIDTHxUNITS/SPAN, as 16x32 or 16x32/4, with +moves or without"
+        )
+    width, units, span, moves = found.groups()
+    return Shape(int(width), int(units), None if span is None else int(span), moves is not None)
 
 
 def main() -> None:
@@ -189,14 +262,14 @@ def main() -> None:
     papers = list(packaged_papers(rules))
     if options.wthor:
         papers += recorded_papers(wthor_files(options.wthor), rules, positions=4000, empties=(24,))
-    lesson = Lesson(options.student, rules, options.positions, torch.device(options.device))
-    for width, units, span in shapes:
-        student = Student(rules.size, DeepPatternNet.row(rules.size), width, units, span or lesson.net.span)
-        student.to(lesson.device)
+    moves = any(shape.moves for shape in shapes)
+    lesson = Lesson(options.student, rules, options.positions, torch.device(options.device), moves=moves)
+    for shape in shapes:
+        student = student_of(lesson, shape)
         samples = fitted(lesson, student, options.seconds, options.weight_decay)
-        shape = {"width": width, "units": units, "span": student.span, "weight_decay": options.weight_decay}
+        told = shape._asdict() | {"span": student.span, "weight_decay": options.weight_decay}
         counts = {"positions": len(lesson.score), "samples": samples}
-        print(json.dumps({**shape, **counts, **judged(lesson, student, papers)}), flush=True)
+        print(json.dumps({**told, **counts, **judged(lesson, student, papers)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from models.boards import board_tensor, turned
 from models.networks.deep import SHAPE, DeepPatternNet
 from models.trainable import Trainable
 from reversi_env import Rules, batch
@@ -36,6 +37,31 @@ def test_a_student_of_the_same_shape_is_the_network():
     assert expected.std() > 0.1
 
 
+@pytest.mark.parametrize("size", [6, 8])
+def test_what_is_seen_of_moves_is_the_same_in_every_image(size):
+    rules = Rules(size)
+    boards = [board_tensor(side) for side in batch.random_positions(200, np.arange(200) % 30, rules, seed=5)]
+    found = students.seen_of_moves(*boards, rules)
+    for symmetry in range(1, 8):
+        turn = torch.full_like(boards[0], symmetry)
+        image = students.seen_of_moves(*(turned(side, turn) for side in boards), rules)
+        for part in (slice(0, 4), slice(4, 8), slice(8, 9)):  # the quarters change their places
+            assert (image[:, part].sort(1).values == found[:, part].sort(1).values).all()
+    assert found.max() < students.rows_of_moves(rules)
+    assert len(found.unique(dim=0)) > 150
+
+
+def test_a_move_in_a_corner_and_an_odd_quarter_are_seen():
+    """The side to move may take a1 and e8, the other d1 and h8; a quarter's corner is bit 0, the end of its edge bit 3."""
+    rules = Rules(8)
+    own, opp = (board_tensor(np.array([bits], np.uint64)) for bits in (1 << 2 | 1 << 62, 1 << 1 | 1 << 61))
+    found = students.seen_of_moves(own, opp, rules)[0].tolist()
+    states = 1 << 16
+    assert sorted(found[:4]) == [0, 0, 1, 8]
+    assert sorted(found[4:8]) == [states, states, states + 1, states + 8]
+    assert found[8] == 2 * states  # two discs in each of two quarters
+
+
 @pytest.mark.usefixtures("one_torch_thread")
 def test_the_command_prints_a_line_for_each_student(tmp_path, monkeypatch, capsys):
     own, opp = positions(400)
@@ -49,14 +75,15 @@ def test_the_command_prints_a_line_for_each_student(tmp_path, monkeypatch, capsy
         "6",
         "--students",
         "2x2",
-        "4x2/8",
+        "4x2/8+moves",
         "--seconds",
         "0.3",
     ]
     monkeypatch.setattr(sys, "argv", command)
     students.main()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(line["width"], line["units"], line["span"]) for line in lines] == [(2, 2, 4), (4, 2, 8)]
+    told = [(line["width"], line["units"], line["span"], line["moves"]) for line in lines]
+    assert told == [(2, 2, 4, False), (4, 2, 8, True)]
     assert all(line["samples"] >= 64 and line["held_out"] < 20 and "bias_14" in line for line in lines)
     with pytest.raises(TrainError, match="student '8': expected WIDTHxUNITS"):
         students.shape_of("8")

@@ -5,7 +5,8 @@
 each quarter of the board where either side may move, and of which quarters an odd number of squares is empty.
 
 A line of JSON for each: errors in discs on positions that were held out, and error and bias in the package's solved positions, with
-``--wthor FOLDER`` also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is another question.
+``--wthor FOLDER`` also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is
+another question.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ _announced = False
 
 
 def announce_compilation() -> None:
-    """Say once per process, and only to a person at a terminal, why nothing seems to happen."""
+    """Say once per process, and only to a person at a terminal, why nothing happens: a log would have it of every worker."""
     global _announced
-    if not _announced and sys.stderr.isatty():
+    if not _announced and sys.stderr and sys.stderr.isatty():  # None where it is closed
         print("reversi: compiling kernels for this CPU (first use only, kept for the next start) …", file=sys.stderr)
     _announced = True
 

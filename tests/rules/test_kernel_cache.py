@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from reversi_env.core import compiling
 from tests.conftest import REPOSITORY
 from tests.kernel_report import second_process_agrees
 from tests.processes import output_of
@@ -94,6 +95,12 @@ def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
     shutil.rmtree(tmp_path)
     quiet = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert quiet.stderr == ""
+
+
+def test_what_has_no_standard_error_compiles_too(monkeypatch):
+    monkeypatch.setattr(compiling, "_announced", False)
+    monkeypatch.setattr(sys, "stderr", None)
+    compiling.announce_compilation()
 
 
 INNER_AND_OUTER = """

@@ -27,7 +27,7 @@ import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -90,6 +90,11 @@ class _Search:
     start: float = 0.0
     game_start: float = 0.0
     deadline: float = 0.0
+
+    @cached_property
+    def name(self) -> str:
+        """The agent's name, one of the catalogue's; its options may be anything."""
+        return self.job.agent.partition(":")[0]
 
 
 class Worker:
@@ -258,7 +263,7 @@ class Pool:
         return chosen
 
     def _is_long(self, search: _Search) -> bool:
-        return search.job.is_long or _name(search.job.agent) not in self._ready
+        return search.job.is_long or search.name not in self._ready
 
     def _begin(self, worker: Worker, searches: list[_Search]) -> None:
         for search in searches:
@@ -280,6 +285,7 @@ class Pool:
         for answer in answers:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
+                self._ready.add(search.name)
                 if search.job.kind != "ponder":
                     self._charge(search, answer.cpu)
                     self._learn(search.job.agent, answer.cpu)
@@ -293,7 +299,6 @@ class Pool:
 
     def _learn(self, agent: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
-        self._ready.add(_name(agent))
         before = self._usual.get(agent, UNKNOWN_SECONDS)
         self._usual[agent] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:
@@ -316,8 +321,3 @@ class Pool:
             for worker in self._workers:
                 if worker.pid and any(monotonic() > search.deadline for search in worker.searches.values()):
                     worker.end()  # which `_ended` hears of
-
-
-def _name(agent: str) -> str:
-    """The name in an agent's spec: its options are anybody's choice, its name is one of the catalogue's."""
-    return agent.partition(":")[0]

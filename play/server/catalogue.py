@@ -24,7 +24,7 @@ from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
-    "human": ("For people", "ten levels, from a beginner to more than most people can beat"),
+    "human": ("Human-like", "ten levels, from a beginner to more than most people can beat"),
     "network": ("Network", "a trained pattern network under alpha-beta; the strongest"),
     "six-factor": ("Six factors", "corners, mobility, frontier, table: report 001"),
     "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),

@@ -27,13 +27,19 @@ export function preview() {
   return { ...newLine(size, variant), tree: new Tree(size, { board, turn }) };
 }
 
-export function change(name) {
-  const at = indexOf(name, fields().size);
-  board = board.slice(0, at) + NEXT[board[at]] + board.slice(at + 1);
+// What was changed last is what is studied: a text that waits to be read makes way for the board.
+function setUp(changed) {
+  board = changed;
+  $("transcript").value = "";
 }
 
-export const clear = () => { board = board.replace(/[XO]/g, "-"); };
-export const reset = () => { ({ board } = initial(fields().size)); };
+export function change(name) {
+  const at = indexOf(name, fields().size);
+  setUp(board.slice(0, at) + NEXT[board[at]] + board.slice(at + 1));
+}
+
+export const clear = () => setUp(board.replace(/[XO]/g, "-"));
+export const reset = () => setUp(initial(fields().size).board);
 
 // What the page's history keeps of it, so that a reload and Back find it again.
 export const kept = () => ({ ...fields(), board, text: $("transcript").value, found });

@@ -149,7 +149,7 @@ function renderInsight() {
   $("progress").hidden = !line.review || !left;
   $("progress").firstElementChild.value = (total - left) / total;
   $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
-  $("summary").hidden = !line.review || left > 0;
+  $("summary").hidden = !line.review || left > 0 || total === 1;
   if (!$("summary").hidden) $("summary").replaceChildren(...summary());
   const blunders = line.key && !left ? blundersOf(line).length : 0;
   $("practise").hidden = !blunders;

@@ -171,12 +171,16 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     page.locator("#choice-list button").nth(1).click()
     expect(page.locator("#status")).to_have_text("White to move.")
     expect(page.locator("#moves .remark")).to_have_text("c1:+6")
+    expect(page.locator(".worth[data-grade=best]").first).to_be_visible()
+    expect(page.locator("#summary")).to_be_hidden()  # there is no move to judge
     page.go_back()
     expect(page.locator("#choice-list button")).to_have_count(2)
     shuts_nobody_out(page)
     page.fill("#transcript", "XXXX XXXX XXXX XXXX")
     page.click("#loader button[type=submit]")
     expect(page.locator("#toast")).to_contain_text("Neither side can move")
+    corner.press("Enter")  # what was changed last is what will be studied
+    expect(page.locator("#transcript")).to_have_value("")
 
     names = (
         struct.pack("<4BIHH4B", 20, 26, 1, 1, 0, 13, 0, 0, 0, 0, 0)

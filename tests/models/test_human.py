@@ -67,6 +67,6 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
 
 def test_the_levels_are_rated_as_they_were_measured():
     text = (Path(__file__).parents[2] / "docs" / "playing.md").read_text()
-    rows = re.findall(r"^\| (\d+) \|.*\| (−?\d+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \|.*\| (−?\d+) \| \d+ \|$", text, re.MULTILINE)
     assert [(int(level), int(elo.replace("−", "-"))) for level, elo in rows] == list(enumerate(ELO, 1))
     assert len(ELO) == len(LEVELS)

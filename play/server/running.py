@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from ipaddress import ip_address
+from types import FrameType
 from typing import Any
 
 import h11
@@ -188,11 +189,19 @@ def url_of(listener: socket.socket) -> str:
     return url("127.0.0.1" if host in EVERYWHERE else host, port)
 
 
+class Server(uvicorn.Server):
+    """A server that ends once: a second Ctrl-C would only cut off what takes `GOODBYE_SECONDS` at most, with a traceback."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end."""
+        if not self.should_exit:
+            super().handle_exit(sig, frame)
+
+
 def serve(options: ServerOptions, listener: socket.socket) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     _allow_files(3 * options.most_connections)
-    server = uvicorn.Server(configuration(options))
-    server.run(sockets=[listener])
+    Server(configuration(options)).run(sockets=[listener])
 
 
 def _allow_files(wanted: int) -> None:

@@ -1,13 +1,17 @@
 """`reversi serve` as a command: where it listens, and what it says when it cannot."""
 
+import signal
 import socket
 
 import pytest
 
 from play.server import addresses, warming
 from play.server.options import default_database
+from play.server.running import Server, configuration
 from play.server.store import check, opened
 from reversi_env.core.compiling import NotCompiled
+
+from .conftest import OPTIONS
 
 
 def test_a_port_that_is_taken_is_one_clear_line(reversi, tmp_path):
@@ -45,6 +49,13 @@ def test_a_database_that_cannot_be_used_is_one_clear_line_before_the_address(rev
     assert reason in err
     assert err.count("\n") == 1
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_second_ctrl_c_cuts_nothing_off():
+    server = Server(configuration(OPTIONS))
+    for _ in range(2):
+        server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit) == (True, False)
 
 
 def test_games_are_kept_in_the_users_data_folder_which_is_made(monkeypatch, tmp_path):

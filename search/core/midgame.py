@@ -50,6 +50,8 @@ LOOK_AHEAD_DEPTH = 4
 REPLY_RANK = 48
 #: Ranks of the table's moves, before all others, which are ranked after them: nine times in ten the first is the last as well.
 FIRST_RANK, SECOND_RANK = -2_000_000, -1_000_000
+#: Not the rank of any move.
+NOT_RANKED = 1 << 40
 #: ProbCut is tried where the evaluation itself is so many standard deviations beyond the window (seldom does it succeed
 #: elsewhere) …
 CUT_SCREEN = 0.7
@@ -151,12 +153,26 @@ def ask(work, own, opp, alpha, beta, depth, level):
 
 
 @kernel
-def cut_side(work, net, own, opp, moves, alpha, beta, depth, level):
+def may_cut(work, depth, level):
+    """Whether ProbCut may be tried there. To the end of the game nothing is cut: what is found there is true."""
+    return level > depth and work.cut_margin > 0.0 and work.cut_nesting < CUT_NESTING and work.cut_depth[depth] != 0
+
+
+@kernel
+def static_value(work, net, own, opp, moves, level, rank):
+    """The evaluation of a position with those legal *moves*: it is part of the *rank* of the move that led there, if that has one.
+
+    Nine in ten need not be computed a second time: 1.03 times the nodes a second.
+    """
+    if rank == NOT_RANKED:
+        return units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
+    return rank - REPLY_RANK * popcount(moves) if uses(work, REPLY_ORDER) else rank
+
+
+@kernel
+def cut_side(work, static, alpha, beta, depth, level):
     """To which side of the null window ProbCut may leave a node out: 1 above, -1 below, 0 if it has to be searched."""
-    if work.cut_margin <= 0.0 or work.cut_nesting >= CUT_NESTING or work.cut_depth[depth] == 0:
-        return 0
     screen = CUT_SCREEN * work.cut_deviation[depth, level]
-    static = units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
     if static >= beta + screen:
         return 1
     return -1 if static <= alpha - screen else 0
@@ -185,14 +201,19 @@ def entered(work):
 
 @kernel
 def last_ply(work, net, own, opp, moves, alpha, beta):
-    """Value to a depth of one ply: no order of moves and no list of them, since what follows is as cheap as a rank."""
+    """Value to a depth of one ply: no list of moves and no ranks, since what follows is as cheap as a rank.
+
+    First comes the move that refuted the last such position with as many empties, most often a sister: 0.91 of all nodes.
+    """
     best, nodes = -INFINITY, work.nodes
     level = empties_of(work, own, opp)
     room, child_room = room_of(work, level), room_of(work, level - 1)
+    first = moves & work.killer[level] if uses(work, REPLY_ORDER) else NO_SQUARE
     while moves != NO_SQUARE:
-        sq = trailing_zeros(moves)
-        bit = moves & (~moves + ONE)
-        moves ^= bit
+        next_one = first if first != NO_SQUARE else moves
+        sq = trailing_zeros(next_one)
+        bit = next_one & (~next_one + ONE)
+        first, moves = NO_SQUARE, moves ^ bit
         turned = flips(sq, own, opp)
         child_own, child_opp = opp ^ turned, own | turned | bit
         if not entered(work):
@@ -205,6 +226,7 @@ def last_ply(work, net, own, opp, moves, alpha, beta):
             value = units(value_of(net, child_room, level - 1, child_own, child_opp, replies), work.squares)
         best = max(best, -value)
         if best >= beta:
+            work.killer[level] = bit
             break
     count_moves(work, work.nodes - nodes)
     return best
@@ -221,15 +243,24 @@ def leaf(work, net, own, opp):
 
 
 @kernel
+def forget_moves(work):
+    """Forget what was found in another search: the same one visits the same nodes every time."""
+    work.killer[:] = NO_SQUARE
+    work.entered_rank = NOT_RANKED
+
+
+@kernel
 def negamax(work, net, own, opp, alpha, beta, depth):
     """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
     begin(net, room_of(work, empties_of(work, own, opp)), own, opp)
+    forget_moves(work)
     return descend(work, net, own, opp, alpha, beta, depth)
 
 
 @kernel
 def descend(work, net, own, opp, alpha, beta, depth):
     """`negamax` of a position where the evaluator's state stands."""
+    rank, work.entered_rank = work.entered_rank, NOT_RANKED
     if not entered(work):
         return alpha
     if depth <= 0:
@@ -259,12 +290,14 @@ def descend(work, net, own, opp, alpha, beta, depth):
                     return upper
             first, second = move_of(data), second_move_of(data)
     level = empties_of(work, own, opp)
-    if beta - alpha == 1 and level > depth:  # to the end of the game nothing is cut: what is found there is true
-        side = cut_side(work, net, own, opp, moves, alpha, beta, depth, level)
+    if beta - alpha == 1 and may_cut(work, depth, level):
+        static = static_value(work, net, own, opp, moves, level, rank)
+        side = cut_side(work, static, alpha, beta, depth, level)
         if side != 0:
             safety = work.cut_margin * work.cut_deviation[depth, level]
             low = cut_window(beta if side > 0 else alpha, side, safety, work.cut_slope[depth], work.cut_shift[depth])
             work.cut_nesting += 1
+            work.entered_rank = rank
             value = descend(work, net, own, opp, low, low + 1, work.cut_depth[depth])
             work.cut_nesting -= 1
             if (value > low) == (side > 0):
@@ -298,6 +331,8 @@ def descend(work, net, own, opp, alpha, beta, depth):
         if shared:
             slot = set_busy(work.busy, child_own, child_opp, depth)
         after_move(net, room_of(work, level), sq, turned)
+        if depth >= EVALUATION_RANK_DEPTH and i >= known and not shared and uses(work, VALUE_ORDER):
+            work.entered_rank = work.rank[level, i]
         if i == 0 or not uses(work, NULL_WINDOWS):
             value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
         else:
@@ -343,6 +378,7 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
     work.root, work.abandon = level - 1, 0
     room = room_of(work, level)
     begin(net, room, own, opp)
+    forget_moves(work)
     shared, later, turn, finished = shares(work, depth), NO_SQUARE, 0, 0
     while turn < squares.size or later != NO_SQUARE:
         i = turn

@@ -12,8 +12,9 @@ from typing import Any
 
 from numba.extending import overload
 
-#: Bits of ``switches``: moves that cannot matter are left out; moves with few replies, then those of a good value, are searched
-#: first; later moves are tried with a null window; children are looked up in the table before any is searched.
+#: Bits of ``switches``: moves that cannot matter are left out; moves with few replies (on the last ply the one that last refuted),
+#: then those of a good value, are searched first; later moves are tried with a null window; children are looked up in the table
+#: before any is searched.
 ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, LOOK_AHEAD = (1 << bit for bit in range(5))
 
 

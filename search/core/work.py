@@ -22,6 +22,7 @@ WORK = np.dtype(
         ("bucket_mask", np.int64),
         ("generation", np.int64),
         ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
+        ("entered_rank", np.int64),  # of the move that led to the position that is entered; NOT_RANKED: it has none
         ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
         # --- to the end: `search.core.endgame`
         ("negamax", np.int64),  # address of the search to a depth with the same evaluator, which foretells values
@@ -46,6 +47,8 @@ WORK = np.dtype(
         ("path_alpha", np.int64, (65,)),
         ("path_beta", np.int64, (65,)),
         ("path_depth", np.int64, (65,)),
+        # --- the last ply, by empties: the move (a bit) that last refuted the one before
+        ("killer", np.uint64, (65,)),
         # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
         ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
         ("cut_slope", np.float64, (64,)),

@@ -3,8 +3,10 @@
 import random
 import re
 import struct
+from io import BytesIO
 
 import pytest
+from PIL import Image
 
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
@@ -36,10 +38,45 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     page.reload()  # the wish for analysis is remembered in this game
     expect(best.first).to_be_visible(timeout=WAIT)
     shuts_nobody_out(page)
+    values_and_marks_are_legible(page)
     page.click("#nav-new")
     page.click("#start")
     my_turn(page)
     expect(page.locator("#analysis")).not_to_be_checked()
+
+
+def values_and_marks_are_legible(page):
+    """4.5 : 1 on the board, where axe does not look: every grade on its plate, and the rims of the marks on the squares."""
+    styles = """() => {
+        const { fill, opacity } = getComputedStyle(document.querySelector(".valued .chip"));
+        const text = document.querySelector(".valued .worth");
+        const grades = ["best", "good", "inaccuracy", "mistake", "blunder"].map((grade) => {
+            text.dataset.grade = grade;
+            return getComputedStyle(text).fill;
+        });
+        return [fill, Number(opacity), grades, getComputedStyle(document.querySelector(".legal .mark")).stroke];
+    }"""
+    plate, opacity, grades, rim = page.evaluate(styles)
+    square = Image.open(BytesIO(page.locator(".square[data-square=a1]").screenshot())).convert("RGB").resize((1, 1))
+    green = square.getpixel((0, 0))
+    under = [opacity * part + (1 - opacity) * below for part, below in zip(parts(plate), green, strict=True)]
+    assert min(contrast(parts(grade), under) for grade in grades) >= 4.5
+    assert contrast(parts(rim), green) >= 4.5
+
+
+def parts(colour):
+    """Red, green and blue of what a browser calls ``rgb(1, 2, 3)``."""
+    return [int(part) for part in re.findall(r"\d+", colour)]
+
+
+def contrast(first, second):
+    """The contrast of two colours, as the guidelines for accessibility have it."""
+    linear = [
+        [part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in one]
+        for one in (first, second)
+    ]
+    dark, light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):

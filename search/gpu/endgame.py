@@ -46,7 +46,7 @@ _i32, _u8, _i8, _u64 = np.int32, np.uint8, np.int8, np.uint64
 
 
 @cuda.jit(device=True)
-def _insert(keys, order, listed, key, number):
+def _inserted(keys, order, listed, key, number):
     """Two lists of sixteen four-bit numbers, sorted by key, with one more move in its place."""
     at = _u64(0)
     end = _u64(4 * listed)
@@ -218,7 +218,7 @@ def solve_positions(
         value, has_value = _i32(0), False  # of the move just made, for the side that made it
         if sorting:
             number = _u64(count(root_empties & (bit - ONE)))
-            keys, moves = _insert(keys, moves, left, _key(bit, replies, corners, odd, level), number)
+            keys, moves = _inserted(keys, moves, left, _key(bit, replies, corners, odd, level), number)
             left += _i32(1)
         elif passing and replies == NO_SQUARE:
             best, returning = _i32(sign * final_score(own, opp, playable)), True

@@ -10,7 +10,7 @@ from models.boards import after_move, bit_counts, board_planes, board_tensor, le
 from models.files import WeightsError
 from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
 from models.torch_evaluator import TorchEvaluator
-from reversi_env import Position, Rules, batch
+from reversi_env import Position, Rules, batch, functional
 from search.agents import make
 from search.solver import solve_batch
 from train.checkpoints import load_checkpoint, save_checkpoint
@@ -20,6 +20,7 @@ from train.teacher.distil import GAMES, distil, teacher_of
 from train.teacher.games import play, search_of, solved_moves
 from train.teacher.learner import Learner
 from train.teacher.options import TeacherOptions, preset
+from train.teacher.playing import Chosen, played, worth
 from train.teacher.run import TeacherRun
 from train.teacher.self_play import STATE
 
@@ -83,11 +84,11 @@ def test_images_of_squares_are_those_of_the_boards():
             assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
 
 
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_positions_are_worth_what_their_games_came_to(variant):
+@pytest.mark.parametrize(("variant", "aside"), [("normal", 0.0), ("reversed", 0.5)])
+def test_positions_are_worth_what_their_games_came_to(variant, aside):
     """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
     options = TeacherOptions(
-        size=6, variant=variant, games=40, exact=9, aside=0.5, perfect=0.0, trace=1.0, simulations=4
+        size=6, variant=variant, games=40, exact=9, aside=aside, perfect=0.0, trace=1.0, simulations=4
     )
     rules, solve = options.rules, solver(options.rules)
     found = play(search_of(discs, options, CPU), solve, options, 3, CPU)
@@ -97,13 +98,26 @@ def test_positions_are_worth_what_their_games_came_to(variant):
     assert solved.sum() > 80
     assert (found.score.numpy()[solved] == solve(own[solved], opp[solved])).all()
     assert set(np.unique(empties)) >= {8, 9, 10, 20}
-    of_games = [score for score, e in zip(found.score.tolist(), empties, strict=True) if e == 10]
-    assert {abs(score) for score in of_games if score == int(score)} <= set(np.abs(found.score.numpy()[solved]))
+    if not aside:
+        assert set(np.abs(found.score.numpy()[~solved])) <= set(np.abs(found.score.numpy()[solved]))
     random = play(None, solve, options, 3, CPU)
     assert (rules.square_count - bit_counts(random.own | random.opp)).max() == 9
     assert not random.policy.any()
     likely = found.policy.float().sum(1)
     assert (((likely > 240) & (likely < 270)) | (likely == 0)).all()
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_a_game_that_ends_early_is_worth_its_result(variant):
+    """The side that moves last wipes the other out, with 23 empty squares; the search had thought otherwise."""
+    rules, moves = Rules(6, variant), iter([22, 28, 8, 9, 10, 16, 34, 7, 0])
+
+    def choose(state, games):
+        return Chosen.nothing(1, rules, CPU)._replace(action=torch.tensor([next(moves)]), value=torch.tensor([5.0]))
+
+    plies, last = played(functional.init(1, rules, device="cpu"), choose, rules)
+    found = worth(plies, last, solver(rules), rules, exact=4, trace=1.0)
+    assert found.score.tolist() == [rules.sign * 36.0 * (-1) ** number for number in range(9)]
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

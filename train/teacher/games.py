@@ -1,8 +1,4 @@
-"""Games of the teacher with itself, all in step on one device, and what their positions turned out to be worth.
-
-A game begins with random moves, so that no two are alike; then a tree search chooses (`models.tree_search`), with a lot. From a
-number of empty squares on all positions are solved. Before, a position is worth what the game went on to be worth, mixed with
-what the search found.
+"""Games of the teacher with itself (`train.teacher.playing`), and positions aside of them.
 
 Who is shown what one look ahead chooses, learns that the side to move is better off than it is in good games: a choice by a
 search corrects many of the mistakes that the network makes at a glance. Positions aside of the games are shown too, after a
@@ -11,11 +7,6 @@ random move, solved or searched. And some games are played perfectly where posit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-import numpy as np
-
 from models.boards import after_move, bit_counts, board_planes, legal_moves, planes
 from models.residual import Answers
 from models.tree_search import TreeSearch
@@ -23,6 +14,20 @@ from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
 from train.teacher.options import TeacherOptions
+from train.teacher.playing import (
+    ONE,
+    Chosen,
+    Ply,
+    Positions,
+    Solve,
+    empties,
+    exact_values,
+    opened,
+    played,
+    random_actions,
+    searched,
+    worth,
+)
 
 with extra_libraries():
     import torch
@@ -36,48 +41,6 @@ SHORT_SHARE, SHORT_MOST = 0.6, 0.3
 POLICY_TEMPERATURE = 1.0
 #: Plies that the search goes down at most: few simulations do not come further, and a GPU always goes so far.
 DEEPEST = 8
-#: The number that stands for 1 in a policy.
-ONE = 255
-
-Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
-
-
-class Positions(NamedTuple):
-    """Positions and what they are worth, on the device.
-
-    ``own``, ``opp``: boards, int64, of the side to move and the other. ``score``: discs for the side to move, float32.
-    ``policy``: how good each move is, uint8, `ONE` to 1, ``(n, squares)``; nothing but zeros where that is not known.
-    """
-
-    own: Tensor
-    opp: Tensor
-    score: Tensor
-    policy: Tensor
-
-    @staticmethod
-    def together(parts: list[Positions]) -> Positions:
-        """All of them, one part after the other."""
-        return Positions(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
-
-
-#: The columns of `Positions`, in order.
-COLUMNS = tuple(Positions.__annotations__)
-
-
-class Ply(NamedTuple):
-    """All games at one moment: boards, empty squares, and what the side to move can get.
-
-    ``value``: what the search found that to be, in discs; ``policy``: how good all moves are. ``kept``: whether the game is past
-    its first random moves, and goes on. ``solved``: positions after all moves in the games that are played perfectly.
-    """
-
-    own: Tensor
-    opp: Tensor
-    empties: Tensor
-    value: Tensor
-    policy: Tensor
-    kept: Tensor
-    solved: Positions
 
 
 def search_of(network: Answers, options: TeacherOptions, device: torch.device) -> TreeSearch:
@@ -93,67 +56,28 @@ def play(
 
     *solve* gives exact scores of arrays of boards.
     """
-    generator = torch.Generator(device).manual_seed(seed)
-    plies = list(_plies(search, solve, options, generator, device))
-    parts = [_of_games(plies, solve, options, learnt=search is not None), *(ply.solved for ply in plies)]
+    rules, count, generator = options.rules, options.games, torch.Generator(device).manual_seed(seed)
+    shown = list[Positions]()
+
+    def choose(state: State, games: Tensor) -> Chosen:
+        if search is None:
+            found = Chosen.nothing(len(games), rules, device)._replace(action=random_actions(state, generator))
+        else:
+            found = searched(search, state, count, generator, options.temperature)
+        near = (games < options.perfect * count) & (empties(state, rules) <= options.exact + 1) & (state.legal != 0)
+        moves, solved = solved_moves(solve, state.own[near], state.opp[near], rules)
+        found.action[near], found.value[near], found.policy[near] = moves.argmax(1), moves.amax(1), _policy(moves)
+        shown.append(solved)
+        return found
+
+    first = random_moves(count, options, generator, device)
+    plies, last = played(opened(rules, first, generator), choose, rules, options.fewest)
+    if search is None:  # nothing is known of the positions before
+        plies = [ply._replace(kept=ply.kept & (empties(ply, rules) <= options.exact)) for ply in plies]
+    parts = [worth(plies, last, solve, rules, options.exact, options.trace), *shown]
     if options.aside:
         parts.append(_aside(plies, search, solve, options, generator))
     return Positions.together(parts)
-
-
-# --- the games ------------------------------------------------------------------------------------
-
-
-def _plies(
-    search: TreeSearch | None, solve: Solve, options: TeacherOptions, generator: torch.Generator, device: torch.device
-) -> Iterator[Ply]:
-    """Play all games, and tell of every moment of them."""
-    rules, count = options.rules, options.games
-    state = functional.init(count, rules, device=device)
-    first = random_moves(count, options, generator, device) if search is not None else torch.zeros_like(state.own)
-    perfect = torch.arange(count, device=device) < options.perfect * count
-    for number in range(2 * rules.square_count):
-        empties = rules.square_count - bit_counts(state.own | state.opp)
-        going_on = ~functional.is_over(state) & (empties >= options.fewest)
-        if not going_on.any():
-            return
-        kept = going_on & (first <= number)
-        noise = gumbel((count, rules.square_count + 1), generator, device)
-        action = torch.where(functional.legal(state), noise, NO_NUMBER).argmax(1)
-        value, policy = noise.new_zeros(count), torch.zeros_like(noise[:, :-1], dtype=torch.uint8)
-        if search is not None:
-            rows = kept.nonzero().squeeze(1)
-            found = _searched(search, functional.take(state, rows), options, options.temperature * noise[rows])
-            action[rows], value[rows], policy[rows] = found.action, found.value, found.policy
-        ends = (kept & perfect & (empties <= options.exact + 1) & (state.legal != 0)).nonzero().squeeze(1)
-        moves, solved = solved_moves(solve, state.own[ends], state.opp[ends], rules)
-        action[ends], value[ends], policy[ends] = moves.argmax(1), moves.amax(1), _policy(moves)
-        yield Ply(state.own, state.opp, empties, value, policy, kept, solved)
-        state = functional.where(going_on, functional.step(state, action), state)
-
-
-class Searched(NamedTuple):
-    """The moves to play, values in discs for the side to move, and policies as `Positions` has them."""
-
-    action: Tensor
-    value: Tensor
-    policy: Tensor
-
-
-def _searched(search: TreeSearch, state: State, options: TeacherOptions, noise: Tensor | None = None) -> Searched:
-    """What the search finds of positions; a GPU looks at so many at a time as there are games, since that is compiled."""
-    count, size = state.shape[0], options.games
-    parts = list[Searched]()
-    for start in range(0, count, size):
-        rows = torch.arange(start, start + size if state.own.is_cuda else min(count, start + size)) % count
-        rows = rows.to(state.own.device)
-        found = search.run(functional.take(state, rows), None if noise is None else noise[rows])
-        policy = (ONE * found.policy[:, :-1]).round().to(torch.uint8)
-        parts.append(Searched(found.action, options.rules.square_count * found.value.float(), policy))
-    if not parts:
-        nothing = state.own.new_zeros(0)
-        return Searched(nothing, nothing.float(), nothing.new_zeros((0, options.rules.square_count), dtype=torch.uint8))
-    return Searched(*(torch.cat(columns)[:count] for columns in zip(*parts, strict=True)))
 
 
 def gumbel(shape: tuple[int, ...], generator: torch.Generator, device: torch.device) -> Tensor:
@@ -169,26 +93,6 @@ def random_moves(games: int, options: TeacherOptions, generator: torch.Generator
     return (share[1] * most_of_game).long()
 
 
-def _of_games(plies: list[Ply], solve: Solve, options: TeacherOptions, *, learnt: bool) -> Positions:
-    """What the positions of the games are worth; those that are not solved only if there is something to be *learnt* from them."""
-    rows = [(ply.kept & (ply.empties <= options.exact)).nonzero().squeeze(1) for ply in plies]
-    own, opp = (
-        torch.cat([getattr(ply, side)[chosen] for ply, chosen in zip(plies, rows, strict=True)])
-        for side in ("own", "opp")
-    )
-    solved = exact_values(solve, own, opp).split([len(chosen) for chosen in rows])
-    worth, parts = torch.full_like(plies[0].value, torch.nan), list[Positions]()
-    for ply, chosen, scores in zip(reversed(plies), reversed(rows), reversed(solved), strict=True):
-        mixed = options.trace * -worth + (1 - options.trace) * ply.value
-        worth = torch.where(worth.isnan(), ply.value, mixed)
-        worth[chosen] = scores
-        found = ply.kept & (learnt & (ply.empties > options.exact))
-        found[chosen] = True
-        parts.append(Positions(ply.own[found], ply.opp[found], worth[found], ply.policy[found]))
-        worth = torch.where(ply.kept, worth, torch.nan)
-    return Positions.together(parts)
-
-
 # --- positions aside of them ----------------------------------------------------------------------
 
 
@@ -201,15 +105,13 @@ def _aside(
     drawn = torch.rand(len(of_games), generator=generator, device=of_games.device) < options.aside
     own, opp = of_games[drawn].T
     own, opp = random_children(own, opp, rules, generator)
-    empties = rules.square_count - bit_counts(own | opp)
-    wanted = (legal_moves(own, opp, rules.playable) != 0) & (empties >= options.fewest)
-    if search is None:
-        wanted &= empties <= options.exact
-    own, opp, near = own[wanted], opp[wanted], (empties <= options.exact)[wanted]
+    left = rules.square_count - bit_counts(own | opp)
+    wanted = (legal_moves(own, opp, rules.playable) != 0) & (left >= options.fewest)
+    own, opp, near = own[wanted], opp[wanted], (left <= options.exact)[wanted]
     score = torch.zeros(len(own), device=own.device)
     policy = torch.zeros((len(own), rules.square_count), dtype=torch.uint8, device=own.device)
     if search is not None:
-        _, score, policy = _searched(search, functional.from_boards(own, opp, rules), options)
+        _, score, policy = searched(search, functional.from_boards(own, opp, rules), options.games)
     score[near] = exact_values(solve, own[near], opp[near])
     return Positions(own, opp, score, policy)
 
@@ -249,9 +151,3 @@ def _squares(rules: Rules, device: torch.device) -> Tensor:
 def _policy(moves: Tensor) -> Tensor:
     """How good each move is, as `Positions` has it, by the values of all."""
     return (ONE * torch.softmax(moves / POLICY_TEMPERATURE, 1)).round().to(torch.uint8)
-
-
-def exact_values(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:
-    """Exact scores for the side to move, on the device of the boards."""
-    scores = solve(*(side.cpu().numpy().view(np.uint64) for side in (own, opp)))
-    return torch.from_numpy(scores.astype(np.float32)).to(own.device)

@@ -12,8 +12,9 @@ from models.player import Player
 from models.residual import Answers, ResidualNet, square_images
 from reversi_env.extras import extra_libraries
 from train.checkpoints import State, network_state, restore_network
-from train.teacher.games import NO_NUMBER, ONE, Positions
+from train.teacher.games import NO_NUMBER
 from train.teacher.options import SelfPlayOptions
+from train.teacher.playing import ONE, Positions
 
 with extra_libraries():
     import torch

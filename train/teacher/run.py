@@ -13,8 +13,9 @@ from reversi_env.extras import extra_libraries
 from train.judging.exam import packaged_endgames
 from train.labels.labellers import exact_scores
 from train.teacher.figures import errors_figure
-from train.teacher.games import Positions, play, search_of
+from train.teacher.games import play, search_of
 from train.teacher.options import TeacherOptions
+from train.teacher.playing import Positions
 from train.teacher.self_play import SelfPlayRun
 
 with extra_libraries():

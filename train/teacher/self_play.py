@@ -23,9 +23,9 @@ from train.fitting.fit import checked_device
 from train.fitting.training import provenance
 from train.progress import Progress, silent
 from train.run import Run, load_arrays, save_arrays, write_csv
-from train.teacher.games import COLUMNS, Positions
 from train.teacher.learner import WARM_UP, Learner, Losses, fast_convolutions
 from train.teacher.options import SelfPlayOptions
+from train.teacher.playing import COLUMNS, Positions
 
 with extra_libraries():
     import torch

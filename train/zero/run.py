@@ -12,7 +12,7 @@ from train.judging.exact import ExactSet
 from train.labels.labellers import exact_scores
 from train.rl.figures import training_figure
 from train.rl.ladder import Ladder
-from train.teacher.games import Positions
+from train.teacher.playing import Positions
 from train.teacher.self_play import SelfPlayRun
 from train.zero.games import play, search_of
 from train.zero.options import ZeroOptions

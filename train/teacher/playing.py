@@ -1,0 +1,162 @@
+"""Games of a network with itself, all in step on one device: what the teacher (`train.teacher`) and AlphaZero (`train.zero`) share.
+
+A game begins with some random plies, so that no two are alike (`opened`). Then a tree search (`models.tree_search`) chooses, with a
+lot, and every position is kept (`played`). It is worth what the game went on to be worth, mixed with what the search found; where
+positions are solved, their score (`worth`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from models.boards import bit_counts
+from models.tree_search import TreeSearch
+from reversi_env import Rules, functional
+from reversi_env.extras import extra_libraries
+from reversi_env.functional import State
+
+with extra_libraries():
+    import torch
+    from torch import Tensor
+
+#: The number that stands for 1 in a policy.
+ONE = 255
+
+#: Exact scores of arrays of boards, own and the opponent's.
+Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+class Positions(NamedTuple):
+    """Positions and what they are worth, on the device.
+
+    ``own``, ``opp``: boards, int64, of the side to move and the other. ``score``: discs for the side to move, float32.
+    ``policy``: how good each move is, uint8, `ONE` to 1, ``(n, squares)``; nothing but zeros where that is not known.
+    """
+
+    own: Tensor
+    opp: Tensor
+    score: Tensor
+    policy: Tensor
+
+    @staticmethod
+    def together(parts: list[Positions]) -> Positions:
+        """All of them, one part after the other."""
+        return Positions(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
+
+
+#: The columns of `Positions`, in order.
+COLUMNS = tuple(Positions.__annotations__)
+
+
+class Chosen(NamedTuple):
+    """The moves to play, values in discs for the side to move, and policies as `Positions` has them."""
+
+    action: Tensor
+    value: Tensor
+    policy: Tensor
+
+    @staticmethod
+    def nothing(count: int, rules: Rules, device: torch.device) -> Chosen:
+        """Zeros for so many positions."""
+        policy = torch.zeros((count, rules.square_count), dtype=torch.uint8, device=device)
+        return Chosen(policy.new_zeros(count, dtype=torch.int64), policy.new_zeros(count, dtype=torch.float32), policy)
+
+
+class Ply(NamedTuple):
+    """All games at one moment, with what was chosen there; ``kept``: where that is a position to learn from."""
+
+    own: Tensor
+    opp: Tensor
+    value: Tensor
+    policy: Tensor
+    kept: Tensor
+
+
+#: What to play in states, those of the games with these numbers.
+Choose = Callable[[State, Tensor], Chosen]
+
+
+def empties(state: State | Ply, rules: Rules) -> Tensor:
+    """Empty squares of each position."""
+    return rules.square_count - bit_counts(state.own | state.opp)
+
+
+def random_actions(state: State, generator: torch.Generator) -> Tensor:
+    """A random legal action in each game, the pass where it is the only one."""
+    legal = functional.legal(state)
+    return (legal * (1 + torch.rand(legal.shape, generator=generator, device=legal.device))).argmax(1)
+
+
+def opened(rules: Rules, plies: Tensor, generator: torch.Generator) -> State:
+    """Games after so many random plies each; one that ends in them is worth nothing, and is not played."""
+    state = functional.init(len(plies), rules, device=plies.device)
+    for number in range(int(plies.max())):
+        after = functional.step(state, random_actions(state, generator))
+        state = functional.where((plies > number) & ~functional.is_over(state), after, state)
+    return state
+
+
+def searched(
+    search: TreeSearch, state: State, most: int, generator: torch.Generator | None = None, temperature: float = 1.0
+) -> Chosen:
+    """What the search finds of positions, with a *generator* by lot; a GPU looks at *most* at a time, since that is compiled."""
+    count, device, parts = state.shape[0], state.own.device, list[Chosen]()
+    noise = None if generator is None else temperature * search.noise(count, generator)
+    for start in range(0, count, most):
+        rows = (
+            torch.arange(start, start + most if state.own.is_cuda else min(count, start + most), device=device) % count
+        )
+        found = search.run(functional.take(state, rows), None if noise is None else noise[rows])
+        action = found.action
+        if search.method == "puct" and generator is not None:  # Gumbel's are drawn already
+            action = torch.multinomial(found.policy, 1, generator=generator).squeeze(1)
+        policy = (ONE * found.policy[:, :-1]).round().to(torch.uint8)
+        parts.append(Chosen(action, search.rules.square_count * found.value.float(), policy))
+    if not parts:
+        return Chosen.nothing(0, search.rules, device)
+    return Chosen(*(torch.cat(columns)[:count] for columns in zip(*parts, strict=True)))
+
+
+def played(
+    state: State, choose: Choose, rules: Rules, fewest: int = 0, tell: Callable[[int], None] = lambda plies: None
+) -> tuple[list[Ply], State]:
+    """Play games until they are over, or have fewer than *fewest* empties: all their plies, and how they stand then.
+
+    *tell* is told the plies played.
+    """
+    plies = list[Ply]()
+    while (going := ~functional.is_over(state) & (empties(state, rules) >= fewest)).any():
+        tell(len(plies))
+        rows, found = going.nonzero().squeeze(1), Chosen.nothing(len(going), rules, going.device)
+        for column, chosen in zip(found, choose(functional.take(state, rows), rows), strict=True):
+            column[rows] = chosen
+        plies.append(Ply(state.own, state.opp, found.value, found.policy, going))
+        state = functional.where(going, functional.step(state, found.action), state)
+    return plies, state
+
+
+def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int, trace: float) -> Positions:
+    """All positions with what they were worth, in discs for the side to move; those with *exact* empties and fewer are solved.
+
+    *trace*: weight of how the game went on, beside the value that was found; *last*: how the games stood then.
+    """
+    near = [(ply.kept & (empties(ply, rules) <= exact)).nonzero().squeeze(1) for ply in plies]
+    own, opp = (
+        torch.cat([getattr(ply, side)[rows] for ply, rows in zip(plies, near, strict=True)]) for side in ("own", "opp")
+    )
+    solved = exact_values(solve, own, opp).split([len(rows) for rows in near])  # at once: a GPU likes many
+    now, parts = functional.score(last).float(), list[Positions]()
+    for ply, rows, scores in zip(reversed(plies), reversed(near), reversed(solved), strict=True):
+        now = torch.where(ply.kept, trace * -now + (1 - trace) * ply.value, now)
+        now[rows] = scores
+        parts.append(Positions(*(column[ply.kept] for column in (ply.own, ply.opp, now, ply.policy))))
+    return Positions.together(parts)
+
+
+def exact_values(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:
+    """Exact scores for the side to move, on the device of the boards."""
+    scores = solve(*(side.cpu().numpy().view(np.uint64) for side in (own, opp)))
+    return torch.from_numpy(scores.astype(np.float32)).to(own.device)

@@ -13,6 +13,8 @@ from collections import Counter
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+#: Seconds that an answer is waited for: on a busy machine the first one may have to be compiled.
+PATIENCE = 300
 #: Paths, and names of servers as `Host` and `Origin` give them, that have confused somebody once.
 ODD_PATHS = (
     *rb"/ // * ? [ //[ /.. /../.. /% /%zz /%00 /%ff /%ed%a0%80 /\ http://[/ http://127.0.0.1/api/health /api/health#".split(),
@@ -197,7 +199,7 @@ async def http_storm(host: str, port: int, game: str, token: str, count: int, ge
             writer.write(raw)
             if may_wait:
                 writer.write_eof()
-            status, goes_on = await asyncio.wait_for(response(reader, method), 60)
+            status, goes_on = await asyncio.wait_for(response(reader, method), PATIENCE)
         except (ConnectionError, asyncio.IncompleteReadError):
             status, goes_on = 0, False  # closed without an answer: allowed, but no crash
         statuses[status] += 1
@@ -231,7 +233,7 @@ async def socket_storm(
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(f"GET /api/games/{game}/socket HTTP/1.1\r\nHost: {host}\r\n".encode() + UPGRADE + b"\r\n")
         with suppress(ConnectionError, asyncio.IncompleteReadError):
-            opened = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
+            opened = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
             codes[opened.split()[1].decode()] += 1
             if generator.random() < 0.9:
                 writer.write(frame(random.Random(1), json.dumps({"type": "join", "token": token}).encode()))
@@ -247,7 +249,7 @@ async def socket_storm(
                 writer.transport.abort()
                 continue
             writer.write(frame(random.Random(1), b'{"type": "ping", "id": "the end"}'))
-            data = await asyncio.wait_for(read_until(reader, b'"id":"the end"'), 60)
+            data = await asyncio.wait_for(read_until(reader, b'"id":"the end"'), PATIENCE)
             for code in ("bad_message", "illegal_move", "wrong_ply", "spectator", "too_fast", "wrong_token", "joined"):
                 codes[code] += data.count(f'"code":"{code}"'.encode())
             codes["state"] += data.count(b'"type":"state"')

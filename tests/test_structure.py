@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import REPOSITORY
 
 PACKAGES = ("reversi_env", "search", "models", "train", "studies", "play", "benchmarks")
-#: Names of libraries that are ours, too: of named tuples, numba and llvmlite.
-OTHERS = {"_replace", "_asdict", "_engine", "_get_module_for_linking", "_insert"}
+#: Names of libraries that are ours, too: of named tuples, and of numba.
+OTHERS = {"_replace", "_asdict", "_engine", "_get_module_for_linking"}
 
 
 @cache

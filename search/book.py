@@ -141,11 +141,14 @@ class Book:
         return sealed({name: getattr(self, name) for name in _COLUMNS}, header)
 
     def _row(self, position: Position) -> int | None:
-        canonical = position.canonical()
-        own, opp = np.uint64(canonical.own), np.uint64(canonical.opp)
-        first, last = (int(self.own.searchsorted(own, side)) for side in ("left", "right"))
-        row = first + int(self.opp[first:last].searchsorted(opp))
-        return row if row < last and self.opp[row] == opp else None
+        return next(iter(rows_of(self.own, self.opp, position.canonical())), None)
+
+
+def rows_of(own: NDArray[np.uint64], opp: NDArray[np.uint64], position: Position) -> range:
+    """The rows with exactly the boards of *position*, of arrays in the order of *own*, then *opp*."""
+    first, last = (int(own.searchsorted(np.uint64(position.own), side)) for side in ("left", "right"))
+    among = opp[first:last]
+    return range(*(first + int(among.searchsorted(np.uint64(position.opp), side)) for side in ("left", "right")))
 
 
 def read_book(path: str | Path) -> Book:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import nullcontext
 
@@ -24,18 +25,16 @@ def serve(context: typer.Context) -> None:
     """
     from play.server.addresses import url_for_others
     from play.server.options import ServerOptions
-    from play.server.running import listen, url_of
-    from play.server.running import serve as run
-    from play.server.store import check
+    from play.server.running import listen, server_for, url_of
     from play.server.warming import compiling
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 
-    options = ServerOptions(**given(context))
+    options = ServerOptions(**{"wthor": os.environ.get("REVERSI_DATA") or None} | given(context))
     options.trusted()  # an error here, if one of them is none
     listener = listen(options)
     try:
-        check(options.file())  # before anybody is told where the server is
+        server = server_for(options)  # before anybody is told where it is
     except ReversiError:
         listener.close()
         raise
@@ -44,5 +43,7 @@ def serve(context: typer.Context) -> None:
     if address := url_for_others(*listener.getsockname()[:2]):
         print(f"other machines find it on {address}", flush=True)
     print(f"games are kept in {options.file()}", file=sys.stderr)
+    if options.wthor is not None:
+        print(f"the recorded games in {options.wthor} are counted in the background", file=sys.stderr)
     with compiling() if options.workers != 0 else nullcontext():
-        run(options, listener)
+        server.run(sockets=[listener])  # until Ctrl-C or SIGTERM

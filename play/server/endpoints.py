@@ -147,7 +147,7 @@ async def analyse(hall: Hall, request: Request, body: AnalyseRequest) -> Analysi
 
 @endpoint("POST", "/api/openings", "opening")
 async def opening(hall: Hall, request: Request, body: OpeningRequest) -> Opening:
-    """Name an opening, and look its moves up in the book."""
+    """Name an opening, and look its moves up in the book and in recorded games."""
     return await hall.opening(body, client_of(request))
 
 

@@ -28,6 +28,7 @@ from play.server.messages import (
     CreateGame,
     Opening,
     OpeningRequest,
+    PlayedMove,
     PuzzleEntry,
     PuzzleRequest,
     Puzzles,
@@ -48,12 +49,15 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.openings import name_of_positions
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.book import packaged_book
+from train.book.games import GameTree
 from train.judging.puzzles import Puzzle, packaged_puzzles
 
 log = logging.getLogger("reversi.server")
 
 #: What a large file may take to be read, in seconds.
 READ_SECONDS = 3.0
+#: Moves of recorded games that are counted.
+RECORDED_PLIES = 36
 #: Puzzles that are given out at a time.
 SOME_PUZZLES = 20
 
@@ -65,6 +69,7 @@ class Hall:
         self.options = options
         self.store = Store(options.file())
         self.pool = Pool(os.cpu_count() or 1 if options.workers is None else options.workers)
+        self.recorded = None if options.wthor is None else GameTree(options.wthor, RECORDED_PLIES)
         self.time = ServerTime()
         self.rooms: dict[str, Room] = {}
         self.running: Counter[str] = Counter()
@@ -79,17 +84,18 @@ class Hall:
         self._puzzlings = Buckets(options.puzzle_burst, options.puzzles_per_second)
 
     async def open(self) -> None:
-        """Open the store, start the workers and the sweeping of old games."""
+        """Open the store, start the workers, the sweeping of old games and the counting of recorded ones."""
         self.store.open()
         self.time.resume(await self.store.uptime())
         self.pool.start()
         await asyncio.to_thread(load_rules)
         await self.tidy()
-        self._sweeper = asyncio.get_running_loop().create_task(self._sweep())
+        self._tasks = [asyncio.get_running_loop().create_task(task) for task in (self._sweep(), self._count())]
 
     async def close(self) -> None:
         """Send everybody away, stop searching, write what is left."""
-        self._sweeper.cancel()
+        for task in self._tasks:
+            task.cancel()
         for room in list(self.rooms.values()):
             self.drop(room, "the server is shutting down")
         self.pool.close()
@@ -229,10 +235,17 @@ class Hall:
     # --- analysis ---------------------------------------------------------------------------------
 
     async def opening(self, request: OpeningRequest, client: str) -> Opening:
-        """What the moves are called, and what the book says after them; a thread looks it up, since a file may be read."""
+        """What the moves are called, and what book and games say after them; a thread looks it up, since a file may be read."""
         with self._waiting(self.lookups, client):
             async with self._lookup:
-                return await asyncio.to_thread(_opening, request)
+                return await asyncio.to_thread(_opening, request, self.recorded)
+
+    async def _count(self) -> None:
+        """Count the moves of the recorded games, ply by ply: who asks in the meantime waits for one of them at most."""
+        if self.recorded is not None:
+            for ply in range(RECORDED_PLIES):
+                async with self._lookup:
+                    await asyncio.to_thread(self.recorded.count, ply)
 
     async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
         """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
@@ -301,7 +314,7 @@ def _storage() -> Iterator[None]:
         raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
 
 
-def _opening(request: OpeningRequest) -> Opening:
+def _opening(request: OpeningRequest, recorded: GameTree | None) -> Opening:
     positions = [_position(request)]
     try:
         for move in request.moves:
@@ -311,7 +324,9 @@ def _opening(request: OpeningRequest) -> Opening:
         raise Refused(400, "bad_moves", str(error)[:200]) from None
     known = [] if book is None else book.moves(positions[-1])
     moves = [BookMove(move.move, move.value, move.lines, move.plays) for move in known]
-    return Opening(name_of_positions(positions), moves)
+    played = recorded.moves(positions[-1]) if recorded is not None and positions[-1].rules == Rules() else {}
+    games = [PlayedMove(move, *found) for move, found in played.items()]
+    return Opening(name_of_positions(positions), moves, games)
 
 
 def _puzzles(request: PuzzleRequest) -> Puzzles:

@@ -278,11 +278,24 @@ class BookMove(Struct):
     plays: bool
 
 
+class PlayedMove(Struct):
+    """A move of recorded games: how many went on with it, the share of points that it got, and its mean score in discs."""
+
+    move: str
+    games: int
+    points: float
+    score: float
+
+
 class Opening(Struct):
-    """What the moves are called, if they are an opening, and how the moves of the last position stand in the book."""
+    """What the moves are called, if they are an opening, and how the moves of the last position stand in the book.
+
+    *games*: how recorded games went on from there, the most frequent move first; none where the server has no games.
+    """
 
     name: str | None
     moves: list[BookMove]
+    games: list[PlayedMove]
 
 
 class PuzzleEntry(Struct):

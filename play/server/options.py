@@ -40,6 +40,9 @@ class ServerOptions:
         (), "Address of a proxy that tells whom it serves (X-Forwarded-For); repeat for more."
     )
     ponder: bool = option(False, "Agents think on people's time, too, while a worker has nothing else to do.")
+    wthor: str | None = option(
+        None, "Folder with WTHOR files: the page counts their games beside the book; or $REVERSI_DATA."
+    )
     longest_analysis: float = 2.0
     deepest: int = 16
     #: Tables of an agent and of the analysis, in MiB.

@@ -17,6 +17,7 @@ from websockets.exceptions import WebSocketException
 from play.server.addresses import EVERYWHERE, known_as, url
 from play.server.app import make_app
 from play.server.options import ServerOptions
+from play.server.store import check
 from reversi_env import ReversiError
 
 #: Seconds that connections get to end when the server does.
@@ -198,10 +199,11 @@ class Server(uvicorn.Server):
             super().handle_exit(sig, frame)
 
 
-def serve(options: ServerOptions, listener: socket.socket) -> None:
-    """Serve until Ctrl-C or SIGTERM."""
+def server_for(options: ServerOptions) -> Server:
+    """A server that has yet to run; an error, if it could not as *options* have it."""
+    check(options.file())
     _allow_files(3 * options.most_connections)
-    Server(configuration(options)).run(sockets=[listener])
+    return Server(configuration(options))
 
 
 def _allow_files(wanted: int) -> None:

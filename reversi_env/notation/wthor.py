@@ -54,7 +54,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reversi_env.batch import canonical as canonical_boards
 from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
 from reversi_env.errors import NotationError, shown
 from reversi_env.notation.context import within
@@ -173,18 +172,18 @@ class WthorFile:
         own, opp, reached = positions_with(self.squares, *_start(), empties)
         return own[reached], opp[reached]
 
-    def through(self, position: Position) -> tuple[np.ndarray, np.ndarray]:
-        """Which games went through *position* or an image of it, in any order of moves (bool), and how they ended (int8).
+    def played(self, plies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Where the games stood after so many moves, and how they went on: boards (own, opp), squares and results (int8).
 
-        Results are in discs for the side that is to move there, as recorded. The side to move must have a move.
+        Boards and results, in discs as recorded, are the side's that makes the move. Games that do not go on are left out.
         """
-        own, opp, reached = positions_with(self.squares, *_start(), position.empties)
-        canonical = position.canonical()
-        images = canonical_boards(own, opp)
-        reached &= (images[0] == np.uint64(canonical.own)) & (images[1] == np.uint64(canonical.opp))
-        black = replay_games(self.squares[:, : SQUARES - 4 - position.empties], *_start())[0]
+        squares = self.squares[:, plies]
+        own, opp, reached = positions_with(self.squares, *_start(), SQUARES - 4 - plies)
+        black = replay_games(self.squares[:, :plies], *_start())[0]
         result = 2 * self.scores.astype(np.int64) - SQUARES
-        return reached, np.where(own == black, result, -result).astype(np.int8)
+        result = np.where(own == black, result, -result).astype(np.int8)
+        reached &= squares != NO_MOVE
+        return own[reached], opp[reached], squares[reached], result[reached]
 
     def solved_positions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The positions with as many empty squares as the header's depth, and their exact scores: boards (own, opp), int8.

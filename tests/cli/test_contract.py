@@ -42,6 +42,7 @@ connect ftp://x => expected HOST or HOST:PORT
 connect a:b => expected HOST or HOST:PORT
 serve --host '' --port 0 --database out => cannot listen on
 serve --host a..b --port 0 --database out => cannot listen on
+serve --port 0 --database out --wthor none => no WTHOR files in 'none': expected *.wtb there
 analyse start --tme 3 => reversi analyse: No such option: --tme
 analyse FILE => file 'FILE' is empty: expected a game, GGF or moves
 analyse gone.gff => 'gone.gff' is neither a board nor moves, and no such file is there: expected

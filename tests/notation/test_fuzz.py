@@ -24,7 +24,7 @@ from reversi_env.notation import (
 )
 from tests.notation.samples import BLACK_MUST_PASS, random_moves, wthor_file, wthor_record
 
-fuzzed = settings(derandomize=True, deadline=None, max_examples=150)
+fuzzed = settings(derandomize=True, deadline=None, max_examples=140)
 
 STARTS = [Position.initial(), Position.initial(Rules(6, "reversed")), BLACK_MUST_PASS]
 TRANSCRIPTS = [

@@ -5,8 +5,10 @@ import queue
 
 import pytest
 
+from play.server.hall import RECORDED_PLIES
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
+from tests.notation.samples import random_moves, wthor_file, wthor_record
 
 from .conftest import WAIT_SECONDS, eventually
 
@@ -263,7 +265,26 @@ def test_an_opening_has_its_name_and_its_moves_in_the_book(api):
         known = book.moves(Position.initial().play_all(made)) if book else ()
         expected = [(move.move, move.value, move.lines, move.plays) for move in known]
         assert [tuple(move.values()) for move in found["moves"]] == expected
+        assert found["games"] == []
     unnamed = start | {"variant": "reversed", "moves": moves}
     assert api.call("POST", "/api/openings", json=unnamed).json()["name"] is None
     refused = api.call("POST", "/api/openings", json=start | {"moves": ["a1"]})
     assert (refused.status_code, refused.json()["code"]) == (400, "bad_moves")
+
+
+def test_recorded_games_are_told_beside_the_book(special, tmp_path):
+    """Under symmetries, for the game that they are of, in no more than the plies that are counted."""
+    line = random_moves(Position.initial(), 1)
+    games = [(["f5", "d6", "c3"], 40), (["c4", "e3", "f6"], 32), (["f5", "d6", "c4"], 20), (line, 10)]
+    (tmp_path / "wthor").mkdir()
+    (tmp_path / "wthor" / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
+    api = special(wthor=str(tmp_path))
+
+    def found(moves, **more):
+        asked = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
+        return [tuple(move.values()) for move in api.call("POST", "/api/openings", json=asked).json()["games"]]
+
+    assert found(["f5", "d6"]) == [("c3", 2, 0.75, 8.0), ("c4", 1, 0.0, -24.0)]
+    assert found(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
+    assert found(["f5", "d6"], variant="reversed") == []
+    assert [len(found(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]

@@ -10,6 +10,7 @@ from play.server.options import default_database
 from play.server.running import Server, configuration
 from play.server.store import check, opened
 from reversi_env.core.compiling import NotCompiled
+from tests.notation.samples import wthor_file, wthor_record
 
 from .conftest import OPTIONS
 
@@ -49,6 +50,15 @@ def test_a_database_that_cannot_be_used_is_one_clear_line_before_the_address(rev
     assert reason in err
     assert err.count("\n") == 1
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_recorded_games_that_are_damaged_are_one_clear_line_before_the_address(reversi, tmp_path, monkeypatch):
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "a1"])))
+    monkeypatch.setenv("REVERSI_DATA", str(tmp_path))
+    code, out, err = reversi("serve", "--port", 0, "--database", ":memory:")
+    assert (code, out) == (2, "")
+    assert err.startswith("reversi: WTHOR file 'a.wtb': WTHOR game 0: move 2: ")
+    assert err.count("\n") == 1
 
 
 def test_a_second_ctrl_c_cuts_nothing_off():

@@ -8,6 +8,7 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
+from reversi_env.symmetries import action_images
 from search.agents import make
 from search.book import UNIT, BookError, book_for, packaged_book, read_book
 from search.engine import Engine
@@ -200,30 +201,62 @@ def test_export_has_every_position_once(book):
 # --- recorded games -------------------------------------------------------------------------------
 
 
+def steps_of(games, scores):
+    """Every move of games: the positions before and after it, the same for every image, and the result for who played it."""
+    for game, score in zip(games, scores, strict=True):
+        at = Position.initial()
+        for move in game:
+            before, at = at, at.play(move)
+            if move != "pass":
+                yield before.canonical(), at.canonical(), (2 * score - 64) * (1 if before.turn == BLACK else -1)
+
+
+def counted_slowly(position, steps):
+    """How games went on from a position: moves to (games, points, score), by plain Python."""
+    found, here = {}, position.canonical()
+    for move in position.legal_moves():
+        after = position.play(move).canonical()
+        if results := [result for *way, result in steps if way == [here, after]]:
+            points = np.mean([(result > 0) + (result == 0) / 2 for result in results])
+            found[move] = (len(results), points, np.mean(results))
+    return found
+
+
 def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
-    """In every image and order of moves, with results for who played the move."""
+    """In every image and order of moves, after passes too, with results for who played the move."""
     start = Position.initial()
-    games = [random_moves(start, seed, 8) for seed in range(60)]
-    paths = [[start.play_all(game[:plies]).canonical() for plies in range(5)] for game in games]
-    scores = [(7 * seed) % 65 for seed in range(60)]
+    games = [random_moves(start, seed, 8) for seed in range(40)] + [random_moves(start, 508)]
+    names = [start.rules.name_of(action) for action in range(start.rules.pass_action + 1)]
+    for symmetry in (3, 4, 7):  # those that leave the start as it is
+        image = dict(zip(names, (names[action] for action in action_images(8)[symmetry]), strict=True))
+        games += [[image[move] for move in game] for game in games[symmetry : 2 * symmetry]]
+    scores = [32 if number % 9 == 0 else 7 * number % 65 for number in range(len(games))]
     records = [wthor_record(game, score) for game, score in zip(games, scores, strict=True)]
     (tmp_path / "a.wtb").write_bytes(wthor_file(*records[:25]))
     (tmp_path / "b.WTB").write_bytes(wthor_file(*records[25:]))
-    tree = GameTree(tmp_path)
-    assert len(tree) == 60
-    for position in (start, start.play("f5"), start.play_all(["d3", "c5"])):
-        expected = {}
-        for move in position.legal_moves():
-            after, results = position.play(move).canonical(), []
-            for through, score in zip(paths, scores, strict=True):
-                if position.canonical() in through and after in through:
-                    result = 2 * score - 64
-                    results.append(result if position.turn == BLACK else -result)
-            if results:
-                expected[move] = (len(results), np.mean(results))
-        assert {move: (found.games, found.score) for move, found in tree.moves(position).items()} == expected
-    with pytest.raises(ReversiError, match="no WTHOR files"):
+    tree, steps = GameTree(tmp_path, 55), list(steps_of(games, scores))
+    assert len(tree) == len(games)
+    line = games[40]
+    passed = line.index("pass")
+    here = [start.play_all(game[:plies]) for game, plies in zip(games, (0, 1, 2, 2, 3, 4, 6, 7, 8), strict=False)]
+    here += [start.play_all(line[:plies]) for plies in (passed, passed + 1)]
+    for position in [*here, *(here[3].transformed(symmetry) for symmetry in range(1, 8))]:
+        found, expected = tree.moves(position), counted_slowly(position, steps)
+        assert found.keys() == expected.keys()
+        assert all(found[move] == pytest.approx(expected[move]) for move in expected)
+        assert list(found) == sorted(found, key=lambda move: -found[move].games)
+    assert [bool(tree.moves(position)) for position in here[-3:]] == [False, False, True]
+    late = next(at for at in (start.play_all(line[:plies]) for plies in range(len(line))) if at.empties == 5)
+    assert GameTree(tmp_path).moves(late)
+    assert not tree.moves(late)
+
+
+def test_a_folder_without_whole_games_is_refused(tmp_path):
+    with pytest.raises(ReversiError, match="no WTHOR files in .*none'"):
         GameTree(tmp_path / "none")
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "d6"]), wthor_record(["f5", "f5"])))
+    with pytest.raises(ReversiError, match="WTHOR file 'a.wtb': WTHOR game 1: move 2: "):
+        GameTree(tmp_path)
 
 
 # --- playing --------------------------------------------------------------------------------------

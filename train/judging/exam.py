@@ -121,10 +121,14 @@ def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
         raise TrainError(
             "no games: expected a folder with WTHOR files (*.wtb), by --wthor or the variable REVERSI_DATA"
         )
-    found = sorted(Path(given).glob("*.wtb")) or sorted((Path(given) / "wthor").glob("*.wtb"))
+    found = _wthor_files_in(Path(given)) or _wthor_files_in(Path(given) / "wthor")
     if not found:
         raise TrainError(f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in a folder wthor below it")
     return found
+
+
+def _wthor_files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() == ".wtb")
 
 
 def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.notation.samples import wthor_file, wthor_record
 from tests.server.conftest import OPTIONS, running
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -24,8 +25,11 @@ def browser():
 
 
 @pytest.fixture(scope="package")
-def server():
-    with running(replace(OPTIONS, watch_pace=0.05)) as api:
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wthor")
+    games = (["f5", "d6", "c4"], 32), (["c4", "e3", "f6", "e6", "f5"], 40)  # of which the second begins like f5d6c3d3c4
+    (folder / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
+    with running(replace(OPTIONS, watch_pace=0.05, wthor=str(folder))) as api:
         yield api
 
 

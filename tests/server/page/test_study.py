@@ -289,7 +289,10 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     expect(page.locator("#opening")).to_have_text(
-        re.compile(r"^Perpendicular Opening – book: c3 [+−].* \(\d+\), c4 .* – weaker: c5 [+−].* \(\d+\)$")
+        re.compile(
+            r"^Perpendicular Opening – book: c3 [+−].* \(\d+\), c4 .* – weaker: c5 [+−].* \(\d+\)"
+            r" – recorded games: c3 1 \(100\s%, \+16.0\), c4 1 \(50\s%, ±0.0\)$"
+        )
     )
     page.keyboard.press("End")
     expect(page.locator("#status")).to_have_text("Black played e3. Black wins, 64–0, 51 empty squares included.")

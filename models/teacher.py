@@ -1,7 +1,8 @@
 """The agent ``teacher``: a residual network (`models.residual`) that plays its best move, or looks ahead with its values.
 
 ``teacher:FILE`` looks one ply ahead, ``teacher:FILE,depth=2`` two; with ``depth=0`` it plays by its policy alone. All of them see a
-position under the eight symmetries of the board. ``reversi train --teacher`` makes such files; without one the package's is used.
+position under the eight symmetries of the board. ``reversi train --teacher`` makes such files;
+without one the package's for the game is used, where it has one.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def legal(state: Any) -> np.ndarray:
     boards = _flat(state.legal, state.shape)
     masks = np.empty((boards.size, squares.size + 1), np.bool_)
     states.show_legal(boards.size, boards, squares, masks)
-    return masks.reshape(*state.shape, -1)
+    return masks.reshape(*state.shape, masks.shape[-1])
 
 
 def observe(state: Any) -> np.ndarray:

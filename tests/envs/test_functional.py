@@ -145,6 +145,15 @@ def test_states_are_data(device):
     assert same(functional.take(made, running), functional.take(one, running))
 
 
+@homes
+def test_no_games_at_all_are_a_state_too(device):
+    none = functional.take(random_state(20, Rules(6), device, 1), np.zeros(20, bool))
+    assert functional.step(none, number(np.zeros(0, np.int64), none)).shape == (0,)
+    assert functional.legal(none).shape == (0, 37)
+    assert functional.observe(none).shape == (0, 2, 6, 6)
+    assert functional.score(none).shape == functional.reward(none).shape == functional.is_over(none).shape == (0,)
+
+
 @games
 def test_starts(rules):
     """The same as the environments' for the same seed; without random play all alike."""

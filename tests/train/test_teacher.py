@@ -20,7 +20,7 @@ from train.teacher.distil import GAMES, distil, teacher_of
 from train.teacher.games import play, search_of, solved_moves
 from train.teacher.learner import Learner
 from train.teacher.options import TeacherOptions, preset
-from train.teacher.playing import Chosen, played, worth
+from train.teacher.playing import Chosen, let_strangers_in, played, random_actions, worth
 from train.teacher.run import TeacherRun
 from train.teacher.self_play import STATE
 
@@ -88,7 +88,7 @@ def test_images_of_squares_are_those_of_the_boards():
 def test_positions_are_worth_what_their_games_came_to(variant, aside):
     """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
     options = TeacherOptions(
-        size=6, variant=variant, games=40, exact=9, aside=aside, perfect=0.0, trace=1.0, simulations=4
+        size=6, variant=variant, games=40, exact=9, aside=aside, perfect=0.0, trace=1.0, simulations=4, strangers=0.0
     )
     rules, solve = options.rules, solver(options.rules)
     found = play(search_of(discs, options, CPU), solve, options, 3, CPU)
@@ -118,6 +118,43 @@ def test_a_game_that_ends_early_is_worth_its_result(variant):
     plies, last = played(functional.init(1, rules, device="cpu"), choose, rules)
     found = worth(plies, last, solver(rules), rules, exact=4, trace=1.0)
     assert found.score.tolist() == [rules.sign * 36.0 * (-1) ** number for number in range(9)]
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_strangers_take_what_they_can_and_spoil_no_values(variant):
+    """Black in game 0, white in game 1, nobody in game 2. Before their moves a position is worth no less than what came of these."""
+    options = TeacherOptions(size=6, variant=variant, games=4, strangers=0.5)
+    rules, generator, taken = options.rules, torch.Generator().manual_seed(5), []
+
+    def choose(state, games):
+        found = Chosen.nothing(len(games), rules, CPU)
+        found.action[:], found.value[:] = random_actions(state, generator), torch.randn(len(games), generator=generator)
+        let_strangers_in(found, state, games, options, generator)
+        taken.extend(
+            zip(
+                *(column.tolist() for column in (games, state.turn, *state[:2], found.action, found.strange)),
+                strict=True,
+            )
+        )
+        return found
+
+    plies, last = played(functional.init(3, rules, device="cpu"), choose, rules)
+    for game, turn, own, opp, action, strange in taken:
+        assert strange == (game < 2 and turn == game)
+        if strange:
+            position = Position(rules, own, opp)
+            best = max(-rules.sign * position.play(move).disc_difference() for move in position.legal_actions())
+            assert -rules.sign * position.play(action).disc_difference() == best
+    found = worth(plies, last, solver(rules), rules, exact=0, trace=0.9)
+    scores = iter(found.score.split([int(ply.kept.sum()) for ply in reversed(plies)]))
+    now = functional.score(last).float()
+    for ply in reversed(plies):
+        for row, score in zip(ply.kept.nonzero().squeeze(1).tolist(), next(scores).tolist(), strict=True):
+            value, onward = float(ply.value[row]), -float(now[row])
+            assert score == pytest.approx(
+                max(value, onward) if ply.strange[row] else 0.9 * onward + 0.1 * value, abs=1e-4
+            )
+            now[row] = score
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

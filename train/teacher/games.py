@@ -22,6 +22,7 @@ from train.teacher.playing import (
     Solve,
     empties,
     exact_values,
+    let_strangers_in,
     opened,
     played,
     random_actions,
@@ -64,7 +65,10 @@ def play(
             found = Chosen.nothing(len(games), rules, device)._replace(action=random_actions(state, generator))
         else:
             found = searched(search, state, count, generator, options.temperature)
-        near = (games < options.perfect * count) & (empties(state, rules) <= options.exact + 1) & (state.legal != 0)
+            let_strangers_in(found, state, games, options, generator)
+        near = (
+            (games >= (1 - options.perfect) * count) & (empties(state, rules) <= options.exact + 1) & (state.legal != 0)
+        )
         moves, solved = solved_moves(solve, state.own[near], state.opp[near], rules)
         found.action[near], found.value[near], found.policy[near] = moves.argmax(1), moves.amax(1), _policy(moves)
         shown.append(solved)
@@ -111,7 +115,7 @@ def _aside(
     score = torch.zeros(len(own), device=own.device)
     policy = torch.zeros((len(own), rules.square_count), dtype=torch.uint8, device=own.device)
     if search is not None:
-        _, score, policy = searched(search, functional.from_boards(own, opp, rules), options.games)
+        _, score, policy, _ = searched(search, functional.from_boards(own, opp, rules), options.games)
     score[near] = exact_values(solve, own[near], opp[near])
     return Positions(own, opp, score, policy)
 

@@ -26,6 +26,7 @@ class SelfPlayOptions(GameOptions):
     batch_size: int = option(8192, "Positions a step.", low=1, high=1 << 20)
     learning_rate: float = option(1e-3, "Adam's.", low=1e-8, high=1.0)
     memory: int = option(12, "Generations that are remembered.", low=2, high=1000)
+    strangers: float = option(0.125, "Share of games in which one side takes what it can.", low=0.0, high=1.0)
     channels: int = option(128, "Of the network.", low=1, high=512)
     blocks: int = option(8, "Of the network, two convolutions each.", low=1, high=64)
     seed: int = option(0, "Of everything.", low=0, high=2**31 - 1)
@@ -68,6 +69,7 @@ _SMALL: dict[str, Any] = {
     "exact": 10,
     "simulations": 8,
     "considered": 4,
+    "strangers": 0.0,
 }
 
 

@@ -2,7 +2,7 @@
 
 A game begins with some random plies, so that no two are alike (`opened`). Then a tree search (`models.tree_search`) chooses, with a
 lot, and every position is kept (`played`). It is worth what the game went on to be worth, mixed with what the search found; where
-positions are solved, their score (`worth`).
+positions are solved, their score (`worth`). In some games one side is a stranger, who takes whatever he can (`let_strangers_in`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from models.tree_search import TreeSearch
 from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
+from train.teacher.options import SelfPlayOptions
 
 with extra_libraries():
     import torch
@@ -52,17 +53,24 @@ COLUMNS = tuple(Positions.__annotations__)
 
 
 class Chosen(NamedTuple):
-    """The moves to play, values in discs for the side to move, and policies as `Positions` has them."""
+    """The moves to play, values in discs for the side to move, and policies as `Positions` has them.
+
+    ``strange``: where the move is a stranger's, whatever value and policy say of the position.
+    """
 
     action: Tensor
     value: Tensor
     policy: Tensor
+    strange: Tensor
 
     @staticmethod
     def nothing(count: int, rules: Rules, device: torch.device) -> Chosen:
         """Zeros for so many positions."""
         policy = torch.zeros((count, rules.square_count), dtype=torch.uint8, device=device)
-        return Chosen(policy.new_zeros(count, dtype=torch.int64), policy.new_zeros(count, dtype=torch.float32), policy)
+        action, value, strange = (
+            policy.new_zeros(count, dtype=kind) for kind in (torch.int64, torch.float32, torch.bool)
+        )
+        return Chosen(action, value, policy, strange)
 
 
 class Ply(NamedTuple):
@@ -72,6 +80,7 @@ class Ply(NamedTuple):
     opp: Tensor
     value: Tensor
     policy: Tensor
+    strange: Tensor
     kept: Tensor
 
 
@@ -88,6 +97,29 @@ def random_actions(state: State, generator: torch.Generator) -> Tensor:
     """A random legal action in each game, the pass where it is the only one."""
     legal = functional.legal(state)
     return (legal * (1 + torch.rand(legal.shape, generator=generator, device=legal.device))).argmax(1)
+
+
+def greedy_actions(state: State, generator: torch.Generator) -> Tensor:
+    """The action that is best in discs right after it in each game, one of them by lot; the pass where it is the only one."""
+    legal = functional.legal(state)
+    rows, actions = legal.nonzero(as_tuple=True)
+    after = functional.step(functional.take(state, rows), actions)
+    gains = torch.full(legal.shape, -torch.inf, device=legal.device)
+    lots = torch.rand(rows.shape, generator=generator, device=legal.device)
+    gains[rows, actions] = state.rules.sign * (bit_counts(after.opp) - bit_counts(after.own)) + lots
+    return gains.argmax(1)
+
+
+def let_strangers_in(
+    found: Chosen, state: State, games: Tensor, options: SelfPlayOptions, generator: torch.Generator
+) -> None:
+    """Let strangers have the move in their games: the first ones, as black in those with even numbers, as white in the others.
+
+    A network that meets nobody but itself does not learn what becomes of few discs beside somebody who takes all that he can.
+    """
+    theirs = (games < options.strangers * options.games) & (games % 2 == state.turn)
+    found.action[theirs] = greedy_actions(functional.take(state, theirs), generator)
+    found.strange[theirs] = True
 
 
 def opened(rules: Rules, plies: Tensor, generator: torch.Generator) -> State:
@@ -114,7 +146,8 @@ def searched(
         if search.method == "puct" and generator is not None:  # Gumbel's are drawn already
             action = torch.multinomial(found.policy, 1, generator=generator).squeeze(1)
         policy = (ONE * found.policy[:, :-1]).round().to(torch.uint8)
-        parts.append(Chosen(action, search.rules.square_count * found.value.float(), policy))
+        strange = torch.zeros_like(action, dtype=torch.bool)
+        parts.append(Chosen(action, search.rules.square_count * found.value.float(), policy, strange))
     if not parts:
         return Chosen.nothing(0, search.rules, device)
     return Chosen(*(torch.cat(columns)[:count] for columns in zip(*parts, strict=True)))
@@ -133,7 +166,7 @@ def played(
         rows, found = going.nonzero().squeeze(1), Chosen.nothing(len(going), rules, going.device)
         for column, chosen in zip(found, choose(functional.take(state, rows), rows), strict=True):
             column[rows] = chosen
-        plies.append(Ply(state.own, state.opp, found.value, found.policy, going))
+        plies.append(Ply(state.own, state.opp, found.value, found.policy, found.strange, going))
         state = functional.where(going, functional.step(state, found.action), state)
     return plies, state
 
@@ -141,7 +174,8 @@ def played(
 def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int, trace: float) -> Positions:
     """All positions with what they were worth, in discs for the side to move; those with *exact* empties and fewer are solved.
 
-    *trace*: weight of how the game went on, beside the value that was found; *last*: how the games stood then.
+    *trace*: weight of how the game went on, beside the value that was found; *last*: how the games stood then. A stranger's move
+    may be a bad one: before it a position is worth the value that was found, or what came of the move if that is more.
     """
     near = [(ply.kept & (empties(ply, rules) <= exact)).nonzero().squeeze(1) for ply in plies]
     own, opp = (
@@ -150,7 +184,8 @@ def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int,
     solved = exact_values(solve, own, opp).split([len(rows) for rows in near])  # at once: a GPU likes many
     now, parts = functional.score(last).float(), list[Positions]()
     for ply, rows, scores in zip(reversed(plies), reversed(near), reversed(solved), strict=True):
-        now = torch.where(ply.kept, trace * -now + (1 - trace) * ply.value, now)
+        mixed = trace * -now + (1 - trace) * ply.value
+        now = torch.where(ply.kept, torch.where(ply.strange, torch.maximum(ply.value, -now), mixed), now)
         now[rows] = scores
         parts.append(Positions(*(column[ply.kept] for column in (ply.own, ply.opp, now, ply.policy))))
     return Positions.together(parts)

@@ -17,7 +17,9 @@ class ZeroOptions(SelfPlayOptions):
     simulations: int = option(32, "Positions that a search looks at for each move.", low=1, high=10_000)
     method: Literal["gumbel", "puct"] = option("gumbel", "Of the search.")
     considered: int = option(16, "Moves that a Gumbel search begins with.", low=1, high=64)
-    exact: int = option(0, "Empties from which on positions are solved; 0: none.", low=0, high=14)
+    exact: int = option(
+        0, "Empties from which on positions are solved; 0: none. On a GPU leaves are not.", low=0, high=14
+    )
     plies: int = option(10, "Random plies before a game, at most.", low=0)
     trace: float = option(0.9, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
     evaluate: int = option(5, "Generations between two evaluations.", low=1, high=10_000)
@@ -31,7 +33,7 @@ class ZeroOptions(SelfPlayOptions):
 
 
 #: What differs from the defaults, which are for 8x8 on one GPU.
-_SMALL: dict[str, Any] = {"batch_size": 256, "learning_rate": 2e-3, "memory": 8}
+_SMALL: dict[str, Any] = {"batch_size": 256, "learning_rate": 2e-3, "memory": 8, "strangers": 0.0}
 _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
     (4, "cpu"): {
         **_SMALL,
@@ -70,9 +72,35 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
         "considered": 8,
         "exact": 8,
     },
-    (4, "cuda"): {"generations": 10, "games": 4096, "last_steps": 1000, "channels": 32, "blocks": 3, "plies": 6},
-    (6, "cuda"): {"generations": 40, "games": 8192, "last_steps": 4000, "channels": 96, "blocks": 6, "plies": 8},
-    (8, "cuda"): {"generations": 200, "games": 8192, "steps": 300, "last_steps": 6000, "plies": 10},
+    (4, "cuda"): {
+        "generations": 10,
+        "games": 4096,
+        "last_steps": 1000,
+        "channels": 32,
+        "blocks": 3,
+        "exact": 6,
+        "plies": 6,
+    },
+    (6, "cuda"): {
+        "generations": 20,
+        "games": 8192,
+        "last_steps": 4000,
+        "channels": 96,
+        "blocks": 6,
+        "exact": 12,
+        "plies": 8,
+    },
+    (8, "cuda"): {
+        "generations": 30,
+        "steps": 600,
+        "last_steps": 8000,
+        "blocks": 6,
+        "simulations": 16,
+        "considered": 8,
+        "exact": 14,
+        "trace": 0.95,
+        "plies": 16,
+    },
 }
 
 

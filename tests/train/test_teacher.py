@@ -122,7 +122,7 @@ def test_a_game_that_ends_early_is_worth_its_result(variant):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_strangers_take_what_they_can_and_spoil_no_values(variant):
-    """Black in game 0, white in game 1, nobody in game 2. Before their moves a position is worth no less than what came of these."""
+    """Black in game 0, white in game 1, nobody in game 2. Before their moves a position is worth what came of these, or more."""
     options = TeacherOptions(size=6, variant=variant, games=4, strangers=0.5)
     rules, generator, taken = options.rules, torch.Generator().manual_seed(5), []
 

@@ -29,7 +29,16 @@ OWN = "yes"
 #: The share of the margin that a move may lose, by the book's own values, and still be played. They are values of a search, and a
 #: deeper one finds some moves worse: those that are played have the rest of the margin in hand (`train.book.checking`).
 PLAYED = 1 / 6
-_COLUMNS = {"own": np.uint64, "opp": np.uint64, "value": np.int16, "depth": np.uint8, "lines": np.uint32}
+#: In place of the value of a deeper search where there was none.
+UNCHECKED = np.int16(-32768)
+_COLUMNS = {
+    "own": np.uint64,
+    "opp": np.uint64,
+    "value": np.int16,
+    "depth": np.uint8,
+    "lines": np.uint32,
+    "checked": np.int16,
+}
 
 
 class BookError(ReversiError):
@@ -65,8 +74,8 @@ class BookMove(NamedTuple):
 class Book:
     """A book of one game; the arrays have a row a position, in the order of ``own``, then ``opp``.
 
-    ``value`` in `UNIT` parts of a disc for the side to move; ``margin``: discs that a move may be worse than the best of its
-    position; ``about``: what it was made with.
+    ``value`` in `UNIT` parts of a disc for the side to move; ``checked``: the same by a search deeper than the book's, or
+    `UNCHECKED`; ``margin``: discs that a move may be worse than the best of its position; ``about``: what it was made with.
     """
 
     rules: Rules
@@ -75,6 +84,7 @@ class Book:
     value: NDArray[np.int16]
     depth: NDArray[np.uint8]
     lines: NDArray[np.uint32]
+    checked: NDArray[np.int16]
     margin: float
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,8 +93,6 @@ class Book:
 
     def find(self, position: Position) -> Entry | None:
         """What the book knows of *position*, or of any image of it; None if it is not in it."""
-        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
-            return None
         row = self._row(position)
         if row is None:
             return None
@@ -92,26 +100,29 @@ class Book:
 
     def moves(self, position: Position) -> tuple[BookMove, ...]:
         """The book's moves in *position*, the best first: all that are within the margin; none where the book ends."""
-        here = self.find(position)
-        if here is None or here.depth:
+        here = self._row(position)
+        if here is None or self.depth[here]:
             return ()
+        leads = ((action, self._row(position.play(action))) for action in position.legal_actions())
+        after = {action: row for action, row in leads if row is not None}
+        good = self._not_worse(here, list(after.values()))
         found = []
-        for action in position.legal_actions():
-            after = self.find(position.play(action))
-            if after is not None and (loss := here.value + after.value - 1e-9) <= self.margin:
-                plays = loss <= PLAYED * self.margin
-                found.append(BookMove(position.rules.name_of(action), -after.value, after.depth, after.lines, plays))
+        for action, row in after.items():
+            value, depth, lines = -int(self.value[row]), int(self.depth[row]), int(self.lines[row])
+            if (loss := (int(self.value[here]) - value) / UNIT - 1e-9) <= self.margin:
+                plays = loss <= PLAYED * self.margin and row in good
+                found.append(BookMove(position.rules.name_of(action), value / UNIT, depth, lines, plays))
         return tuple(sorted(found, key=lambda move: -move.value))
 
     def choose(
         self, position: Position, variety: float = 0.0, generator: np.random.Generator | None = None
     ) -> BookMove | None:
-        """A move to play: the best or, with a *generator*, any that it plays and is at most *variety* discs worse, by lot.
+        """A move to play: the best that it plays or, with a *generator*, any that is at most *variety* discs worse, by lot.
 
         None: the book has no move here.
         """
-        moves = self.moves(position)
-        good = [move for move in moves if move.plays and move.value >= moves[0].value - variety - 1e-9]
+        played = [move for move in self.moves(position) if move.plays]
+        good = [move for move in played if move.value >= played[0].value - variety - 1e-9]
         if not good:
             return None
         return good[0] if generator is None else good[int(generator.integers(len(good)))]
@@ -140,7 +151,21 @@ class Book:
         }
         return sealed({name: getattr(self, name) for name in _COLUMNS}, header)
 
+    def _not_worse(self, here: int, after: list[int]) -> set[int]:
+        """Those rows *after* a position to which a move leads that loses at most the margin by the deeper search.
+
+        All of them where the position was not searched deeper; where it was, those that were not are none of them. The best move
+        is worth what the search of the position says, or that of a position after it, if that says more.
+        """
+        if self.checked[here] == UNCHECKED:
+            return set(after)
+        values = {row: -int(self.checked[row]) for row in after if self.checked[row] != UNCHECKED}
+        best = max(int(self.checked[here]), *values.values(), -1 << 15)
+        return {row for row, value in values.items() if best - value <= self.margin * UNIT}
+
     def _row(self, position: Position) -> int | None:
+        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
+            return None
         return next(iter(rows_of(self.own, self.opp, position.canonical())), None)
 
 
@@ -192,7 +217,8 @@ def _read(path: Path) -> Book:
 
 
 def _columns(tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays of a file, if they are what they should be."""
+    """The arrays of a file, if they are what they should be; one that was never checked need not have what the check found."""
+    tensors = {"checked": np.full(tensors["own"].size, UNCHECKED), **tensors}
     for name, kind in _COLUMNS.items():
         column = tensors[name]
         if column.dtype != kind or column.shape != (tensors["own"].size,):

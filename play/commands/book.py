@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +13,7 @@ import typer
 from play.commands.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Seed, StartSize, VariantName, checked_parent
+from play.commands.options import Json, StartSize, VariantName, checked_parent
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
@@ -164,31 +165,46 @@ def export(
         sys.stdout.write(f"{line}\n")
 
 
-@app.command()
+@app.command(cls=ClusterCommand)
+@options_from("train.book.options:CheckOptions")
 def check(
+    context: typer.Context,
     file: BookFile = None,
-    positions: Annotated[int, typer.Option("--positions", "-p", help="Positions, drawn by lot.", min=1)] = 100,
-    depth: Annotated[int, typer.Option("--depth", "-d", help="Plies that they are searched.", min=2, max=40)] = 18,
-    seed: Seed = 0,
-    size: StartSize = None,
-    variant: VariantName = "normal",
+    all_positions: Annotated[bool, typer.Option("--all", help="All positions, instead of some.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the check, and the book that follows from it.")
+    ] = None,
+    workers: Workers = None,
+    ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
     """Search the moves that a book plays deeper than the book did, and say what they lose.
 
-    Example: reversi book check --positions 300 --depth 20
+    Examples: reversi book check --positions 300
 
-    The positions are drawn by lot among those of the book in which there is a
-    choice. A move loses what it is worse than the best of all legal moves, in
-    discs; what is beyond the book's margin is listed.
+              reversi book check --all --out runs/check
+
+    Positions are drawn by lot among those with moves in the book, and searched,
+    as are those that it plays to. A move loses what it is worse than the best
+    of all legal moves, in discs; what is beyond the book's margin is listed.
+
+    OUT/book.safetensors is the book with what was found: it does not play the
+    moves that are listed. Run the same command again to go on after Ctrl-C or
+    a crash.
     """
     from reversi_env import Rules
-    from train.book.checking import check
+    from train.book.checking import check, judged
+    from train.book.options import CheckOptions
 
-    book = _book(file, Rules(size or 8, variant))
+    options = CheckOptions(**given(context))
+    book = _book(file, Rules(options.size, options.variant))
     assert book is not None
-    with progress_bar() as show:
-        found = check(book, positions, depth, seed=seed, progress=show)
+    if all_positions:
+        options = replace(options, positions=len(book))
+    stopped = "reversi: stopped" if out is None else "reversi: stopped; the same command goes on"
+    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+        book = check(book, options, out, executor=executor, progress=show)
+    found = judged(book)
     beyond = [move for move in found if move.found > book.margin]
     told = {
         "moves": len(found),
@@ -201,8 +217,8 @@ def check(
         return
     print(_described(book))
     print(
-        f"{len(found)} moves that it plays, searched {depth} plies deep: {len(beyond)} lose more than {book.margin:g}"
-        f" discs, the worst {told['worst']:.1f}"
+        f"{len(found)} moves that it plays, searched {options.depth} plies deep: {len(beyond)} lose more than"
+        f" {book.margin:g} discs, the worst {told['worst']:.1f}"
     )
     for move in beyond:
         print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,22 +11,24 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from reversi_env.symmetries import action_images
 from search.agents import make
-from search.book import UNIT, BookError, book_for, packaged_book, read_book
+from search.book import UNCHECKED, UNIT, BookError, book_for, packaged_book, read_book
 from search.engine import Engine
 from search.limits import Limits
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.book.building import BOOK, LOG, build, grow
-from train.book.checking import check
+from train.book.building import BOOK, build, grow
+from train.book.checking import check, judged
 from train.book.exporting import exported
 from train.book.games import GameTree
 from train.book.merging import merged
-from train.book.options import BookOptions
+from train.book.options import BookOptions, CheckOptions
+from train.book.searching import LOG
 from train.cluster.pool import Processes
 from train.errors import TrainError
 
 SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margin=3.0, batch=4)
 START = Position.initial(SMALL.rules)
-COLUMNS = ("own", "opp", "value", "depth", "lines")
+CHECK = CheckOptions(size=6, evaluator="six-factor", positions=1000, depth=4)
+COLUMNS = ("own", "opp", "value", "depth", "lines", "checked")
 HERE = Processes(0)
 
 
@@ -117,11 +120,88 @@ def test_values_lines_and_margin_follow_from_the_leaves(book):
     assert len(seen) == len(book)
 
 
+# --- checking -------------------------------------------------------------------------------------
+
+
+def checked_slowly(book, depth):
+    """What the moves that a book plays lose, by its own values and by searches of *depth* plies; by canonical boards and name."""
+    engine, values = Engine("six-factor", book.rules, megabytes=1), {}
+
+    def value(position):
+        image = position.canonical()
+        if image not in values:
+            engine.clear()
+            found = [engine.search(image, Limits(depth=plies)) for plies in (depth - 1, depth)]
+            mean = found[1].value if found[1].exact else (found[0].value + found[1].value) / 2
+            values[image] = round(mean * UNIT)
+        return values[image]
+
+    played = {
+        position: [
+            move for move in book.moves(position) if book.find(position).value - move.value <= book.margin / 6 + 1e-9
+        ]
+        for position in positions_of(book)
+        if not book.find(position).depth
+    }
+    known = {*played, *(at.play(move.move).canonical() for at, moves in played.items() for move in moves)}
+    found = {}
+    for position, moves in played.items():
+        after = [position.play(move).canonical() for move in position.legal_moves()]
+        best = max(value(position), *(-value(child) for child in after if child in known))
+        for move in moves:
+            loss = (best + value(position.play(move.move))) / UNIT
+            found[position.to_text(), move.move] = (book.find(position).value - move.value, loss)
+    return found
+
+
+def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
+    margin = 1.2  # of the six-factor formula's moves some are worse by far
+    narrow = replace(book, margin=margin)
+    found = check(narrow, CHECK, tmp_path, executor=HERE)
+    twin = checked_slowly(narrow, CHECK.depth)
+    told = judged(found)
+    assert {(move.board, move.move) for move in told} == twin.keys()
+    for move in told:
+        assert (move.loss, move.found) == pytest.approx(twin[move.board, move.move])
+    worse = {key for key, (_, loss) in twin.items() if loss > margin}
+    assert 0 < len(worse) < len(twin)
+    again = read_book(tmp_path / BOOK)
+    assert same(again, found)
+    assert again.about["check"]["depth"] == CHECK.depth
+    for position in positions_of(again):
+        for symmetry in range(8):
+            image = position.transformed(symmetry)
+            played = {image.play(move.move).canonical() for move in again.moves(image) if move.plays}
+            expected = [move for board, move in twin.keys() - worse if board == position.to_text()]
+            assert played == {position.play(move).canonical() for move in expected}
+            assert (again.choose(image) is None) == (not expected)
+
+
+def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, monkeypatch):
+    """In another folder and after it was cut; moves from positions that were not drawn are played as before."""
+    monkeypatch.setattr("train.book.checking.BATCH", 4)
+    some = replace(CHECK, positions=10, seed=3)
+    whole = check(book, some, tmp_path / "whole", executor=HERE)
+    assert same(check(book, some, executor=HERE), whole)
+    (tmp_path / "cut").mkdir()
+    for name in ("run.json", LOG):
+        (tmp_path / "cut" / name).write_bytes((tmp_path / "whole" / name).read_bytes()[: -9 if name == LOG else None])
+    check(book, some, tmp_path / "cut", executor=HERE)
+    for name in (BOOK, LOG):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    drawn = (whole.checked != UNCHECKED) & (book.depth == 0)
+    assert 10 <= drawn.sum() < (book.depth == 0).sum()
+    for row, position in enumerate(positions_of(book)):
+        assert drawn[row] or book.moves(position) == whole.moves(position)
+    with pytest.raises(TrainError, match="another version of book"):
+        check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
     book = packaged_book(Rules(8, variant))
-    found = check(book, 25, book.about["depth"] + 4)
+    found = judged(check(book, CheckOptions(variant=variant, positions=25, depth=book.about["depth"] + 4)))
     assert max(move.found for move in found) <= book.margin
     assert any(move.loss > 0.3 for move in found)  # not only the best ones are played
     assert all(move.loss <= 0.5 + 1e-9 for move in found)

@@ -43,6 +43,13 @@ from train.book.options import BookOptions
 from train.cluster.pool import Processes
 build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
 """
+CHECK = f"""{BOOK.replace("build(Book", "book = build(Book").replace('"out"', '"book"')}
+from train.book import checking
+from train.book.options import CheckOptions
+checking.BATCH = 2
+options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
+checking.check(book, options, "out", executor=Processes(0))
+"""
 #: Solved endgames here and not in the user's cache.
 RL = f"""
 from pathlib import Path
@@ -110,6 +117,7 @@ JOBS = {
         "--memory 2 --out out",
     ),
     "book": Job(BOOK, ""),
+    "check": Job(CHECK, ""),
     "zero": Job(
         REVERSI,
         f"rl zero --out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 "

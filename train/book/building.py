@@ -1,47 +1,33 @@
 """Building a book: leaf after leaf is widened by search, best first, and everything goes on where an earlier run was interrupted.
 
-The folder of a build has a log of all values that were searched for, a line for each time that some were. Everything else follows
-from the options and from them: a run that was killed plays the log again, up to where it ends, and searches on from there. So the
-book does not depend on who searched, nor on how often it was interrupted.
+The folder of a build has a log of all values that were searched for (`train.book.searching`). Everything else follows from the
+options and from them: a run that was killed plays the log again, up to where it ends, and searches on from there. So the book does
+not depend on who searched, nor on how often it was interrupted.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reversi_env import Position
 from reversi_env.core.threads import core_count
-from reversi_env.sealing import DIGITS
 from reversi_env.writing import write_atomically
-from search.book import UNIT, Book
-from search.cuts import MARGIN
-from search.engine import Engine
-from search.limits import Limits
+from search.book import Book
 from train.book.options import BookOptions
+from train.book.searching import LOG, Found, Searcher, Searches
 from train.book.tree import Boards, Rows, Tree
-from train.cluster.executor import Executor, WorkerPool, in_order
+from train.cluster.executor import Executor
 from train.cluster.pool import Processes
-from train.labels.spreading import share
 from train.progress import Progress, silent
 from train.run import JsonLines, Run
 
-#: The files of a build: what was searched for, and the book, which is written last.
-LOG, BOOK = "searches.jsonl", "book.safetensors"
+#: The file of a build with the book, which is written last.
+BOOK = "book.safetensors"
 #: Of all leaves, the first part of this size is widened at a time while they are few.
 SHARE_OF_LEAVES = 8
-#: Table of a searching engine, in MiB: it begins every position with an empty one.
-TABLE = 2.0
-#: Most positions of one job: a second or so.
-MOST_ROWS = 32
-#: Values and depths of some positions.
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def build(
@@ -56,11 +42,10 @@ def build(
     It depends on the options only. Interrupted in any way, the same call goes on; so does one for more positions. The
     *executor* searches; by default as many processes as there are cores. *progress* is told how many positions there are.
     """
-    path, evaluator = Path(folder), options.searches_with
+    path, ingredients = Path(folder), options.ingredients
     executor = executor or Processes(core_count())
-    ingredients = {f"{evaluator.family}_sha256": evaluator.sha256(options.rules)}
     with Run(path, options, ingredients, growing=("positions",)), executor.workers(Searcher, options) as pool:
-        tree = grow(options, _Log(path / LOG, pool), progress)
+        tree = grow(options, Searches(pool, JsonLines(path / LOG)), progress)
         book = tree.book(options.margin, options.as_dict() | ingredients)
         write_atomically(path / BOOK, book.to_bytes())
     return book
@@ -89,85 +74,3 @@ def grow(options: BookOptions, search: Callable[[Boards, Boards, int], Found], p
         order = np.lexsort((tree.opp[leaves], tree.own[leaves], standing.cost[leaves]))
         most = min(options.batch, -(-leaves.size // SHARE_OF_LEAVES))
         valued(tree.widen(leaves[order[:most]]), options.first_depth)
-
-
-# --- searching ------------------------------------------------------------------------------------
-
-
-class Piece(NamedTuple):
-    """Search these positions to a depth."""
-
-    number: int
-    own: Boards
-    opp: Boards
-    depth: int
-
-
-class Searcher:
-    """Searches pieces; every result begins with the piece's number. A value depends on the position and the depth alone."""
-
-    def __init__(self, options: BookOptions) -> None:
-        self._rules, evaluator = options.rules, options.searches_with
-        self._engine = Engine(evaluator, self._rules, megabytes=TABLE)
-        if evaluator.probcut(self._rules):
-            self._engine.set_probcut(MARGIN)
-
-    def __call__(self, piece: Piece) -> tuple[int, Found]:
-        """The values of a piece in `UNIT` parts of a disc, and the plies of the searches; all empties where one is exact."""
-        found = [self._search(Position(self._rules, own, opp), piece.depth) for own, opp in _pairs(piece)]
-        value, depth = (np.array(column, np.int64).reshape(-1) for column in zip(*found, strict=True))
-        return piece.number, (value, depth)
-
-    def _search(self, position: Position, depth: int) -> tuple[int, int]:
-        self._engine.clear()
-        results = [self._engine.search(position, Limits(depth=plies)) for plies in (depth - 1, depth) if plies]
-        if results[-1].exact:
-            return round(results[-1].value * UNIT), position.empties
-        return round(sum(result.value for result in results) / len(results) * UNIT), depth
-
-
-def _pairs(piece: Piece) -> Iterator[tuple[int, int]]:
-    return zip(piece.own.tolist(), piece.opp.tolist(), strict=True)
-
-
-class _Log:
-    """Values from the log as long as it has some, then from the workers, and into the log."""
-
-    def __init__(self, path: Path, pool: WorkerPool) -> None:
-        self._lines, self._pool = JsonLines(path), pool
-        self._known = iter(list(enumerate(self._lines.read(), 1)))
-
-    def __call__(self, own: Boards, opp: Boards, depth: int) -> Found:
-        if (line := next(self._known, None)) is not None:
-            return self._read(*line, own, opp, depth)
-        value, depths = self._searched(own, opp, depth)
-        exact = np.flatnonzero(depths != depth)
-        told = {"depth": depth, "value": value.tolist(), "exact": exact.tolist(), "plies": depths[exact].tolist()}
-        self._lines.append(told | {"hash": _hash(own, opp, told)})
-        return value, depths
-
-    def _read(self, number: int, line: Any, own: Boards, opp: Boards, depth: int) -> Found:
-        try:
-            told = {name: line[name] for name in ("depth", "value", "exact", "plies")}
-            if line["hash"] != _hash(own, opp, told) or told["depth"] != depth:
-                raise ValueError("other positions, or other values")
-            depths = np.full(len(own), depth, np.int64)
-            depths[np.array(told["exact"], np.int64)] = told["plies"]
-            return np.array(told["value"], np.int64), depths
-        except (LookupError, TypeError, ValueError) as error:
-            raise self._lines.damaged(number, error) from None
-
-    def _searched(self, own: Boards, opp: Boards, depth: int) -> Found:
-        rows = share(len(own), self._pool.size, 1, MOST_ROWS)
-        cuts = [slice(start, start + rows) for start in range(0, len(own), rows)]
-        jobs = (Piece(number, own[cut], opp[cut], depth) for number, cut in enumerate(cuts))
-        found = list(in_order(self._pool.results(jobs)))
-        value, depths = (np.concatenate([part[column] for part in found]) for column in (0, 1))
-        return value, depths
-
-
-def _hash(own: Boards, opp: Boards, told: dict[str, Any]) -> str:
-    """Of the positions that were asked for and of what was told."""
-    digest = hashlib.sha256(own.tobytes() + opp.tobytes())
-    digest.update(repr([told[name] for name in sorted(told)]).encode())
-    return digest.hexdigest()[:DIGITS]

@@ -1,24 +1,40 @@
-"""How good the moves are that a book plays, by a search that looks further than the book's own."""
+"""How good the moves are that a book plays, by a search that looks further than the book's own.
+
+Positions are searched one by one, those that the book plays from and those that it plays to; a move loses what the best one of its
+position is worth more by these values. They go into the book, which from then on does not play what loses more than its margin
+(`search.book.Book`). Whatever else it plays was judged: no move comes to be played by a check.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from models.network import strongest_evaluator
-from reversi_env import Position
-from search.book import Book
-from search.cuts import MARGIN
-from search.engine import Engine
-from search.limits import Limits
+from reversi_env import Position, Rules, batch
+from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.core.threads import core_count
+from reversi_env.writing import write_atomically
+from search.book import PLAYED, UNCHECKED, UNIT, Book
+from train.book.building import BOOK
+from train.book.options import CheckOptions
+from train.book.searching import LOG, Searcher, Searches
+from train.book.tree import Rows
+from train.cluster.executor import Executor
+from train.cluster.pool import Processes
 from train.progress import Progress, silent
+from train.run import JsonLines, Run
+
+#: Positions that are played from, of one line of the log: with those after them some seconds of many cores.
+BATCH = 128
 
 
 class Checked(NamedTuple):
-    """A move that a book plays: the board, black to move, its name, and the discs that it loses to the best move.
+    """A move that a book plays by its own values: the board, black to move, its name, and the discs that it loses to the best.
 
     ``loss`` by the book's own values, which know the moves of the book; ``found`` by the deeper search, which knows all.
     """
@@ -29,36 +45,89 @@ class Checked(NamedTuple):
     found: float
 
 
-def check(book: Book, positions: int, depth: int, *, seed: int = 0, progress: Progress = silent) -> list[Checked]:
-    """The moves that *book* plays in so many positions with a choice, drawn by lot, each position searched *depth* plies deep.
+class Moves(NamedTuple):
+    """Moves of a book: the rows before and after them, their squares, and what they lose by the book, in `UNIT` parts of a disc."""
 
-    As in a book, a value is the mean of searches to that depth and to one ply less, by the game's strongest evaluator.
+    before: Rows
+    after: Rows
+    square: NDArray[np.int64]
+    loss: NDArray[np.int64]
+
+    def of(self, which: NDArray[np.bool_]) -> Moves:
+        """Some of them."""
+        return Moves(*(column[which] for column in self))
+
+
+def check(
+    book: Book,
+    options: CheckOptions,
+    folder: str | PathLike[str] | None = None,
+    *,
+    executor: Executor | None = None,
+    progress: Progress = silent,
+) -> Book:
+    """*book* with what deeper searches say of some of its positions, and of those that it plays to from there.
+
+    With a *folder* it is in the file `BOOK` there, and the same call goes on after it was interrupted in any way. What was
+    found depends on book and options only. The *executor* searches; by default as many processes as there are cores.
     """
-    engine = Engine(strongest_evaluator(book.rules), book.rules)
-    if engine.evaluator.probcut(book.rules):
-        engine.set_probcut(MARGIN)
-    found: list[Checked] = []
-    for done, position in enumerate(islice(_positions(book, seed), positions), 1):
-        found += _checked(book, engine, position, depth)
-        progress("positions", done, positions)
+    executor = executor or Processes(core_count())
+    if folder is None:
+        with executor.workers(Searcher, options) as pool:
+            return _checked(book, options, Searches(pool), progress)
+    path, ingredients = Path(folder), {"book_sha256": book.sha256, **options.ingredients}
+    with Run(path, options, ingredients), executor.workers(Searcher, options) as pool:
+        found = _checked(book, options, Searches(pool, JsonLines(path / LOG)), progress)
+        write_atomically(path / BOOK, found.to_bytes())
     return found
 
 
-def _positions(book: Book, seed: int) -> Iterator[Position]:
-    """The positions of a book from which moves lead on, in any order, if another move is legal."""
-    for row in np.random.default_rng(seed).permutation(np.flatnonzero(book.depth == 0)):
-        position = Position(book.rules, int(book.own[row]), int(book.opp[row]))
-        if len(position.legal_moves()) > 1:
-            yield position
+def judged(book: Book) -> list[Checked]:
+    """What a check of *book* says of the moves that it plays by its own values, and would without the check."""
+    known, moves = book.checked != UNCHECKED, all_moves(book)
+    moves = moves.of(known[moves.before] & known[moves.after])
+    value = book.checked.astype(np.int64)
+    best = value.copy()
+    np.maximum.at(best, moves.before, -value[moves.after])
+    moves = moves.of(_would_play(book, moves))
+    found = (best[moves.before] + value[moves.after]) / UNIT
+    names = (_name(book.rules, square) for square in moves.square.tolist())
+    boards = (Position(book.rules, int(book.own[row]), int(book.opp[row])).to_text() for row in moves.before)
+    return list(map(Checked, boards, names, (moves.loss / UNIT).tolist(), found.tolist()))
 
 
-def _checked(book: Book, engine: Engine, position: Position, depth: int) -> Iterator[Checked]:
-    moves = book.moves(position)
-    played = [move for move in moves if move.plays]
-    values = np.zeros(1 + len(played))
-    engine.clear()
-    for plies in (depth - 1, depth):
-        after = [-engine.search(position.play(move.move), Limits(depth=plies - 1)).value for move in played]
-        values += [engine.search(position, Limits(depth=plies)).value, *after]
-    for move, value in zip(played, values[1:].tolist(), strict=True):
-        yield Checked(position.to_text(), move.move, moves[0].value - move.value, (float(values.max()) - value) / 2)
+def all_moves(book: Book) -> Moves:
+    """The moves between positions of *book*, beyond the margin or not, in the order of the rows before them."""
+    inner = np.flatnonzero(book.depth == 0)
+    children = batch.expand(book.own[inner], book.opp[inner], book.rules)
+    row = {boards: row for row, boards in enumerate(zip(book.own.tolist(), book.opp.tolist(), strict=True))}
+    own, opp, _ = batch.canonical(children.own, children.opp)
+    after = np.array([row.get(boards, -1) for boards in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
+    before = inner[children.parent]
+    loss = book.value[before].astype(np.int64) + book.value[after]
+    return Moves(before, after, children.square, loss).of(after >= 0)
+
+
+def _name(rules: Rules, square: int) -> str:
+    return rules.name_of(rules.pass_action if square == PASS_SQUARE else rules.action_of(square))
+
+
+def _would_play(book: Book, moves: Moves) -> NDArray[np.bool_]:
+    return moves.loss <= PLAYED * book.margin * UNIT + 1e-7
+
+
+def _checked(book: Book, options: CheckOptions, search: Searches, progress: Progress) -> Book:
+    moves, inner = all_moves(book), np.flatnonzero(book.depth == 0)
+    moves = moves.of(_would_play(book, moves))
+    drawn = np.random.default_rng(options.seed).permutation(inner)[: options.positions]
+    checked = np.full(len(book), UNCHECKED)
+    for start in range(0, len(drawn), BATCH):
+        progress("positions", start, len(drawn))
+        before = drawn[start : start + BATCH]
+        rows = np.union1d(before, moves.after[np.isin(moves.before, before)])
+        rows = rows[checked[rows] == UNCHECKED]
+        if rows.size:
+            checked[rows], _ = search(book.own[rows], book.opp[rows], options.depth)
+    progress("positions", len(drawn), len(drawn))
+    about = {**book.about, "check": {**options.as_dict(), **options.ingredients}}
+    return replace(book, checked=checked, about=about)

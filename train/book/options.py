@@ -1,4 +1,4 @@
-"""`BookOptions`: all that decides what a book holds."""
+"""`BookOptions`: all that decides what a book holds; `CheckOptions`: how its moves are judged."""
 
 from __future__ import annotations
 
@@ -14,22 +14,15 @@ SHALLOWER = 8
 
 
 @dataclass(frozen=True)
-class BookOptions(GameOptions):
-    """How large a book is, how its positions are searched, and which of them come next.
+class SearchOptions(GameOptions):
+    """How the positions of a book are searched.
 
     A position's value is the mean of two searches, to ``depth`` and to one ply less: who moved last looks better off in one and
-    worse in the other, and a book compares positions of different plies. ``margin``: a move that loses more discs to the best of
-    its position is not in the book. Next comes the leaf to which the fewest moves lead, where each disc that either side has
-    given away on the way counts as ``loss_plies`` more (drop-out expansion). The book grows by at most ``batch`` of them at a
-    time, so that workers have something to share out.
+    worse in the other, and a book compares positions of different plies.
     """
 
-    positions: int = option(75_000, "Positions, about.", low=1, high=10_000_000)
-    margin: float = option(3.0, "Discs that a move may lose to the best one.", low=0, high=64)
     depth: int = option(14, "Plies that a position is searched.", low=1, high=40)
     evaluator: str = option("network", "Evaluator to search with.")
-    loss_plies: float = option(2.0, "Plies that a disc given away counts as, when leaves are chosen.", low=0, high=100)
-    batch: int = option(256, "Most leaves that are widened at a time.", low=1, high=65_536)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,6 +34,36 @@ class BookOptions(GameOptions):
         return evaluators.get(AgentSpec.parse(self.evaluator).evaluator)
 
     @property
+    def ingredients(self) -> dict[str, str]:
+        """What else decides the values: a hash of the evaluator's weights."""
+        evaluator = self.searches_with
+        return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}
+
+
+@dataclass(frozen=True)
+class BookOptions(SearchOptions):
+    """How large a book is, how its positions are searched, and which of them come next.
+
+    ``margin``: a move that loses more discs to the best of its position is not in the book. Next comes the leaf to which the
+    fewest moves lead, where each disc that either side has given away on the way counts as ``loss_plies`` more (drop-out
+    expansion). The book grows by at most ``batch`` of them at a time, so that workers have something to share out.
+    """
+
+    positions: int = option(75_000, "Positions, about.", low=1, high=10_000_000)
+    margin: float = option(3.0, "Discs that a move may lose to the best one.", low=0, high=64)
+    loss_plies: float = option(2.0, "Plies that a disc given away counts as, when leaves are chosen.", low=0, high=100)
+    batch: int = option(256, "Most leaves that are widened at a time.", low=1, high=65_536)
+
+    @property
     def first_depth(self) -> int:
         """Plies of the first search of a position, which those with a chance are searched beyond."""
         return max(1, self.depth - SHALLOWER)
+
+
+@dataclass(frozen=True)
+class CheckOptions(SearchOptions):
+    """Which positions of a book are searched deeper than the book was, and how deep."""
+
+    depth: int = option(20, "Plies that they are searched.", low=2, high=40)
+    positions: int = option(100, "Positions, drawn by lot.", low=1, high=10_000_000)
+    seed: int = option(0, "Which positions are drawn.", low=0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from search.book import UNIT, Book
+from search.book import UNCHECKED, UNIT, Book
 
 Rows = NDArray[np.int64]
 Boards = NDArray[np.uint64]
@@ -130,10 +130,10 @@ class Tree:
         depth = np.where(self.is_inner, 0, np.minimum(self.depth, 255)).astype(np.uint8)
         lines = np.minimum(self._lines(standing, margin), np.iinfo(np.uint32).max).astype(np.uint32)
         value = standing.value.astype(np.int16)
+        checked = np.full(len(rows), UNCHECKED)
         rules = Rules(self.rules.size, self.rules.variant)
-        return Book(
-            rules, self.own[rows], self.opp[rows], value[rows], depth[rows], lines[rows], margin=margin, about=about
-        )
+        own, opp = self.own[rows], self.opp[rows]
+        return Book(rules, own, opp, value[rows], depth[rows], lines[rows], checked, margin, about)
 
     def _lines(self, standing: Standing, margin: float) -> NDArray[np.float64]:
         """Ways from each position through the book to its end; floats, which do not run over."""

@@ -1,0 +1,118 @@
+"""Values of positions by search, on many cores, and a log from which they need not be searched for again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Position
+from reversi_env.sealing import DIGITS
+from search.book import UNIT
+from search.cuts import MARGIN
+from search.engine import Engine
+from search.limits import Limits
+from train.book.options import SearchOptions
+from train.book.tree import Boards
+from train.cluster.executor import WorkerPool, in_order
+from train.labels.spreading import share
+from train.run import JsonLines
+
+#: The file of a run with what was searched for.
+LOG = "searches.jsonl"
+#: Table of a searching engine, in MiB: it begins every position with an empty one.
+TABLE = 2.0
+#: Most positions of one job: a second or so.
+MOST_ROWS = 32
+#: Values and depths of some positions.
+Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class Piece(NamedTuple):
+    """Search these positions to a depth."""
+
+    number: int
+    own: Boards
+    opp: Boards
+    depth: int
+
+
+class Searcher:
+    """Searches pieces; every result begins with the piece's number. A value depends on the position and the depth alone."""
+
+    def __init__(self, options: SearchOptions) -> None:
+        self._rules, evaluator = options.rules, options.searches_with
+        self._engine = Engine(evaluator, self._rules, megabytes=TABLE)
+        if evaluator.probcut(self._rules):
+            self._engine.set_probcut(MARGIN)
+
+    def __call__(self, piece: Piece) -> tuple[int, Found]:
+        """The values of a piece in `UNIT` parts of a disc, and the plies of the searches; all empties where one is exact."""
+        found = [self._search(Position(self._rules, own, opp), piece.depth) for own, opp in _pairs(piece)]
+        value, depth = (np.array(column, np.int64).reshape(-1) for column in zip(*found, strict=True))
+        return piece.number, (value, depth)
+
+    def _search(self, position: Position, depth: int) -> tuple[int, int]:
+        self._engine.clear()
+        results = [self._engine.search(position, Limits(depth=plies)) for plies in (depth - 1, depth) if plies]
+        if results[-1].exact:
+            return round(results[-1].value * UNIT), position.empties
+        return round(sum(result.value for result in results) / len(results) * UNIT), depth
+
+
+def _pairs(piece: Piece) -> Iterator[tuple[int, int]]:
+    return zip(piece.own.tolist(), piece.opp.tolist(), strict=True)
+
+
+class Searches:
+    """Values from a *log* as long as it has some, then from the workers, and into the log: a line for each time that it is asked.
+
+    Without a log nothing is remembered.
+    """
+
+    def __init__(self, pool: WorkerPool, log: JsonLines | None = None) -> None:
+        self._pool, self._log = pool, log
+        self._known = iter([] if log is None else [*enumerate(log.read(), 1)])
+
+    def __call__(self, own: Boards, opp: Boards, depth: int) -> Found:
+        """Values of positions in `UNIT` parts of a disc, by searches to a depth, and how deep they were."""
+        if self._log is None:
+            return self._searched(own, opp, depth)
+        if (line := next(self._known, None)) is not None:
+            try:
+                return _read(line[1], own, opp, depth)
+            except (LookupError, TypeError, ValueError) as error:
+                raise self._log.damaged(line[0], error) from None
+        value, depths = self._searched(own, opp, depth)
+        exact = np.flatnonzero(depths != depth)
+        told = {"depth": depth, "value": value.tolist(), "exact": exact.tolist(), "plies": depths[exact].tolist()}
+        self._log.append(told | {"hash": _hash(own, opp, told)})
+        return value, depths
+
+    def _searched(self, own: Boards, opp: Boards, depth: int) -> Found:
+        rows = share(len(own), self._pool.size, 1, MOST_ROWS)
+        cuts = [slice(start, start + rows) for start in range(0, len(own), rows)]
+        jobs = (Piece(number, own[cut], opp[cut], depth) for number, cut in enumerate(cuts))
+        found = list(in_order(self._pool.results(jobs)))
+        value, depths = (np.concatenate([part[column] for part in found]) for column in (0, 1))
+        return value, depths
+
+
+def _read(line: Any, own: Boards, opp: Boards, depth: int) -> Found:
+    """What a line of the log says, if it is of these positions and that depth."""
+    told = {name: line[name] for name in ("depth", "value", "exact", "plies")}
+    if line["hash"] != _hash(own, opp, told) or told["depth"] != depth:
+        raise ValueError("other positions, or other values")
+    depths = np.full(len(own), depth, np.int64)
+    depths[np.array(told["exact"], np.int64)] = told["plies"]
+    return np.array(told["value"], np.int64), depths
+
+
+def _hash(own: Boards, opp: Boards, told: dict[str, Any]) -> str:
+    """Of the positions that were asked for and of what was told."""
+    digest = hashlib.sha256(own.tobytes() + opp.tobytes())
+    digest.update(repr([told[name] for name in sorted(told)]).encode())
+    return digest.hexdigest()[:DIGITS]

@@ -19,6 +19,7 @@ from play.commands.usage import Application
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
     from search.book import Book
+    from train.book.checking import Checked
 
 app = Application(no_args_is_help=True, rich_markup_mode="rich")
 
@@ -89,8 +90,8 @@ def show(
               reversi book show f5 --wthor wthor
 
     Values are discs for the side to move. Plays: whether agents play the move,
-    which may lose a sixth of the margin. Lines: ways to go on to where the book
-    ends. Of recorded games: how many went on with a move, the share of points
+    which may lose a sixth of the margin, and all of it by the deeper search of
+    a check. Lines: ways to go on to where the book ends. Of recorded games: how many went on with a move, the share of points
     and the mean score of who played it.
     """
     from play.commands.inputs import typed_position
@@ -188,9 +189,9 @@ def check(
     as are those that it plays to. A move loses what it is worse than the best
     of all legal moves, in discs; what is beyond the book's margin is listed.
 
-    OUT/book.safetensors is the book with what was found: it does not play the
-    moves that are listed. Run the same command again to go on after Ctrl-C or
-    a crash.
+    OUT/book.safetensors is the book with what was found, in place of what an
+    earlier check did: it does not play the moves that are listed. Run the same
+    command again to go on after Ctrl-C or a crash.
     """
     from reversi_env import Rules
     from train.book.checking import check, judged
@@ -203,25 +204,33 @@ def check(
         options = replace(options, positions=len(book))
     stopped = "reversi: stopped" if out is None else "reversi: stopped; the same command goes on"
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        book = check(book, options, out, executor=executor, progress=show)
-    found = judged(book)
+        found = judged(check(book, options, out, executor=executor, progress=show))
     beyond = [move for move in found if move.found > book.margin]
     told = {
         "moves": len(found),
         "margin": book.margin,
         "beyond": len(beyond),
         "worst": max((move.found for move in found), default=0.0),
+        "played": sum(_plays(book, move) for move in beyond),
     }
     if as_json:
         print_json(told | {"found": [move._asdict() for move in beyond]})
         return
     print(_described(book))
     print(
-        f"{len(found)} moves that it plays, searched {options.depth} plies deep: {len(beyond)} lose more than"
-        f" {book.margin:g} discs, the worst {told['worst']:.1f}"
+        f"{len(found):,} moves that it plays by its own values, searched {options.depth} plies deep: {len(beyond)} lose more"
+        f" than {book.margin:g} discs, the worst {told['worst']:.1f}; it plays {told['played']} of these"
     )
     for move in beyond:
         print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")
+
+
+def _plays(book: Book, checked: Checked) -> bool:
+    """Whether a book plays a move that was checked."""
+    from reversi_env import Position
+
+    position = Position.from_text(checked.board, rules=book.rules)
+    return any(move.move == checked.move and move.plays for move in book.moves(position))
 
 
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
@@ -270,5 +279,7 @@ def _about(book: Book) -> dict[str, Any]:
 def _described(book: Book) -> str:
     """A book in words."""
     depth = f", searched {book.about['depth']} plies deep" if "depth" in book.about else ""
+    if "check" in book.about:
+        depth += f" and checked {book.about['check']['depth']}"
     game = f"{book.rules.size}x{book.rules.size} {book.rules.variant}"
     return f"{game}, {len(book):,} positions, moves within {book.margin:g} discs of the best{depth}"

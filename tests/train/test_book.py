@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from play.cli import main
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from reversi_env.symmetries import action_images
@@ -29,6 +30,7 @@ SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margi
 START = Position.initial(SMALL.rules)
 CHECK = CheckOptions(size=6, evaluator="six-factor", positions=1000, depth=4)
 COLUMNS = ("own", "opp", "value", "depth", "lines", "checked")
+VARIANTS = ["normal", "reversed"]
 HERE = Processes(0)
 
 
@@ -197,8 +199,24 @@ def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, mon
         check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
 
 
+def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("train.book.checking.core_count", lambda: 0)
+    path = tmp_path / "narrow.safetensors"
+    path.write_bytes(replace(read_book(folder / BOOK), margin=1.2).to_bytes())
+    arguments = ["book", "check", "--size", "6", "--evaluator", "six-factor", "--depth", "4", "--all", "--json"]
+    told = []
+    for file, more in ((path, ["--out", str(tmp_path / "check")]), (tmp_path / "check" / BOOK, [])):
+        monkeypatch.setattr("sys.argv", ["reversi", *arguments, "--book", str(file), *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["beyond"] == told[0]["played"] == len(told[0]["found"]) > 0
+    assert told[1] == told[0] | {"played": 0}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
     book = packaged_book(Rules(8, variant))
     found = judged(check(book, CheckOptions(variant=variant, positions=25, depth=book.about["depth"] + 4)))

@@ -384,10 +384,12 @@ def _gpu_states(report: Report, device: str, plies: int) -> bool:
     text = f"{millions('steps')(states['steps_per_second'])}; a branch of all {1000 * states['branch_seconds']:.3f} ms"
     report.row(f"pure states, {states['count']:,} at once", text, states=states)
     pure = report.measure("pure states beside environments", partial(speed.states_equal_to_environments, device, plies))
-    equal = all(game["equal"] for game in pure)
-    text = f"{sum(game['plies'] for game in pure):,} plies {'equal' if equal else 'DIFFER'}"
+    wrong = [
+        f"{game['size']}x{game['size']} {game['variant']} {' '.join(game['differ'])}" for game in pure if game["differ"]
+    ]
+    text = f"{sum(game['plies'] for game in pure):,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal'}"
     report.row("pure states beside TorchVectorEnv", text, states_compared=pure)
-    return equal
+    return not wrong
 
 
 def _gpu_beside_cpu(report: Report, device: str, plies: int) -> bool:

@@ -189,6 +189,10 @@ def states_rates(device: str, count: int, repeats: int = 10) -> dict[str, float]
     return {"count": count, "steps_per_second": rate(step, repeats), "branch_seconds": count / rate(branch, repeats)}
 
 
+#: What of pure states and environments is compared.
+COMPARED = ("end", "reward", "observation", "mask", "boards", "legal", "turn")
+
+
 def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -> list[dict[str, Any]]:
     """Random games of every size and variant by `TorchVectorEnv` and by pure states on *device*, compared after every ply."""
     found = []
@@ -198,20 +202,27 @@ def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -
         envs = TorchVectorEnv(rows, device=device, size=size, variant=variant, reward="discs")
         envs.reset(seed=1)
         start = state = functional.init(rows, Rules(size, variant), device=device)
-        differ = torch.zeros((), dtype=torch.bool, device=device)
+        differ = dict.fromkeys(COMPARED, torch.zeros((), dtype=torch.bool, device=device))
         for _ in range(steps):
             masks = envs.infos["action_mask"]
-            actions = (torch.rand(masks.shape, device=device, generator=lots) * masks).argmax(-1)
+            lot = 1 + torch.rand(masks.shape, device=device, generator=lots)  # a lot of 0 would be an illegal move's
+            actions = (lot * masks).argmax(-1)
             observations, rewards, terminated, _, infos = envs.step(actions)
             after = functional.step(state, actions)
-            differ |= (functional.is_over(after) != terminated).any()
-            differ |= (functional.reward(after, "discs") != rewards).any()
             state = functional.where(terminated, start, after)
-            differ |= (functional.observe(state) != observations).any()
-            differ |= (functional.legal(state) != infos["action_mask"]).any()
-            differ |= (torch.stack([state.own, state.opp], -1) != envs.boards).any() | (state.legal != envs.legal).any()
-            differ |= (state.turn != infos["to_move"]).any()
-        found.append({"size": size, "variant": variant, "plies": rows * steps, "equal": not bool(differ)})
+            pairs = (
+                (functional.is_over(after), terminated),
+                (functional.reward(after, "discs"), rewards),
+                (functional.observe(state), observations),
+                (functional.legal(state), infos["action_mask"]),
+                (torch.stack([state.own, state.opp], -1), envs.boards),
+                (state.legal, envs.legal),
+                (state.turn, infos["to_move"]),
+            )
+            for name, (ours, theirs) in zip(COMPARED, pairs, strict=True):
+                differ[name] = differ[name] | (ours != theirs).any()
+        wrong = [name for name, is_wrong in differ.items() if is_wrong]
+        found.append({"size": size, "variant": variant, "plies": rows * steps, "differ": wrong, "equal": not wrong})
     return found
 
 

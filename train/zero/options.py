@@ -22,7 +22,9 @@ class ZeroOptions(SelfPlayOptions):
     )
     plies: int = option(10, "Random plies before a game, at most.", low=0)
     trace: float = option(0.9, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
-    evaluate: int = option(5, "Generations between two evaluations.", low=1, high=10_000)
+    evaluate: int = option(
+        5, "Generations between two evaluations; the last is after the last steps.", low=1, high=10_000
+    )
     ladder: int = option(200, "Games against each rung of the ladder.", low=2, high=100_000, even=True)
     device: Literal["cpu", "cuda"] = option("cpu", "Where it plays and learns.")
 
@@ -91,9 +93,9 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
         "plies": 8,
     },
     (8, "cuda"): {
-        "generations": 30,
-        "steps": 600,
-        "last_steps": 8000,
+        "generations": 17,
+        "games": 16_384,
+        "last_steps": 7000,
         "blocks": 6,
         "simulations": 16,
         "considered": 8,

@@ -47,8 +47,13 @@ class ZeroRun(SelfPlayRun[ZeroOptions]):
 
     def _exam(self, where: dict[str, int]) -> dict[str, Any]:
         """The network by its policy alone: points against each rung, Elo, and what it gives away in solved endgames."""
-        done, all_done = where.get("generation", -1) + 1, self.options.generations
-        if done % self.options.evaluate and (done < all_done or self.options.last_steps):
+        options = self.options
+        if "generation" not in where:
+            wanted = where["last_steps"] == options.last_steps
+        else:
+            done = where["generation"] + 1
+            wanted = done % options.evaluate == 0 or (done == options.generations and not options.last_steps)
+        if not wanted:
             return {}
         self.progress("on the ladder", 0, 1)
         return self._measured(ZeroPlayer(self.learner.answers, self.rules, self.device))

@@ -48,7 +48,7 @@ def measure(options: LadderOptions, progress: Progress = silent) -> dict[str, An
     for level in range(1, len(names)):
         for other in sorted({0, level - 1}):
             progress(f"{names[level]} against {names[other]}", level - 1, len(LEVELS))
-            results = _match(options, names[level], names[other])
+            results = match(options, names[level], names[other])
             wins[level, other], wins[other, level] = results.wins, results.losses
             draws[level, other] = draws[other, level] = results.draws
             found[level - 1]["greedy" if other == 0 else "below"] = _figures(results, options)
@@ -62,7 +62,7 @@ def measure(options: LadderOptions, progress: Progress = silent) -> dict[str, An
     return options.measured(levels=found)
 
 
-def _match(options: LadderOptions, first: str, second: str) -> PlayerResults:
+def match(options: LadderOptions, first: str, second: str) -> PlayerResults:
     """The first player's results."""
     how = TournamentOptions((first, second), options.games, options.size, options.variant, seed=options.seed)
     tournament = Tournament(how)

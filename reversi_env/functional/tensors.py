@@ -100,7 +100,8 @@ def score(state: Any) -> torch.Tensor:
 def reward(state: Any, kind: str) -> torch.Tensor:
     """The rewards of the players that acted: the side to move if it has forfeited, else the other one."""
     result = score(state).to(torch.float32)
-    result = result.sign() if kind == "win" else result / state.rules.square_count
+    squares = result.new_full((), state.rules.square_count)  # by a number of the host a GPU divides less exactly
+    result = result.sign() if kind == "win" else result / squares
     return torch.where(state.status == states.FORFEITED, result, 0 - result)
 
 

@@ -68,14 +68,47 @@ def _inside(path, here):
 # --- from outside -----------------------------------------------------------------------------------
 
 
-def run(code, arguments, folder, kill=0, count_file=""):
-    """The code with *arguments* in *folder*; whether it was killed, at step *kill*, before it could end."""
-    folder.mkdir(exist_ok=True)
-    hooked = f"from tests.train.kills import kill_at; kill_at({kill}, {str(count_file)!r})\n{code}"
-    job = launch(*arguments, code=hooked, cwd=folder)
-    _, errors = job.communicate(timeout=PATIENCE)
-    assert job.returncode in ((0, -signal.SIGKILL) if kill else (0,)), errors
-    return job.returncode != 0
+class Jobs:
+    """Runs jobs, each a fork of one Python that has the large libraries: reading them takes longer than most jobs."""
+
+    def __init__(self):
+        self._python = launch(code="from tests.train.kills import forked\nexec(forked())")
+
+    def run(self, code, arguments, folder, kill=0, count_file=""):
+        """The code with *arguments* in *folder*; whether it was killed, at step *kill*, before it could end."""
+        folder.mkdir(exist_ok=True)
+        errors = folder.with_name(f"{folder.name}.errors")
+        hooked = f"from tests.train.kills import kill_at; kill_at({kill}, {str(count_file)!r})\n{code}"
+        print(json.dumps([hooked, arguments, str(folder), str(errors)]), file=self._python.stdin, flush=True)
+        status = int(self._python.stdout.readline())
+        assert status in ((0, -signal.SIGKILL) if kill else (0,)), errors.read_text()
+        return status != 0
+
+    def close(self):
+        self._python.communicate(timeout=PATIENCE)
+
+
+def forked():
+    """In that Python: the code of a job, in a process of the job's own."""
+    import cma  # noqa: F401
+    import numba  # noqa: F401
+    import pyarrow  # noqa: F401
+    import sb3_contrib  # noqa: F401
+    import torch._dynamo  # noqa: F401 - as the first optimiser of a process does
+
+    for line in sys.stdin:
+        code, arguments, folder, errors = json.loads(line)
+        if not (job := os.fork()):
+            break
+        print(os.waitstatus_to_exitcode(os.waitpid(job, 0)[1]), flush=True)
+    else:
+        sys.exit()
+    for stream, path in enumerate((os.devnull, os.devnull, errors)):
+        os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC), stream)
+    os.chdir(folder)
+    sys.argv = ["-c", *arguments]
+    signal.alarm(PATIENCE)
+    return code
 
 
 # --- what is left -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.cli.jobs import REVERSI
-from tests.train.kills import results, run
+from tests.train.kills import Jobs, results
 from train.labels import LabelOptions, generate
 
 pytestmark = [
@@ -61,7 +61,8 @@ train.judging.endgames.cache_folder = lambda part: Path("cache")
 SB3 = f"import train.rl.training\ntrain.rl.training.CHECKPOINT_SECONDS = {{'ppo': 0}}{RL}"
 TENSORS = f"""
 import sys, train.rl.tensor_ppo
-sys.modules.update(dict.fromkeys(["stable_baselines3", "sb3_contrib", "matplotlib"]))
+others = "stable_baselines3", "sb3_contrib", "matplotlib"
+sys.modules.update(dict.fromkeys([*others, *(name for name in sys.modules if name.startswith(others))]))
 train.rl.tensor_ppo.CHECKPOINT_SECONDS = 0
 {RL}"""
 #: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
@@ -135,43 +136,51 @@ def place(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def jobs():
+    """Runs them."""
+    started = Jobs()
+    yield started
+    started.close()
+
+
 @cache
-def finished(name, place):
+def finished(name, place, jobs):
     """The results of a job that nothing stopped, and its steps."""
     job, count = JOBS[name], place / f"{name}-steps"
-    assert not run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
+    assert not jobs.run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
     return job.results(place / name), job.steps or int(count.read_text())
 
 
-def differences(name, place, moments, whole):
+def differences(name, place, jobs, moments, whole):
     """Files that are not as in *whole* of a job that was killed at these steps, one after the other, and then let be."""
     job, folder = JOBS[name], place / "-".join(map(str, (name, "killed", *moments)))
     for moment in moments:
-        assert run(job.code, job.arguments.split(), folder, kill=moment), f"{name} was not killed at step {moment}"
-    assert not run(job.code, job.arguments.split(), folder)
+        assert jobs.run(job.code, job.arguments.split(), folder, kill=moment), f"{name} was not killed at step {moment}"
+    assert not jobs.run(job.code, job.arguments.split(), folder)
     found = job.results(folder)
     return [file for file in sorted({*found, *whole}) if found.get(file) != whole.get(file)]
 
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name != "teacher"])  # whose run is that of zero
-def test_killed_twice_a_job_ends_with_the_same_files(name, place):
-    whole, steps = finished(name, place)
-    assert differences(name, place, [steps // 3, steps // 4], whole) == []
+def test_killed_twice_a_job_ends_with_the_same_files(name, place, jobs):
+    whole, steps = finished(name, place, jobs)
+    assert differences(name, place, jobs, [steps // 3, steps // 4], whole) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", JOBS)
-def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place):
-    whole, steps = finished(name, place)
+def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place, jobs):
+    whole, steps = finished(name, place, jobs)
     moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
     assert len(moments) == 20
     print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
-    found = {moment: differences(name, place, [moment], whole) for moment in moments}
+    found = {moment: differences(name, place, jobs, [moment], whole) for moment in moments}
     assert {moment: files for moment, files in found.items() if files} == {}
 
 
 @pytest.mark.long
-def test_killed_ten_times_a_book_ends_with_the_same_files(place):
+def test_killed_ten_times_a_book_ends_with_the_same_files(place, jobs):
     """One after the other: each run goes on a little from where the last one was ended."""
-    whole, steps = finished("book", place)
-    assert differences("book", place, [steps // 12] * 10, whole) == []
+    whole, steps = finished("book", place, jobs)
+    assert differences("book", place, jobs, [steps // 12] * 10, whole) == []

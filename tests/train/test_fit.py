@@ -24,9 +24,8 @@ from train.fitting.stages import stages_of
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
-#: The wide network, without compiled steps as the dense one, has millions of parameters for torch to move.
+#: The wide network, without compiled steps as the dense one, has millions of parameters for torch to move, and needs few epochs.
 QUICK = [kind for kind in NETWORKS if kind != "wide"]
-every_kind = pytest.mark.parametrize("kind", [*QUICK, pytest.param("wide", marks=pytest.mark.slow)])
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
 
@@ -107,11 +106,13 @@ def test_what_is_held_out_is_never_learnt_from(labels):
     assert errors[1] > errors[0] + 5
 
 
-@every_kind
-def test_every_network_learns_is_saved_and_found_again(kind, labels, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "epochs"), [*((kind, 10) for kind in QUICK), pytest.param("wide", 6, marks=pytest.mark.slow)]
+)
+def test_every_network_learns_is_saved_and_found_again(kind, epochs, labels, tmp_path):
     """With the preset of its kind, and through a file; what is rounded there is small."""
     net = Trainable(kind, 6)
-    report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=10))
+    report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=epochs))
     assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
     again = Trainable.of(read_weights(net.to_network(Rules(6)).save_in(tmp_path)))
     assert again.kind is net.kind is NETWORKS[kind]

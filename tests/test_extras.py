@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import pickle
 import re
 import subprocess
@@ -64,6 +65,7 @@ def run_without(libraries, commands, folder):
     done = subprocess.run(
         [sys.executable, "-c", HIDING, json.dumps([list(libraries), [command.split() for command in commands]])],
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
     )
@@ -277,3 +279,18 @@ def test_the_lock_has_a_hash_for_all_that_is_asked_for():
         wanted += project["optional-dependencies"][name]
     names = {re.match(r"[A-Za-z0-9-]+", each)[0] for each in wanted} - {"torch", "reversi-lab"}
     assert names <= {each.partition("==")[0] for each in locked}
+
+
+def test_without_a_library_only_what_says_that_it_lacks_it_is_skipped(tmp_path):
+    """As where not all of them are there for a Python: `tests.without`."""
+    lacking = "from reversi_env.extras import missing\ndef test_lacking(): raise missing('sb3_contrib')\n"
+    (tmp_path / "test_tests.py").write_text(
+        lacking + "def test_other(): raise missing('torch')\ndef test_good(): pass\n"
+    )
+    (tmp_path / "test_module.py").write_text("import sb3_contrib.absent\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.without", "--without", "sb3_contrib"]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "1 failed, 1 passed, 2 skipped" in done.stdout
+    assert "FAILED test_tests.py::test_other" in done.stdout

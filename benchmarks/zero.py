@@ -4,7 +4,8 @@
 
 A ply of all games is one search and a step; the network is then asked as often about as many positions by itself. With ``--peer``
 Pgx and mctx do the same on the same device, where they are installed (8x8 only): the same network, batch and simulations, in
-bfloat16 on a GPU. ``--networks 128x8,32x3`` and ``--batches 1024,8192`` measure all of them, a line of JSON each.
+bfloat16 on a GPU. ``--networks 128x8,32x3`` and ``--batches 1024,8192`` measure all of them, a line of JSON each. ``--torch``
+measures it without the kernels of `models.tree_kernels` as well.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from time import perf_counter, process_time
 from typing import Any
+from unittest.mock import patch
 
 import torch
 
 from benchmarks.timing import measured_apart
+from models import tree_search
 from models.compiling import Recorded
 from models.player import Player
 from models.residual import ResidualNet
@@ -32,9 +35,17 @@ FIRST_DISCS = 4
 
 
 def measure(
-    size: int, device: str, games: int, simulations: int, channels: int, blocks: int, rounds: int = 3
+    size: int,
+    device: str,
+    games: int,
+    simulations: int,
+    channels: int,
+    blocks: int,
+    rounds: int = 3,
+    *,
+    kernels: bool = True,
 ) -> dict[str, Any]:
-    """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*."""
+    """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*. Without *kernels*: by torch's alone."""
     rules, where = Rules(size), torch.device(device)
     options = preset(size, device, games=games, simulations=simulations, considered=16, exact=0)
     player = Player(ResidualNet(size, channels=channels, blocks=blocks), where)
@@ -51,7 +62,8 @@ def measure(
 
     network_alone = Recorded(asked) if device == "cuda" else asked
     with fast_convolutions(where):
-        whole = _seconds(searched, where, rounds)
+        with patch.object(tree_search, "kernels_for", tree_search.kernels_for if kernels else lambda device: None):
+            whole = _seconds(searched, where, rounds)
         network = _seconds(lambda: network_alone(state.own, state.opp), where, rounds)
     return _figures(rules, games, whole, network)
 
@@ -85,9 +97,11 @@ def peer(device: str, games: int, simulations: int, channels: int, blocks: int, 
     return {**figures, "backend": found["backend"]}
 
 
-def compared(with_peer: bool, *, size: int, **how: Any) -> dict[str, Any]:
+def compared(with_peer: bool, with_torch: bool, *, size: int, **how: Any) -> dict[str, Any]:
     """Ours, and the peer's beside it with the ratio of speeds."""
     found: dict[str, Any] = {"ours": measure(size, **how)}
+    if with_torch:
+        found["by_torch"] = measure(size, **how, kernels=False)
     if how["device"] == "cuda":
         torch.cuda.empty_cache()
     theirs = peer(**how) if with_peer and size == 8 else {}
@@ -101,19 +115,21 @@ def main() -> None:
     """Read the options, and print what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--peer", action="store_true")
+    for name in ("--peer", "--torch"):
+        parser.add_argument(name, action="store_true")
     parser.add_argument("--networks", default="")
     parser.add_argument("--batches", default="")
     defaults = {"size": 6, "games": 256, "simulations": 8, "channels": 24, "blocks": 2, "rounds": 3}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     given = vars(parser.parse_args())
-    with_peer, networks, batches = (given.pop(name) for name in ("peer", "networks", "batches"))
+    beside = given.pop("peer"), given.pop("torch")
+    networks, batches = given.pop("networks"), given.pop("batches")
     shapes = [tuple(map(int, text.split("x"))) for text in networks.split(",") if text]
     for channels, blocks in shapes or [(given["channels"], given["blocks"])]:
         for games in map(int, batches.split(",")) if batches else [given["games"]]:
             how = given | {"channels": channels, "blocks": blocks, "games": games}
-            print(json.dumps(how | compared(with_peer, **how), default=float), flush=True)
+            print(json.dumps(how | compared(*beside, **how), default=float), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,15 @@ every ply. Values are shares of the board: discs for the side to move over its s
 
 from __future__ import annotations
 
+from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from models.boards import bit_counts
-from models.compiling import Compiled, Recorded
+from models.compiling import Attempted, Compiled, Recorded
 from models.residual import Answers
+from models.trees import NEVER, PUCT_BASE, PUCT_FIRST, Said, Tree, Walk, family_of
 from reversi_env import ReversiError, Rules, functional
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
@@ -39,12 +41,8 @@ with extra_libraries():
 
 Method = Literal["gumbel", "puct"]
 
-#: The number of an action that is not legal, below every number.
-NEVER = -1e9
-#: How much a value counts beside the network's numbers: visits that are added to those of the most visited action, and a factor.
-VISITS_BEFORE, VALUE_SCALE = 50.0, 1.0
-#: PUCT's constants, and the share of the noise in the root's policy.
-PUCT_FIRST, PUCT_BASE, NOISE_SHARE = 1.25, 19652.0, 0.25
+#: The share of the noise in the root's policy.
+NOISE_SHARE = 0.25
 #: Moves that a usual position has, over which Dirichlet's noise with a sum of 10 is spread.
 NOISE_SUM, FEWEST_DRAWN = 10.0, 1e-6
 #: Plies that a simulation goes down at most.
@@ -62,42 +60,6 @@ class Found(NamedTuple):
     policy: Tensor
     value: Tensor
     visits: Tensor
-
-
-class Tree(NamedTuple):
-    """The trees, ``(games, nodes)``; node 0 is the root, those of simulation *i* are number *i*.
-
-    ``children``, ``(games, nodes, actions)``: their numbers, -1 where there is none. ``numbers``: the network's, of legal actions.
-    ``raw``: its value of a position, or the exact one. ``visits`` and ``total`` (of values) have one more column, where what
-    belongs to no node goes. ``ends``: whether the game is over there, or the value exact, so that nothing comes below.
-    """
-
-    state: State
-    children: Tensor
-    numbers: Tensor
-    raw: Tensor
-    visits: Tensor
-    total: Tensor
-    ends: Tensor
-
-
-class Family(NamedTuple):
-    """A node of each tree with its children: numbers, visits and values of all actions for the node's side to move.
-
-    ``mixed``: the value of the node, from its own and those of its children; an action that was not visited has it.
-    """
-
-    numbers: Tensor
-    visits: Tensor
-    values: Tensor
-    seen: Tensor
-    mixed: Tensor
-
-    @property
-    def improved(self) -> Tensor:
-        """The numbers of a better policy."""
-        strength = VALUE_SCALE * (VISITS_BEFORE + self.visits.amax(1))
-        return self.numbers + strength[:, None] * self.values
 
 
 class Way(NamedTuple):
@@ -125,7 +87,8 @@ class TreeSearch:
         exact: from so many empty squares on positions are solved instead of asked about, by *threads* of the CPU or by the GPU;
             with it the host has to wait for the device.
         deepest: plies that a simulation goes down at most.
-        compiled: let torch compile what chooses the ways down, and on a GPU record all of a search as one graph.
+        compiled: on a GPU go down the trees by kernels (`models.tree_kernels`), or let torch compile what chooses the ways where
+            triton is missing, and record all of a search as one graph.
 
     """
 
@@ -151,9 +114,8 @@ class TreeSearch:
         self.considered, self.exact, self.deepest, self.threads = considered, exact, deepest, threads
         self.compiled = compiled
         self._plans: dict[torch.device, Tensor] = {}
+        self._twins: dict[torch.device, tuple[Any, Any]] = {}
         self._below = self._by_puct if method == "puct" else self._by_policy
-        self._first: Any = Compiled(self._from_root) if compiled else self._from_root
-        self._next: Any = Compiled(self._further) if compiled else self._further
         self._recorded: Recorded | None = None
 
     def noise(self, games: int, generator: torch.Generator) -> Tensor:
@@ -181,7 +143,7 @@ class TreeSearch:
     # --- all simulations --------------------------------------------------------------------------
 
     def _search(self, roots: State, noise: Tensor | None) -> Found:
-        numbers, raw, _ = self._asked(roots, roots=True)
+        numbers, raw = self._of_actions(roots, self._asked(roots, roots=True))
         tree = self._planted(roots, numbers, raw)
         games = torch.arange(len(raw), device=raw.device)
         if self.method == "puct" and noise is not None:
@@ -200,19 +162,38 @@ class TreeSearch:
             self._plans[device] = torch.tensor(plans, device=device)
         return self._plans[device]
 
+    def _simulated(self, device: torch.device) -> tuple[Any, Any]:
+        """What goes down the trees, and what writes the leaves: kernels for this device, or torch's operations."""
+        if device not in self._twins:
+            walked: Any = self._walked
+            written: Any = self._written
+            if self.compiled and (made := kernels_for(device)):
+                fast = made.Kernels(self.rules, self.deepest, puct=self.method == "puct")
+                walked = Attempted("run a kernel for", fast.walked, walked, Exception)
+                written = Attempted("run a kernel for", fast.written, written, Exception)
+            self._twins[device] = walked, written
+        return self._twins[device]
+
     def _planted(self, roots: State, numbers: Tensor, raw: Tensor) -> Tree:
         """Trees of nothing but their roots."""
         games, nodes = len(raw), self.simulations + 1
-        state = type(roots)(*(field[:, None].expand(-1, nodes).clone() for field in roots))
+        state = type(roots)(*(field[:, None].repeat(1, nodes) for field in roots))
         children = torch.full((games, nodes, numbers.shape[1]), -1, dtype=torch.int64, device=raw.device)
-        below = numbers[:, None].expand(-1, nodes, -1).clone()
+        below = numbers[:, None].repeat(1, nodes, 1)
         visits, total = raw.new_zeros((2, games, nodes + 1))
         visits[:, 0], total[:, 0] = 1, raw
-        values = raw[:, None].expand(-1, nodes).clone()
+        values = raw[:, None].repeat(1, nodes)
         return Tree(state, children, below, values, visits, total, torch.zeros_like(values, dtype=torch.bool))
 
     def _simulate(self, tree: Tree, games: Tensor, number: int, lots: Tensor, planned: Tensor) -> None:
         """Add node *number* to all trees, and its value to the nodes above."""
+        walked, written = self._simulated(games.device)
+        walk = walked(tree, games, number, lots, planned)
+        state = functional.step(walk.before, walk.action)
+        written(tree, games, walk, state, self._asked(state))
+
+    def _walked(self, tree: Tree, games: Tensor, number: int, lots: Tensor, planned: Tensor) -> Walk:
+        """The ways down to node *number*, or to one where they end."""
         fresh = torch.full_like(games, number)
         way = self._first(tree, games, fresh, lots, planned)
         path = [torch.zeros_like(games), way.there]
@@ -221,8 +202,16 @@ class TreeSearch:
                 break
             way = self._next(tree, games, fresh, way)
             path.append(way.there)
-        self._grow(tree, games, way)
-        self._add(tree, torch.stack(path, 1), tree.raw[games, way.leaf])
+        before = type(tree.state)(*(field[games, way.parent] for field in tree.state))
+        return Walk(way.parent, way.action, way.leaf, torch.stack(path, 1), before)
+
+    @cached_property
+    def _first(self) -> Any:
+        return Compiled(self._from_root) if self.compiled else self._from_root
+
+    @cached_property
+    def _next(self) -> Any:
+        return Compiled(self._further) if self.compiled else self._further
 
     def _from_root(self, tree: Tree, games: Tensor, fresh: Tensor, lots: Tensor, planned: Tensor) -> Way:
         node = torch.zeros_like(games)
@@ -242,41 +231,36 @@ class TreeSearch:
         going = way.going & (child >= 0) & ~tree.ends[games, leaf]
         return Way(way.parent, way.action, leaf, there, going)
 
-    def _grow(self, tree: Tree, games: Tensor, way: Way) -> None:
-        """Play the actions at the ends of the ways, and write what comes of them to the leaves."""
-        parent, action, leaf = way.parent, way.action, way.leaf
-        before = type(tree.state)(*(field[games, parent] for field in tree.state))
-        state = functional.step(before, action)
-        numbers, raw, ends = self._asked(state)
-        for field, value in zip(tree.state, state, strict=True):
-            field[games, leaf] = value
-        tree.children[games, parent, action] = leaf
-        tree.numbers[games, leaf], tree.raw[games, leaf], tree.ends[games, leaf] = numbers, raw, ends
-
-    def _add(self, tree: Tree, path: Tensor, value: Tensor) -> None:
-        """A visit for all nodes of the way, and the leaf's value, with the sign of their sides to move."""
-        inside = path <= self.simulations
-        below = inside.sum(1, keepdim=True) - 1 - torch.arange(path.shape[1], device=path.device)
+    def _written(self, tree: Tree, games: Tensor, walk: Walk, state: State, said: Said) -> None:
+        """Write what came of the ways to their leaves; a visit for all nodes above, and the value with the sign of their sides."""
+        numbers, value = self._of_actions(state, said)
+        tree.children[games, walk.parent, walk.action] = walk.leaf
+        fields, found = (*tree.state, tree.numbers, tree.raw, tree.ends), (*state, numbers, value, said.ends)
+        for field, one in zip(fields, found, strict=True):
+            field[games, walk.leaf] = one
+        inside = walk.path <= self.simulations
+        below = inside.sum(1, keepdim=True) - 1 - torch.arange(walk.path.shape[1], device=value.device)
         signed = torch.where(below % 2 == 0, value[:, None], -value[:, None])
-        tree.visits.scatter_add_(1, path, inside.to(value.dtype))
-        tree.total.scatter_add_(1, path, signed)
+        tree.visits.scatter_add_(1, walk.path, inside.to(value.dtype))
+        tree.total.scatter_add_(1, walk.path, signed)
 
-    def _asked(self, state: State, *, roots: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Numbers of legal actions, values, and which values are exact; there the numbers mean nothing but at *roots*."""
-        ends = functional.is_over(state)
-        values = functional.score(state)
+    def _asked(self, state: State, *, roots: bool = False) -> Said:
+        """What the network says, and which values are exact; there its numbers mean nothing but at *roots*."""
+        ends, scores = functional.is_over(state), functional.score(state)
         if self.exact:
             empties = self.rules.square_count - bit_counts(state.own | state.opp)
             near = ~ends & (empties <= self.exact)
-            values[near] = self._solved(state.own[near], state.opp[near])
+            scores[near] = self._solved(state.own[near], state.opp[near])
             ends = ends | near
-        numbers, discs = self._said(state.own, state.opp, torch.zeros_like(ends) if roots else ends)
-        numbers = torch.cat([numbers, torch.zeros_like(numbers[:, :1])], 1)
-        numbers = torch.where(functional.legal(state), numbers, NEVER)
-        values = torch.where(ends, values.to(discs.dtype), discs)
-        return numbers, values / self.rules.square_count, ends
+        return Said(*self._answered(state.own, state.opp, torch.zeros_like(ends) if roots else ends), scores, ends)
 
-    def _said(self, own: Tensor, opp: Tensor, needless: Tensor) -> tuple[Tensor, Tensor]:
+    def _of_actions(self, state: State, said: Said) -> tuple[Tensor, Tensor]:
+        """Numbers of legal actions, and values."""
+        numbers = torch.cat([said.numbers, torch.zeros_like(said.numbers[:, :1])], 1)
+        values = torch.where(said.ends, said.scores.to(said.discs.dtype), said.discs)
+        return torch.where(functional.legal(state), numbers, NEVER), values / self.rules.square_count
+
+    def _answered(self, own: Tensor, opp: Tensor, needless: Tensor) -> tuple[Tensor, Tensor]:
         """What the network says of positions; a CPU is spared those where that is *needless*, a GPU always has as many."""
         if needless.is_cuda or not needless.any():
             return self.network(own, opp)
@@ -339,17 +323,14 @@ class TreeSearch:
         return Found(best, policy, (policy * family.values).sum(1), family.visits.long())
 
 
-def family_of(tree: Tree, games: Tensor, node: Tensor) -> Family:
-    """A node of every tree, and its children."""
-    children, numbers = tree.children[games, node], tree.numbers[games, node]
-    seen, index = children >= 0, children.clamp(min=0)
-    visits = torch.where(seen, tree.visits.gather(1, index), 0.0)
-    values = torch.where(seen, -tree.total.gather(1, index) / visits.clamp(min=1), 0.0)
-    likely = torch.softmax(numbers, 1) * seen
-    weight, all_visits = likely.sum(1), visits.sum(1)
-    known = (likely * values).sum(1) / weight.clamp(min=torch.finfo(numbers.dtype).tiny)
-    mixed = (tree.raw[games, node] + all_visits * known) / (1 + all_visits)
-    return Family(numbers, visits, torch.where(seen, values, mixed[:, None]), seen, mixed)
+@cache
+def kernels_for(device: torch.device) -> Any:
+    """The module `models.tree_kernels` for a GPU; None where there is no triton, which torch's builds for CPUs lack."""
+    try:
+        from models import tree_kernels
+    except ImportError:
+        return None
+    return tree_kernels if device.type == "cuda" or tree_kernels.INTERPRETED else None
 
 
 def _with_noise(numbers: Tensor, drawn: Tensor) -> Tensor:

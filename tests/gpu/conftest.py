@@ -2,7 +2,8 @@
 
 import pytest
 
-collect_ignore = ["simulated_games.py", "simulated_solver.py"]  # for processes of their own: they import numba.cuda
+#: For processes of their own, which say what simulates a GPU.
+collect_ignore = ["simulated_games.py", "simulated_solver.py", "simulated_trees.py"]
 
 
 @pytest.fixture(autouse=True)

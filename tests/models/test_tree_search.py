@@ -1,29 +1,20 @@
 """The batched tree search against the same search of one game, node by node, in plain Python."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from models.boards import board_tensor, planes
+from models import tree_search
+from models.boards import board_tensor
 from models.tree_search import TreeSearch, planned_visits
 from reversi_env import Position, ReversiError, Rules, batch, functional
 from search.solver import solve_batch
+from tests.gpu.simulated_trees import answering
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
-
-
-def network_of(size, seed=1):
-    """A network that knows nothing, but says something else of every position; in double precision, as Python counts."""
-    rules, generator = Rules(size), torch.Generator().manual_seed(seed)
-    weights = torch.randn((128, rules.square_count + 1), dtype=torch.float64, generator=generator)
-
-    def answers(own, opp):
-        seen = torch.cat([planes(own), planes(opp)], 1).to(torch.float64) @ weights
-        return torch.sin(seen[:, :-1]), 4 * torch.sin(seen[:, -1])
-
-    return answers
 
 
 def roots_of(rules, count, seed=3):
@@ -155,7 +146,7 @@ class Twin:
     ],
 )
 def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
-    rules, network = Rules(size, variant), network_of(size)
+    rules, network = Rules(size, variant), answering(size)
     own, opp = roots_of(rules, 12)
     search, twin = TreeSearch(network, rules, **how), Twin(network, rules, **how)
     noise = search.noise(len(own), torch.Generator().manual_seed(5)).double()
@@ -168,6 +159,28 @@ def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
         assert int(found.visits[row].sum()) == how["simulations"]
         assert {a: float(found.policy[row, a]) for a in policy} == pytest.approx(policy)
         assert int(found.action[row]) == best
+
+
+def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monkeypatch):
+    class Kernels:
+        def __init__(self, *_, **__):
+            pass
+
+        def refused(self, *_):
+            raise OSError("no compiler here")
+
+        walked = written = refused
+
+    rules = Rules(4)
+    roots = functional.init(3, rules, seed=1, opening_plies=4, device="cpu")
+    expected = TreeSearch(answering(4), rules, 6).run(roots)
+    monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    search = TreeSearch(answering(4), rules, 6, compiled=True)
+    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for _w.*: no compiler here") as told:
+        found = [search.run(roots) for _ in range(2)]
+    torch.testing.assert_close(found, [expected, expected])
+    assert len(told) == 2
 
 
 def test_a_search_finds_a_move_that_wins_everything():
@@ -191,4 +204,4 @@ def test_a_search_finds_a_move_that_wins_everything():
 )
 def test_searches_that_cannot_be_are_refused(how, message):
     with pytest.raises(ReversiError, match=message):
-        TreeSearch(network_of(4), Rules(4), **how)
+        TreeSearch(answering(4), Rules(4), **how)

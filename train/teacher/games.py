@@ -40,7 +40,7 @@ NO_VALUE, NO_NUMBER = -1000.0, -1e9
 SHORT_SHARE, SHORT_MOST = 0.6, 0.3
 #: Discs less in value that make a move e times less likely in the policy that is learnt.
 POLICY_TEMPERATURE = 1.0
-#: Plies that the search goes down at most: few simulations do not come further, and a GPU always goes so far.
+#: Plies that the search goes down at most: few simulations do not come further.
 DEEPEST = 8
 
 

@@ -15,7 +15,7 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: Plies that a simulation goes down at most: a GPU goes down so many always, since it is not waited for.
+#: Plies that a simulation goes down at most: without kernels (`models.tree_kernels`) a GPU, which is not waited for, always does.
 DEEPEST = {"cuda": 12, "cpu": 24}
 
 

@@ -1,0 +1,15 @@
+"""The kernels of the tree search, run by triton's interpreter, do what torch's operations do."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.processes import output_of
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
+def test_kernels_find_what_torch_finds():
+    lines = output_of("-m", "tests.gpu.simulated_trees", TRITON_INTERPRET=1)
+    assert len(lines) == 5
+    assert all(line.endswith("games alike") for line in lines)

@@ -20,6 +20,7 @@ every ply. Values are shares of the board: discs for the side to move over its s
 
 from __future__ import annotations
 
+import warnings
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -45,6 +46,8 @@ Method = Literal["gumbel", "puct"]
 NOISE_SHARE = 0.25
 #: Moves that a usual position has, over which Dirichlet's noise with a sum of 10 is spread.
 NOISE_SUM, FEWEST_DRAWN = 10.0, 1e-6
+#: Share of games that kernels search as torch's operations do, at least.
+FEWEST_ALIKE = 0.9
 #: Plies that a simulation goes down at most.
 DEEPEST = 24
 
@@ -136,9 +139,24 @@ class TreeSearch:
             if not (self.compiled and roots.own.is_cuda and not self.exact):
                 return self._search(roots, noise)
             if self._recorded is None:
+                self._try_kernels(roots, noise)
                 kind = type(roots)
                 self._recorded = Recorded(lambda noise, *fields: self._search(kind(*fields), noise))
             return Found(*self._recorded(noise, *roots))
+
+    def _try_kernels(self, roots: State, noise: Tensor | None) -> None:
+        """Search once with kernels and once without; those that find something else on this device are not used.
+
+        They are compiled by what the user has installed, for a GPU that nobody has tried them on, and a tree that is wrong looks
+        like a network that does not learn. Sums are rounded otherwise, so that a few games may well differ.
+        """
+        how: Any = {"method": self.method, "considered": self.considered, "deepest": self.deepest}
+        plain = TreeSearch(self.network, self.rules, self.simulations, **how)
+        alike = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
+        if alike < FEWEST_ALIKE:
+            text = f"the kernels of the tree search are not used: only {alike:.0%} of the games are searched as without them"
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+            self._twins[roots.own.device] = self._walked, self._written
 
     # --- all simulations --------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The batched tree search against the same search of one game, node by node, in plain Python."""
 
 import math
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -181,6 +182,34 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
         found = [search.run(roots) for _ in range(2)]
     torch.testing.assert_close(found, [expected, expected])
     assert len(told) == 2
+
+
+def test_kernels_that_find_something_else_are_not_used(monkeypatch):
+    rules = Rules(4)
+    roots = functional.init(20, rules, seed=1, opening_plies=4, device="cpu")
+    plain = TreeSearch(answering(4), rules, 6)
+
+    class Kernels:
+        def __init__(self, rules, deepest, puct):
+            self.written = plain._written
+
+        def walked(self, tree, games, number, lots, planned):
+            return plain._walked(tree, games, number, lots if right else -lots, planned)
+
+    monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    noise = 10 * plain.noise(20, torch.Generator().manual_seed(1))
+    for right in (True, False):
+        search = TreeSearch(answering(4), rules, 6, compiled=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            search._try_kernels(roots, noise)
+        assert (
+            [str(warning.message)[:45] for warning in told] == []
+            if right
+            else ["the kernels of the tree search are not used: "]
+        )
+        torch.testing.assert_close(search.run(roots, noise), plain.run(roots, noise))
 
 
 def test_a_search_finds_a_move_that_wins_everything():

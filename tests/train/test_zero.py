@@ -122,11 +122,12 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
         make("zero").check(Rules(4, "reversed"))
 
 
-def test_the_package_has_a_network_for_6x6():
-    """How it was made is in its record; that it is strong, in docs/rl.md."""
-    rules = Rules(6)
+@pytest.mark.parametrize("size", [6, 8])
+def test_the_package_has_networks(size):
+    """How they were made is in their records; that they are strong, in docs/rl.md."""
+    rules = Rules(size)
     saved = make("zero").saved(rules)
-    assert saved.record["command"].startswith("reversi rl zero --size 6")
+    assert saved.record["command"].startswith(f"reversi rl zero --size {size}")
     assert saved.record["figures"][-1]["points"]["greedy"] > 0.9
     assert make("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()
 

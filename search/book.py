@@ -27,7 +27,8 @@ UNIT = 100
 FOLDER = Path(__file__).parent / "books"
 OWN = "yes"
 #: The share of the margin that a move may lose, by the book's own values, and still be played. They are values of a search, and a
-#: deeper one finds some moves worse: those that are played have the rest of the margin in hand (`train.book.checking`).
+#: deeper one finds some moves worse: those that are played have the rest of the margin in hand. What loses even that, by a deeper
+#: search (`train.book.checking`), is not played.
 PLAYED = 1 / 6
 #: In place of the value of a deeper search where there was none.
 UNCHECKED = np.int16(-32768)
@@ -60,7 +61,8 @@ class Entry(NamedTuple):
 class BookMove(NamedTuple):
     """A move of a book: its name, its value in discs for who plays it, and the rest as in `Entry` of the position after it.
 
-    ``plays``: whether the book plays it, and does not only know it.
+    ``plays``: whether the book plays it, and does not only know it: by its own values it loses little, and by those of a check, if
+    there was one, no more than the margin.
     """
 
     move: str

@@ -11,13 +11,15 @@ import os
 from contextlib import nullcontext
 from typing import Any
 
-import torch
-import triton
-import triton.language as tl
-
 from models.trees import NEVER, PUCT_BASE, PUCT_FIRST, VALUE_SCALE, VISITS_BEFORE, Said, Tree, Walk
 from reversi_env import Rules
+from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
+
+with extra_libraries():
+    import torch
+    import triton
+    import triton.language as tl
 
 #: Whether a CPU runs the kernels.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"

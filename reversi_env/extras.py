@@ -37,6 +37,7 @@ EXTRAS = {
     "starlette": "web",
     "tensorboard": "rl",
     "torch": "learn",
+    "triton": "cuda",  # torch's builds for CUDA bring it
     "uvicorn": "web",
     "websockets": "web",
 }

@@ -91,8 +91,9 @@ def show(
 
     Values are discs for the side to move. Plays: whether agents play the move,
     which may lose a sixth of the margin, and all of it by the deeper search of
-    a check. Lines: ways to go on to where the book ends. Of recorded games: how many went on with a move, the share of points
-    and the mean score of who played it.
+    a check. Lines: ways to go on to where the book ends. Of recorded games: how
+    many went on with a move, the share of points and the mean score of who
+    played it.
     """
     from play.commands.inputs import typed_position
     from reversi_env.openings import opening_name

@@ -9,7 +9,7 @@ import pytest
 
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.notation import read_ggf
-from search.book import Book
+from search.book import UNCHECKED, Book
 from tests.search.test_external import FAKE
 from train.games.options import TournamentOptions
 from train.games.sprt import Sprt
@@ -195,7 +195,7 @@ def written_book(path, value):
     """A book of 4x4 that knows the first position alone, and no move."""
     start = Position.initial(Rules(4)).canonical()
     columns = {"own": (start.own, np.uint64), "opp": (start.opp, np.uint64), "value": (value, np.int16)}
-    columns |= {"depth": (1, np.uint8), "lines": (1, np.uint32)}
+    columns |= {"depth": (1, np.uint8), "lines": (1, np.uint32), "checked": (UNCHECKED, np.int16)}
     path.write_bytes(
         Book(Rules(4), **{name: np.array([x], kind) for name, (x, kind) in columns.items()}, margin=3).to_bytes()
     )

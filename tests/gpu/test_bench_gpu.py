@@ -62,7 +62,7 @@ def test_a_difference_anywhere_changes_the_hash(monkeypatch):
 def test_a_difference_of_pure_states_is_noticed(monkeypatch):
     monkeypatch.setattr(gpu, "GAMES", ((4, "reversed"),))
     (found,) = gpu.states_equal_to_environments("cpu", 4000)
-    assert found == {"size": 4, "variant": "reversed", "plies": 4096, "equal": True}
+    assert found == {"size": 4, "variant": "reversed", "plies": 4096, "differ": [], "equal": True}
     honest, calls = gpu.functional.reward, []
 
     def forged(state, kind):
@@ -72,3 +72,4 @@ def test_a_difference_of_pure_states_is_noticed(monkeypatch):
     monkeypatch.setattr(gpu.functional, "reward", forged)
     (found,) = gpu.states_equal_to_environments("cpu", 4000)
     assert not found["equal"]
+    assert found["differ"] == ["reward"]

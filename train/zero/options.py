@@ -107,5 +107,8 @@ _PRESETS: dict[tuple[int, str], dict[str, Any]] = {
 
 
 def preset(size: int, device: str, **changes: Any) -> ZeroOptions:
-    """Options for a board on two cores of a CPU or on one GPU, with *changes*; those of 8x8 and of a GPU are guesses."""
+    """Options for a board on two cores of a CPU or on one GPU, with *changes*.
+
+    Those of 8x8 on a CPU, and of the smaller boards on a GPU, are guesses.
+    """
     return ZeroOptions(**{**_PRESETS.get((size, device), {}), "size": size, "device": device, **changes})

@@ -85,12 +85,17 @@ class _Checked(_Base):
     def params(self, params: list[Any]) -> None:
         self._own_params = params
 
+    def _own(self, arguments: list[str]) -> int:
+        """How many of the arguments are the command's own, the first ones."""
+        return len(arguments)
+
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line; refuse numbers that no kernel can hold."""
         parameter: Any
         job = self.job_options
         if job is not None:
-            args = with_new_names(args, job.renamed())
+            own = self._own(args)
+            args = with_new_names(args[:own], job.renamed()) + args[own:]
         for parameter in self.get_params(ctx):
             if getattr(parameter, "_runtime_param", self) is None:
                 parameter._runtime_param = _Plain()
@@ -128,6 +133,13 @@ class Command(_Checked, TyperCommand):
 
 class _Group(_Checked, TyperGroup):
     """A command with commands of its own."""
+
+    def _own(self, arguments: list[str]) -> int:
+        """All before the name of a command, whose options may have the old names of others."""
+        place, flags = 0, {name for one in self.params if one.is_flag for name in (*one.opts, *one.secondary_opts)}
+        while place < len(arguments) and arguments[place].startswith("-"):
+            place += 1 if arguments[place] in flags or re.match(r"--.*=|-\w.", arguments[place]) else 2
+        return place
 
 
 class Application(typer.Typer):

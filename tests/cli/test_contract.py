@@ -150,6 +150,7 @@ rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number
 rl expert => --out is missing
 rl zero => --out is missing
+rl zero --out out --trace 2 => --trace 2: expected 1 or less
 rl zero --out out --simulations 0 => --simulations 0: expected 1 or more
 rl zero --out out --size 4 --exact 12 => exact=12: expected a whole number from 0 to 10
 match zero:device=tpu random => device='tpu' of agent 'zero:device=tpu': expected cpu or cuda

@@ -6,7 +6,7 @@ each quarter of the board where either side may move, and of which quarters an o
 
 A line of JSON for each: errors in discs on positions that were held out, and error and bias in the package's solved positions, with
 ``--wthor FOLDER`` also in tournament positions with 24 empties. What a value costs in the search, and what it is worth in games, is
-another question.
+another question. ``--positions`` and ``--share`` say how many labels there are, and how many of those shown are the teacher's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import math
 import re
 import sys
+from functools import cached_property
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -148,6 +149,31 @@ class Lesson:
         self.exact = torch.from_numpy(exact).to(device)
         self.held_out = min(HELD_OUT, len(own) // 10)
 
+    def drawn(self, share: float | None, generator: torch.Generator) -> Tensor:
+        """Rows of a step: *share* of them with the teacher's labels and the others exact; None: as they come."""
+        how: dict[str, Any] = {"generator": generator, "device": self.device}
+        if share is None:
+            return torch.randint(self.held_out, len(self.score), (BATCH,), **how)
+        taught = round(share * BATCH)
+        counts = ((self._taught, taught), (self._solved, BATCH - taught))
+        return torch.cat([rows[torch.randint(len(rows), (count,), **how)] for rows, count in counts if count])
+
+    @cached_property
+    def _taught(self) -> Tensor:
+        return self._learnt(~self.exact)
+
+    @cached_property
+    def _solved(self) -> Tensor:
+        return self._learnt(self.exact)
+
+    def _learnt(self, wanted: Tensor) -> Tensor:
+        """Rows of those that are not held out."""
+        rows = wanted.nonzero()[:, 0]
+        rows = rows[rows >= self.held_out]
+        if not len(rows):
+            raise TrainError("no labels of one kind: expected the teacher's and exact ones, or no --share")
+        return rows
+
     def seen(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """The features of positions, and their empty squares."""
         features = torch.as_tensor(self.net.feature_array(own, opp)).to(self.device)
@@ -188,8 +214,8 @@ def student_of(lesson: Lesson, shape: Shape) -> Student:
     return Student(size, rows, shape.width, shape.units, span, places).to(lesson.device)
 
 
-def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float) -> int:
-    """Fit the student for so long; the number of positions that it has seen."""
+def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float, share: float | None = None) -> int:
+    """Fit the student for so long, with *share* of the teacher's labels; the number of positions that it has seen."""
     others = [parameter for name, parameter in student.named_parameters() if name != "rows"]
     groups: list[dict[str, Any]] = [
         {"params": [student.get_parameter("rows")], "weight_decay": weight_decay},
@@ -201,7 +227,7 @@ def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float
         for group in adam.param_groups:
             group["lr"] = RATE * min(1.0, (steps + 1) / WARM_UP) * (1 + math.cos(math.pi * done)) / 2
         how: dict[str, Any] = {"generator": generator, "device": lesson.device}
-        rows = torch.randint(lesson.held_out, len(lesson.score), (BATCH,), **how)
+        rows = lesson.drawn(share, generator)
         shift = (2 * torch.rand(BATCH, **how) - 1) * (BLUR if done < BLURRED else 0.0)
         values = student(lesson.features[rows], lesson.empties[rows] + shift)
         loss = functional.huber_loss(values, lesson.score[rows], delta=HUBER_DELTA)
@@ -253,11 +279,14 @@ def main() -> None:
     parser.add_argument("--variant", default="normal")
     parser.add_argument("--students", nargs="+", default=["8x16", "16x16", "32x32"])
     parser.add_argument("--positions", type=int, help="how many of them; all by default")
+    parser.add_argument("--share", type=float, help="of the teacher's labels; by default as they come")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each student")
     parser.add_argument("--weight-decay", type=float, default=0.05)
     parser.add_argument("--wthor", help="folder with WTHOR files")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
+    if options.share is not None and not 0 <= options.share <= 1:
+        raise TrainError(f"--share {options.share}: expected 0 to 1")
     rules = Rules(options.size, options.variant)
     shapes = [shape_of(text) for text in options.students]
     papers = list(packaged_papers(rules))
@@ -267,8 +296,8 @@ def main() -> None:
     lesson = Lesson(options.student, rules, options.positions, torch.device(options.device), moves=moves)
     for shape in shapes:
         student = student_of(lesson, shape)
-        samples = fitted(lesson, student, options.seconds, options.weight_decay)
-        told = shape._asdict() | {"span": student.span, "weight_decay": options.weight_decay}
+        samples = fitted(lesson, student, options.seconds, options.weight_decay, options.share)
+        told = shape._asdict() | {"span": student.span, "weight_decay": options.weight_decay, "share": options.share}
         counts = {"positions": len(lesson.score), "samples": samples}
         print(json.dumps({**told, **counts, **judged(lesson, student, papers)}), flush=True)
 

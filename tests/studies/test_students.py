@@ -62,15 +62,40 @@ def test_a_move_in_a_corner_and_an_odd_quarter_are_seen():
     assert found[8] == 2 * states  # two discs in each of two quarters
 
 
-@pytest.mark.usefixtures("one_torch_thread")
-def test_the_command_prints_a_line_for_each_student(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def labels(tmp_path):
+    """A folder with 400 labels of 6x6, every second one exact."""
     own, opp = positions(400)
     score = (np.bitwise_count(own).astype(np.float32) - np.bitwise_count(opp)).astype(np.float32)
     np.savez(tmp_path / "labels-0000.npz", own=own, opp=opp, score=score, exact=np.arange(400) % 2 == 0)
+    return tmp_path
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_share_of_the_labels_shown_is_the_teachers(labels, monkeypatch, share):
+    monkeypatch.setattr(students, "BATCH", 64)
+    lesson = students.Lesson(labels, Rules(6), None, torch.device("cpu"))
+    rows = lesson.drawn(share, torch.Generator().manual_seed(1))
+    assert len(rows) == 64
+    assert rows.min() >= lesson.held_out == 40
+    assert (~lesson.exact[rows]).sum() == share * 64
+
+
+def test_labels_of_one_kind_have_no_share(labels):
+    with np.load(labels / "labels-0000.npz") as arrays:
+        columns = dict(arrays) | {"exact": np.ones(400, bool)}
+    np.savez(labels / "labels-0000.npz", **columns)
+    lesson = students.Lesson(labels, Rules(6), None, torch.device("cpu"))
+    with pytest.raises(TrainError, match="no labels of one kind: expected the teacher's and exact ones"):
+        lesson.drawn(0.5, torch.Generator())
+
+
+@pytest.mark.usefixtures("one_torch_thread")
+def test_the_command_prints_a_line_for_each_student(labels, monkeypatch, capsys):
     monkeypatch.setattr(students, "BATCH", 64)
     command = [
         "students",
-        str(tmp_path),
+        str(labels),
         "--size",
         "6",
         "--students",

@@ -26,9 +26,9 @@ from models.compiling import Recorded
 from models.player import Player
 from models.residual import ResidualNet
 from reversi_env import Rules, functional
-from train.teacher.learner import fast_convolutions
-from train.zero.games import search_of
-from train.zero.options import preset
+from train.self_play.games import search_of
+from train.self_play.learner import fast_convolutions
+from train.self_play.options import preset
 
 #: Plies of a game, nearly: one for each square that is empty at the start.
 FIRST_DISCS = 4
@@ -47,7 +47,7 @@ def measure(
 ) -> dict[str, Any]:
     """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*. Without *kernels*: by torch's alone."""
     rules, where = Rules(size), torch.device(device)
-    options = preset(size, device, games=games, simulations=simulations, considered=16, exact=0)
+    options = preset("zero", size, device, games=games, simulations=simulations, considered=16, exact=0)
     player = Player(ResidualNet(size, channels=channels, blocks=blocks), where)
     search, generator = search_of(player.answers, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
@@ -49,6 +49,12 @@ class OptionField:
     def is_tuple(self) -> bool:
         """Whether it has several values."""
         return get_origin(self.type) is tuple
+
+    def widened(self, other: OptionField) -> OptionField:
+        """The same, with the bounds of both."""
+        low = None if self.low is None or other.low is None else min(self.low, other.low)
+        high = None if self.high is None or other.high is None else max(self.high, other.high)
+        return replace(self, low=low, high=high)
 
     def wrong(self, value: Any) -> str | None:
         """What was expected instead of *value*; None if nothing is wrong with it."""

@@ -42,7 +42,7 @@ class JobOptions:
     * ``without``: fields that are no options of the command.
     * ``named``: other names of options than those of their fields; ``required``: fields that must be given.
     * ``more``: further classes, for other kinds of the job, by the heading under which the help shows their options. What
-      they have in common with those before is one option.
+      they have in common with those before is one option, which takes what one of them takes: the class itself says no.
     """
 
     place: str
@@ -62,7 +62,8 @@ class JobOptions:
         for heading, place in ((None, self.place), *self.more.items()):
             for one in _fields_of(place):
                 if one.help and one.name not in self.without:
-                    found.setdefault(one.name, (one, heading))
+                    known, above = found.get(one.name, (one, heading))
+                    found[one.name] = known.widened(one), above
         return list(found.values())
 
     def option_name(self, one: OptionField) -> str:

@@ -160,6 +160,15 @@ def checked_even(option: str, games: int) -> None:
         raise ReversiError(f"{option} {games}: expected an even number, since every opening is played from both sides")
 
 
+def torch_threads(threads: int | None) -> int:
+    """Let torch use so many cores, or all; how many those are."""
+    import torch
+
+    count = threads or os.cpu_count() or 1
+    torch.set_num_threads(count)
+    return count
+
+
 def checked_seconds(seconds: float | None, option: str = "--time") -> None:
     """Refuse a time that is none, also where no agent would look at it."""
     from reversi_env.errors import ReversiError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import typer
 
 from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import SWITCHES, given, options_from
-from play.commands.options import Json, Seed, Threads, checked_even, made_folder
+from play.commands.options import Json, Seed, Threads, checked_even, made_folder, torch_threads
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from train.rl.options import RlOptions
     from train.rl.tensor_ppo import TensorPPO
     from train.rl.training import Training
-    from train.zero.run import ZeroRun
+    from train.self_play.run import SelfPlayRun
 
 #: Columns that the table of an exam needs.
 EXAM_WIDTH = 96
@@ -152,7 +151,7 @@ def _show_training(training: Training | TensorPPO, seconds: float, as_json: bool
 
 
 @app.command("zero")
-@options_from("train.zero.options:ZeroOptions", presets=True)
+@options_from("train.self_play.options:SelfPlayOptions", presets=True)
 def zero(
     context: typer.Context,
     out: Out = None,
@@ -178,23 +177,20 @@ def zero(
     from reversi_env.extras import require
 
     require("torch")
-    from train.zero.options import ZeroOptions, preset
-    from train.zero.run import ZeroRun
+    from train.self_play.options import SelfPlayOptions, preset
+    from train.self_play.run import SelfPlayRun
 
-    def chosen(size: int = 8, device: str = "cpu", **changes: Any) -> ZeroOptions:
-        return preset(size, device, **changes)
-
-    run, began, table = _run(out, ZeroOptions, chosen, given(context)), perf_counter(), None
+    run, began = _run(out, SelfPlayOptions, preset, {**given(context), "kind": "zero"}), perf_counter()
     going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
-        training = ZeroRun(**run, threads=_torch_threads(threads), cache=cache, progress=show)
+        training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
         taught = training.run()
-        table = training.examined() if exam else None
+        table = training.examined() if exam and training.options.ladder else None
     _show_zero(training, taught.weights, table, perf_counter() - began, as_json)
 
 
 def _show_zero(
-    training: ZeroRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
+    training: SelfPlayRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
 ) -> None:
     """Where the network is, how good it is, and how to use it."""
     if as_json:
@@ -251,7 +247,7 @@ def expert(
 
     checked_even("--exam", exam)
     run, began, table = _run(out, ExpertOptions, expert_preset, given(context)), perf_counter(), None
-    how: dict[str, Any] = {"threads": _torch_threads(threads), "cache": cache}
+    how: dict[str, Any] = {"threads": torch_threads(threads), "cache": cache}
     going_on = f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"
     with ends_at_ctrl_c(going_on), progress_bar() as show:
         training = ExpertIteration(**run, **how, progress=show)
@@ -264,14 +260,6 @@ def expert(
 
 def _tell_exam(show: Show, doing: str, player: str, done: int, total: int) -> None:
     show(doing, done, total, player)
-
-
-def _torch_threads(threads: int | None) -> int:
-    import torch
-
-    count = threads or os.cpu_count() or 1
-    torch.set_num_threads(count)
-    return count
 
 
 def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, seconds: float, as_json: bool) -> None:
@@ -319,7 +307,7 @@ def exam(
     checked_even("--games", games)
     from train.rl.expert import examine
 
-    how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": _torch_threads(threads)}
+    how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": torch_threads(threads)}
     with progress_bar() as show:
         table = examine(Path(policy), games=games, progress=partial(_tell_exam, show, "examining"), **how)
     if as_json:

@@ -15,25 +15,25 @@ import typer
 
 from play.commands.frame import Show, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, Threads
+from play.commands.options import Json, Threads, torch_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from train.fitting.fit import Epoch
     from train.fitting.training import Trained
-    from train.teacher.self_play import Taught
+    from train.self_play.run import Taught
 
 
-#: Options of the command's own that are for some kinds of training, and those kinds.
+#: Options of the command's own that are for trainings from nothing.
 GAME = {"size", "variant", "exact"}
 
 
 @options_from(
     "train.fitting.options:FitOptions",
     presets=True,
-    without=tuple(GAME),
-    more={"With --teacher": "train.teacher.options:TeacherOptions"},
+    without=(*GAME, "device"),
+    more={"With --teacher": "train.self_play.options:SelfPlayOptions"},
 )
 def train(
     context: typer.Context,
@@ -108,7 +108,6 @@ def train(
     own |= {"network": network, "positions": positions, "device": None if device == "cpu" else device}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
-    changes.pop("device", None)
     if kind == "--probcut":
         _probcut(str(probcut), Path(out), changes.get("seed", 0), threads, as_json)
         return
@@ -117,6 +116,8 @@ def train(
 
     if network is not None:
         checked_network(network)
+    if kind != "--teacher":  # which remembers it
+        changes.pop("device", None)
     how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device, "threads": threads}
     jobs: dict[str, tuple[Any, Any]] = {
         "LABELS": (partial(_on_labels, str(labels)), _print_result),
@@ -185,13 +186,13 @@ def _check_options(kind: str, options: dict[str, Any]) -> None:
     from reversi_env.errors import ReversiError
     from train.fitting.options import FitOptions
     from train.options import option_fields
-    from train.teacher.options import TeacherOptions
+    from train.self_play.options import SelfPlayOptions
 
-    fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, TeacherOptions))
+    fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, SelfPlayOptions))
     known = {
         "LABELS": fit | {"network", "device"},
         "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
-        "--teacher": taught | {"device"},
+        "--teacher": taught,
         "--distil": fit | {"network", "positions", "device"},
         "--probcut": {"seed"},
     }
@@ -214,18 +215,18 @@ def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show:
 
 def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Taught:
     from train.run import remembered
-    from train.teacher.options import TeacherOptions, preset
-    from train.teacher.run import TeacherRun
+    from train.self_play.options import SelfPlayOptions, preset
+    from train.self_play.run import SelfPlayRun
 
-    begun = remembered(out, TeacherOptions)
-    options = replace(begun, **changes) if begun else preset(changes.pop("size", 8), how["device"], **changes)
-    return TeacherRun(out, options, **how, progress=show).run()
+    changes["kind"], begun = "teacher", remembered(out, SelfPlayOptions)
+    options = replace(begun, **changes) if begun else preset(**changes)
+    return SelfPlayRun(out, options, threads=torch_threads(how["threads"]), command=how["command"], progress=show).run()
 
 
 def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
     from models.residual import read_residual
     from train.fitting.options import preset
-    from train.teacher.distil import distil, teacher_of
+    from train.self_play.distil import distil, teacher_of
 
     weights = teacher_of(Path(teacher))
     rules, network, positions = (

@@ -124,7 +124,7 @@ train labels -o out --size 6 => --size is not for a training on LABELS: expected
 train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS or --distil
 train --teacher -o out --epochs 3 => --epochs is not for --teacher: expected it with LABELS or --distil
 train --teacher --bootstrap -o out => --bootstrap with --teacher: expected one of them
-train --distil nowhere -o out => no finished teacher in 'nowhere': expected a folder that `reversi train --teacher` made
+train --distil nowhere -o out => no finished teacher in 'nowhere': expected a folder that `reversi train --teacher` or `reversi rl
 train --bootstrap -o out --size 5 => size 5 is not supported
 train --bootstrap -o out --device tpu => device 'tpu': expected cpu or cuda
 train labels -o out --epochs 0 => --epochs 0: expected 1 or more
@@ -150,6 +150,7 @@ rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number
 rl expert => --out is missing
 rl zero => --out is missing
+train --teacher --size 4 -o out --plies 9 => plies=9: expected a whole number from 0 to 8
 rl zero --out out --trace 2 => --trace 2: expected 1 or less
 rl zero --out out --simulations 0 => --simulations 0: expected 1 or more
 rl zero --out out --size 4 --exact 12 => exact=12: expected a whole number from 0 to 10

@@ -87,6 +87,10 @@ def solution(folder):
 
 
 SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
+SELF_PLAY = (
+    f"--out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 --steps 2 "
+    "--last-steps 3 --batch-size 8 --memory 2 --evaluate 2 --threads 1"
+)
 JOBS = {
     "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
     "fit": Job(REVERSI, "train ../labels --out out --epochs 8 --patience 8 --batch-size 64"),
@@ -112,18 +116,10 @@ JOBS = {
         REVERSI,
         f"rl expert --out out {SMALL_RL} --iterations 3 --positions 60 --samples 600 --threads 1 --exam 0 --cache cache",
     ),
-    "teacher": Job(
-        REVERSI,
-        "train --teacher --size 4 --generations 3 --games 8 --steps 2 --last-steps 3 --batch-size 8 --channels 2 --blocks 1 "
-        "--memory 2 --out out",
-    ),
+    "teacher": Job(RL, f"train --teacher {SELF_PLAY}"),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),
-    "zero": Job(
-        REVERSI,
-        f"rl zero --out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 "
-        "--steps 2 --last-steps 3 --batch-size 8 --memory 2 --evaluate 2 --threads 1 --no-exam --cache cache",
-    ),
+    "zero": Job(REVERSI, f"rl zero {SELF_PLAY} --no-exam --cache cache"),
     "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 

@@ -1,6 +1,8 @@
 """The teacher: its games against the solver and the rules, its run in a folder, and a student."""
 
+from dataclasses import replace
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,13 +18,13 @@ from search.solver import solve_batch
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.fitting.options import preset as fit_preset
-from train.teacher.distil import GAMES, distil, teacher_of
-from train.teacher.games import play, search_of, solved_moves
-from train.teacher.learner import Learner
-from train.teacher.options import TeacherOptions, preset
-from train.teacher.playing import Chosen, let_strangers_in, played, random_actions, worth
-from train.teacher.run import TeacherRun
-from train.teacher.self_play import STATE
+from train.run import Run, remembered
+from train.self_play.distil import GAMES, Lessons, distil, teacher_of
+from train.self_play.games import let_strangers_in, play, search_of, solved_moves
+from train.self_play.learner import Learner
+from train.self_play.options import SelfPlayOptions, preset
+from train.self_play.playing import Chosen, played, random_actions, searched, worth
+from train.self_play.run import STATE, SelfPlayRun
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -87,7 +89,7 @@ def test_images_of_squares_are_those_of_the_boards():
 @pytest.mark.parametrize(("variant", "aside"), [("normal", 0.0), ("reversed", 0.5)])
 def test_positions_are_worth_what_their_games_came_to(variant, aside):
     """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
-    options = TeacherOptions(
+    options = SelfPlayOptions(
         size=6, variant=variant, games=40, exact=9, aside=aside, perfect=0.0, trace=1.0, simulations=4, strangers=0.0
     )
     rules, solve = options.rules, solver(options.rules)
@@ -100,9 +102,6 @@ def test_positions_are_worth_what_their_games_came_to(variant, aside):
     assert set(np.unique(empties)) >= {8, 9, 10, 20}
     if not aside:
         assert set(np.abs(found.score.numpy()[~solved])) <= set(np.abs(found.score.numpy()[solved]))
-    random = play(None, solve, options, 3, CPU)
-    assert (rules.square_count - bit_counts(random.own | random.opp)).max() == 9
-    assert not random.policy.any()
     likely = found.policy.float().sum(1)
     assert (((likely > 240) & (likely < 270)) | (likely == 0)).all()
 
@@ -123,7 +122,7 @@ def test_a_game_that_ends_early_is_worth_its_result(variant):
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_strangers_take_what_they_can_and_spoil_no_values(variant):
     """Black in game 0, white in game 1, nobody in game 2. Before their moves a position is worth what came of these, or more."""
-    options = TeacherOptions(size=6, variant=variant, games=4, strangers=0.5)
+    options = SelfPlayOptions(size=6, variant=variant, games=4, strangers=0.5)
     rules, generator, taken = options.rules, torch.Generator().manual_seed(5), []
 
     def choose(state, games):
@@ -160,7 +159,7 @@ def test_strangers_take_what_they_can_and_spoil_no_values(variant):
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_games_that_are_played_perfectly_come_to_the_score_of_perfect_play(variant):
     """One ply before positions are solved, the score of the one that the game goes on to is theirs, with the other sign."""
-    options = TeacherOptions(
+    options = SelfPlayOptions(
         size=6, variant=variant, games=60, exact=9, aside=0.0, perfect=1.0, trace=1.0, simulations=4
     )
     solve = solver(options.rules)
@@ -172,6 +171,42 @@ def test_games_that_are_played_perfectly_come_to_the_score_of_perfect_play(varia
     assert (np.sign(found.score.numpy()[rows]) != 0).any()
 
 
+@pytest.mark.parametrize("method", ["gumbel", "puct"])
+def test_the_lot_counts_as_much_as_the_temperature_says(method):
+    """At 0 nothing is drawn, at 1 something is; the policy that is learnt of PUCT's visits stays as it is."""
+    options = SelfPlayOptions(size=6, method=method, simulations=12, exact=0)
+    search, states = (
+        search_of(discs, options, CPU),
+        functional.init(50, options.rules, seed=1, opening_plies=8, device="cpu"),
+    )
+
+    def found(temperature, seed):
+        return searched(search, states, 50, torch.Generator().manual_seed(seed), temperature)
+
+    cold = found(0.0, 1)
+    if method == "gumbel":
+        assert (cold.action == searched(search, states, 50).action).all()
+    else:
+        best = cold.policy.max(1).values
+        assert (cold.policy[range(50), cold.action] == best).all()
+        chilly = found(0.01, 1)  # as good as 0: nothing is lost in the power
+        assert (chilly.policy[range(50), chilly.action] == best).all()
+        assert (chilly.policy == cold.policy).all()
+    assert (found(1.0, 1).action != found(1.0, 2).action).any()
+
+
+def test_presets_are_options(tmp_path):
+    """For all that is made, every board and device; whatever is made says so in its folder."""
+    for kind, size, device in product(("zero", "teacher"), (4, 6, 8), ("cpu", "cuda")):
+        options = preset(kind, size, device)
+        assert (options.kind, options.size, options.device) == (kind, size, device)
+        assert options.exact < options.rules.square_count - options.plies
+    assert replace(preset("zero", 8, "cuda"), device="cpu") == SelfPlayOptions()
+    Run(tmp_path, preset("teacher", 4, "cpu")).remember()
+    with pytest.raises(TrainError, match="was begun with kind='teacher': expected the same, not 'zero'"):
+        Run(tmp_path, replace(remembered(tmp_path, SelfPlayOptions), kind="zero")).remember()
+
+
 def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     """That it ends with the same weights, whenever it is killed, is in test_kills.py."""
 
@@ -179,12 +214,12 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
         if doing.startswith("generation 2/2: learning"):
             raise KeyboardInterrupt
 
-    options = preset(4, "cpu", **TINY)
+    options = preset("teacher", 4, "cpu", **TINY)
     with pytest.raises(KeyboardInterrupt):
-        TeacherRun(tmp_path, options, progress=interrupt).run()
+        SelfPlayRun(tmp_path, options, progress=interrupt).run()
     with pytest.raises(TrainError, match="was begun with games=12: expected the same, not 13"):
-        TeacherRun(tmp_path, preset(4, "cpu", **{**TINY, "games": 13})).run()
-    learner = Learner(options, CPU, TeacherRun.policy_weight)
+        SelfPlayRun(tmp_path, preset("teacher", 4, "cpu", **{**TINY, "games": 13})).run()
+    learner = Learner(options, CPU)
     learner.load(load_checkpoint(tmp_path / STATE))
     parameters = learner.optimiser.param_groups[0]["params"]
     assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)
@@ -192,10 +227,10 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     state["net"]["entry.weight"] = state["net"]["entry.weight"][:, :5]
     save_checkpoint(tmp_path / STATE, state)
     with pytest.raises(TrainError, match="was begun with another kind of network: expected one of this version"):
-        TeacherRun(tmp_path, options).run()
+        SelfPlayRun(tmp_path, options).run()
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match="cannot be read"):
-        TeacherRun(tmp_path, options).run()
+        SelfPlayRun(tmp_path, options).run()
 
 
 def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
@@ -233,6 +268,20 @@ def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
     again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1), positions=700)
     assert str(again.weights) != student["weights"]  # the command is part of the record …
     assert again.validation_error == pytest.approx(student["validation_error"])  # … but nothing was fitted again
+
+
+def test_a_network_of_zero_teaches_too(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "cpu", 12)
+    taught = SelfPlayRun(tmp_path / "z", preset("zero", 4, "cpu", **TINY, ladder=0)).run()
+    assert not (tmp_path / "z" / "curve.svg").exists()
+    assert teacher_of(tmp_path / "z") == taught.weights
+    [labels] = Lessons(taught.weights, 0).read(tmp_path, 40)
+    assert len(labels) == 40
+    assert labels.exact.any()
+    saved = SavedResidual(Rules(4), ResidualNet(4, channels=4, blocks=1), {"training": "none"})
+    (tmp_path / "none.safetensors").write_bytes(saved.to_bytes())
+    with pytest.raises(TrainError, match="is no teacher's: expected a file that `reversi train --teacher` or"):
+        Lessons(tmp_path / "none.safetensors", 0)
 
 
 def assert_it_plays(path, rules):

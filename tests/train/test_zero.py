@@ -1,7 +1,6 @@
 """AlphaZero: its games against rules and solver, its run in a folder, its agent."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,9 +15,10 @@ from search.agents import make
 from search.solver import Solver, solve_batch
 from train.errors import TrainError
 from train.run import Run, remembered
-from train.zero.games import play, search_of
-from train.zero.options import ZeroOptions, preset
-from train.zero.run import ZeroRun
+from train.self_play.games import play, search_of
+from train.self_play.measuring import Measures
+from train.self_play.options import SelfPlayOptions, preset
+from train.self_play.run import SelfPlayRun
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -36,7 +36,7 @@ def network_of(size):
 @pytest.mark.parametrize(("variant", "method"), [("normal", "gumbel"), ("reversed", "puct")])
 def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     options = preset(
-        4, "cpu", **TINY | {"variant": variant, "method": method, "simulations": 5, "exact": 4, "trace": 1.0}
+        "zero", 4, "cpu", **TINY | {"variant": variant, "method": method, "simulations": 5, "exact": 4, "trace": 1.0}
     )
     rules = options.rules
 
@@ -59,14 +59,18 @@ def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
 
 
-def test_a_run_is_measured_at_its_end_and_remembers_its_device(tmp_path, monkeypatch):
-    monkeypatch.setattr(ZeroRun, "_measured", lambda run, player: {"regret": 0.5})
-    run = ZeroRun(tmp_path, preset(4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": 0}))
-    run.learner = SimpleNamespace(answers=None)
-    assert [run._exam({"generation": number}) for number in range(3)] == [{}, {"regret": 0.5}, {"regret": 0.5}]
-    options = preset(4, "cuda", **TINY)
+@pytest.mark.parametrize(("last_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
+def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, last_steps, measured):
+    monkeypatch.setattr(Measures, "of", lambda measures, learner: {"regret": 0.5})
+    options = preset("zero", 4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": last_steps})
+    figures = SelfPlayRun(tmp_path, options).run().figures
+    assert [number for number, row in enumerate(figures) if "regret" in row] == measured
+
+
+def test_a_run_remembers_its_device(tmp_path):
+    options = preset("zero", 4, "cuda", **TINY)
     Run(tmp_path, options).remember()
-    assert remembered(tmp_path, ZeroOptions) == options
+    assert remembered(tmp_path, SelfPlayOptions) == options
     with pytest.raises(TrainError, match="was begun with device='cuda': expected the same, not 'cpu'"):
         Run(tmp_path, replace(options, device="cpu")).remember()
 
@@ -137,7 +141,9 @@ def test_the_package_has_networks(size):
 def test_4x4_is_played_perfectly_after_its_preset(tmp_path):
     """By the policy alone, from the start and from all openings of four plies: 5 minutes on two cores."""
     rules = Rules(4)
-    agent = make(f"zero:{ZeroRun(tmp_path, preset(4, 'cpu', evaluate=1000, ladder=2), threads=2).run().weights}")
+    agent = make(
+        f"zero:{SelfPlayRun(tmp_path, preset('zero', 4, 'cpu', evaluate=1000, ladder=2), threads=2).run().weights}"
+    )
     openings, solver = {Position.initial(rules)}, Solver(rules)
     for _ in range(4):
         openings = {position.play(action) for position in openings for action in position.legal_actions()}

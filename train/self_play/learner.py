@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from models.boards import board_planes, legal_moves, turned
 from models.player import Player
 from models.residual import Answers, ResidualNet, square_images
+from models.trees import NEVER
 from reversi_env.extras import extra_libraries
 from train.checkpoints import State, network_state, restore_network
-from train.teacher.games import NO_NUMBER
-from train.teacher.options import SelfPlayOptions
-from train.teacher.playing import ONE, Positions
+from train.self_play.options import SelfPlayOptions
+from train.self_play.playing import ONE, Positions
 
 with extra_libraries():
     import torch
@@ -23,6 +23,8 @@ with extra_libraries():
 
 #: Discs beyond which errors count linearly, and discs that count as 1 in the loss.
 HUBER_DELTA, LOSS_DISCS = 12.0, 16.0
+#: How much the policy's entropy, in nats, counts beside the value's error.
+POLICY_WEIGHT = 0.5
 #: Decoupled weight decay, the longest gradient that is followed as it is, and steps until the rate is whole.
 DECAY, LONGEST, WARM_UP = 0.01, 1.0, 200
 #: Share of the new weights in the mean over the last steps, which plays and is kept.
@@ -39,13 +41,9 @@ class Losses(NamedTuple):
 
 
 class Learner:
-    """One network on one device; ``mean`` is the mean of its weights over the last steps.
+    """One network on one device; ``mean`` is the mean of its weights over the last steps."""
 
-    *policy_weight*: how much the policy's entropy, in nats, counts beside the value's error.
-    """
-
-    def __init__(self, options: SelfPlayOptions, device: torch.device, policy_weight: float) -> None:
-        self._policy_weight = policy_weight
+    def __init__(self, options: SelfPlayOptions, device: torch.device) -> None:
         self.options, self.rules, self.device = options, options.rules, device
         self.is_gpu = device.type == "cuda"
         with torch.random.fork_rng(devices=[]):
@@ -59,11 +57,6 @@ class Learner:
         )
         self._images = square_images(self.rules).to(device)
         self._loss = torch.compile(self._losses) if self.is_gpu else self._losses
-
-    @property
-    def values(self) -> Callable[[Tensor, Tensor], Tensor]:
-        """Values in discs for the side to move, by the mean weights."""
-        return self._player.values
 
     @property
     def answers(self) -> Answers:
@@ -118,11 +111,11 @@ class Learner:
             numbers, values = self.net(own, opp)
         error = functional.huber_loss(values / LOSS_DISCS, score / LOSS_DISCS, delta=HUBER_DELTA / LOSS_DISCS)
         legal = board_planes(legal_moves(own, opp, self.rules.playable), self.rules.size).flatten(1)
-        likely = torch.log_softmax(torch.where(legal > 0, numbers, NO_NUMBER), 1)
+        likely = torch.log_softmax(torch.where(legal > 0, numbers, NEVER), 1)
         entropies = -(target * torch.where(legal > 0, likely, 0.0)).sum(1)
         entropy = entropies.sum() / (target.sum(1) > 0).sum().clamp(min=1)
         told = torch.stack([(values - score).abs().mean(), entropy]).detach()
-        return error + self._policy_weight * entropy, told
+        return error + POLICY_WEIGHT * entropy, told
 
     # --- files ------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Games of a network with itself, all in step on one device: what the teacher (`train.teacher`) and AlphaZero (`train.zero`) share.
+"""Games of a network with itself, all in step on one device.
 
 A game begins with some random plies, so that no two are alike (`opened`). Then a tree search (`models.tree_search`) chooses, with a
-lot, and every position is kept (`played`). It is worth what the game went on to be worth, mixed with what the search found; where
-positions are solved, their score (`worth`). In some games one side is a stranger, who takes whatever he can (`let_strangers_in`).
+lot (`searched`), and every position is kept (`played`). It is worth what the game went on to be worth, mixed with what the search
+found; where positions are solved, their score (`worth`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from models.tree_search import TreeSearch
 from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
-from train.teacher.options import SelfPlayOptions
 
 with extra_libraries():
     import torch
@@ -99,29 +98,6 @@ def random_actions(state: State, generator: torch.Generator) -> Tensor:
     return (legal * (1 + torch.rand(legal.shape, generator=generator, device=legal.device))).argmax(1)
 
 
-def greedy_actions(state: State, generator: torch.Generator) -> Tensor:
-    """The action that is best in discs right after it in each game, one of them by lot; the pass where it is the only one."""
-    legal = functional.legal(state)
-    rows, actions = legal.nonzero(as_tuple=True)
-    after = functional.step(functional.take(state, rows), actions)
-    gains = torch.full(legal.shape, -torch.inf, device=legal.device)
-    lots = torch.rand(rows.shape, generator=generator, device=legal.device)
-    gains[rows, actions] = state.rules.sign * (bit_counts(after.opp) - bit_counts(after.own)) + lots
-    return gains.argmax(1)
-
-
-def let_strangers_in(
-    found: Chosen, state: State, games: Tensor, options: SelfPlayOptions, generator: torch.Generator
-) -> None:
-    """Let strangers have the move in their games: the first ones, as black in those with even numbers, as white in the others.
-
-    A network that meets nobody but itself does not learn what becomes of few discs beside somebody who takes all that he can.
-    """
-    theirs = (games < options.strangers * options.games) & (games % 2 == state.turn)
-    found.action[theirs] = greedy_actions(functional.take(state, theirs), generator)
-    found.strange[theirs] = True
-
-
 def opened(rules: Rules, plies: Tensor, generator: torch.Generator) -> State:
     """Games after so many random plies each; one that ends in them is worth nothing, and is not played."""
     state = functional.init(len(plies), rules, device=plies.device)
@@ -134,17 +110,23 @@ def opened(rules: Rules, plies: Tensor, generator: torch.Generator) -> State:
 def searched(
     search: TreeSearch, state: State, most: int, generator: torch.Generator | None = None, temperature: float = 1.0
 ) -> Chosen:
-    """What the search finds of positions, with a *generator* by lot; a GPU looks at *most* at a time, since that is compiled."""
+    """What the search finds of positions, with a *generator* by lot; a GPU looks at *most* at a time, since that is compiled.
+
+    *temperature*: how much the lot counts, 0 not at all. A Gumbel search draws with it; PUCT's visits are drawn from.
+    """
     count, device, parts = state.shape[0], state.own.device, list[Chosen]()
-    noise = None if generator is None else temperature * search.noise(count, generator)
+    noise, by_visits = None if generator is None else search.noise(count, generator), search.method == "puct"
+    if noise is not None and not by_visits:
+        noise *= temperature
     for start in range(0, count, most):
         rows = (
             torch.arange(start, start + most if state.own.is_cuda else min(count, start + most), device=device) % count
         )
         found = search.run(functional.take(state, rows), None if noise is None else noise[rows])
         action = found.action
-        if search.method == "puct" and generator is not None:  # Gumbel's are drawn already
-            action = torch.multinomial(found.policy, 1, generator=generator).squeeze(1)
+        if by_visits and generator is not None and temperature:
+            likely = found.policy if temperature == 1 else _sharpened(found.policy, temperature)
+            action = torch.multinomial(likely, 1, generator=generator).squeeze(1)
         policy = (ONE * found.policy[:, :-1]).round().to(torch.uint8)
         strange = torch.zeros_like(action, dtype=torch.bool)
         parts.append(Chosen(action, search.rules.square_count * found.value.float(), policy, strange))
@@ -153,15 +135,17 @@ def searched(
     return Chosen(*(torch.cat(columns)[:count] for columns in zip(*parts, strict=True)))
 
 
-def played(
-    state: State, choose: Choose, rules: Rules, fewest: int = 0, tell: Callable[[int], None] = lambda plies: None
-) -> tuple[list[Ply], State]:
-    """Play games until they are over, or have fewer than *fewest* empties: all their plies, and how they stand then.
+def _sharpened(policy: Tensor, temperature: float) -> Tensor:
+    """Weights of moves to draw from: the most likely one has 1, so that no power of a small share is lost."""
+    return (policy / policy.amax(1, keepdim=True)) ** (1 / temperature)
 
-    *tell* is told the plies played.
-    """
+
+def played(
+    state: State, choose: Choose, rules: Rules, tell: Callable[[int], None] = lambda plies: None
+) -> tuple[list[Ply], State]:
+    """Play games until they are over: all their plies, and how they stand then. *tell* is told the plies played."""
     plies = list[Ply]()
-    while (going := ~functional.is_over(state) & (empties(state, rules) >= fewest)).any():
+    while (going := ~functional.is_over(state)).any():
         tell(len(plies))
         rows, found = going.nonzero().squeeze(1), Chosen.nothing(len(going), rules, going.device)
         for column, chosen in zip(found, choose(functional.take(state, rows), rows), strict=True):

@@ -1,4 +1,4 @@
-"""`SelfPlayRun`: a training by play in one folder, in generations; stopped in any way, the same call goes on where it was.
+"""`SelfPlayRun`: a training by self-play in one folder, in generations; stopped in any way, the same call goes on where it was.
 
 A generation depends on the options, its number and the weights before it. The folder keeps the positions of the generations that
 are remembered, and where the learning is. On a CPU a run that was stopped ends with the weights that it would have had.
@@ -7,25 +7,31 @@ are remembered, and where the learning is. On a CPU a run that was stopped ends 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-from models.residual import SavedResidual
+from models.residual import SavedResidual, symmetric_answers
+from models.tree_search import TreeSearch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.fitting.fit import checked_device
 from train.fitting.training import provenance
+from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
 from train.run import Run, load_arrays, save_arrays, write_csv
-from train.teacher.learner import WARM_UP, Learner, Losses, fast_convolutions
-from train.teacher.options import SelfPlayOptions
-from train.teacher.playing import COLUMNS, Positions
+from train.self_play.figures import draw
+from train.self_play.games import play, search_of
+from train.self_play.learner import WARM_UP, Learner, Losses, fast_convolutions
+from train.self_play.measuring import Measures
+from train.self_play.options import SelfPlayOptions
+from train.self_play.players import ZeroPlayer
+from train.self_play.playing import COLUMNS, Positions
 
 with extra_libraries():
     import torch
@@ -33,7 +39,6 @@ with extra_libraries():
 STATE, LOG, POSITIONS = "state.safetensors", "log.csv", "positions-{:04}.npz"
 #: Steps of the last phase between two visits to the disk.
 PIECE = 1000
-AnyOptions = TypeVar("AnyOptions", bound=SelfPlayOptions)
 
 
 @dataclass(frozen=True)
@@ -44,52 +49,55 @@ class Taught:
     figures: list[dict[str, Any]]
 
 
-class SelfPlayRun(ABC, Generic[AnyOptions]):
+class SelfPlayRun:
     """One run in one folder, which remembers the options; others raise a `TrainError`.
 
-    A class of this kind says how games are played, how good the network is, and what is drawn of that.
+    *cache*: where solved positions are kept that the network is measured in, by default the user's.
     """
-
-    #: What it makes, in names and records; and how much the policy counts in the loss.
-    kind: ClassVar[str]
-    policy_weight: ClassVar[float]
 
     def __init__(
         self,
         folder: Path,
-        options: AnyOptions,
+        options: SelfPlayOptions,
         *,
-        device: str = "cpu",
         threads: int | None = None,
         command: str = "",
+        cache: Path | None = None,
         progress: Progress = silent,
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
-        self.device, self.threads, self.command, self.progress = checked_device(device), threads, command, progress
+        self.device, self.threads = checked_device(options.device), threads
+        self.command, self.progress = command, progress
+        self.measures = Measures(options, self.device, cache, threads, progress)
         self.figures: list[dict[str, Any]] = []
 
     def run(self) -> Taught:
         """All generations that are not done yet, and the last steps."""
         with Run(self.folder, self.options), fast_convolutions(self.device):
-            self.learner = Learner(self.options, self.device, self.policy_weight)
+            self.learner = Learner(self.options, self.device)
             for number in range(self._resumed(), self.options.generations):
                 self._generation(number)
             self._last_steps()
             path = self._saved()
-            self._draw()
+            draw(self.figures, self.rules, self.folder)
         return Taught(path, self.figures)
 
-    @abstractmethod
-    def _games(self, number: int) -> Positions:
-        """The positions of a generation's games, and what they are worth; torch keeps no gradients meanwhile."""
+    def examined(self) -> dict[str, dict[str, Any]]:
+        """The finished network on the ladder, as the agent ``zero`` plays: by its policy in eight images, and with a search."""
+        answers = self.learner.answers
+        players = {
+            "policy": ZeroPlayer(symmetric_answers(answers, self.rules), self.rules, self.device),
+            f"{self.options.simulations} simulations": ZeroPlayer(answers, self.rules, self.device, self._search),
+        }
+        found = {}
+        for number, (name, player) in enumerate(players.items()):
+            self.progress("examining", number, len(players))
+            found[name] = self.measures.standing(player)
+        return found
 
-    @abstractmethod
-    def _exam(self, where: dict[str, int]) -> dict[str, Any]:
-        """Figures of how good the network is *where* the training is: after a generation, or after some last steps."""
-
-    @abstractmethod
-    def _draw(self) -> None:
-        """Draw the figures, where there is matplotlib."""
+    @cached_property
+    def _search(self) -> TreeSearch:
+        return search_of(self.learner.answers, self.options, self.device, self.threads)
 
     # --- a generation -----------------------------------------------------------------------------
 
@@ -101,21 +109,22 @@ class SelfPlayRun(ABC, Generic[AnyOptions]):
         warm_up = (lambda step: min(1.0, (step + 1) / WARM_UP)) if not number else (lambda step: 1.0)
         losses = self.learner.learn(self._remembered(number), self.options.steps, warm_up, self._seed(number, 1), tell)
         times = {"play_seconds": played - began, "learn_seconds": time.perf_counter() - played}
-        self._note({"generation": number}, losses, times)
-        self._save(number + 1, 0)
+        done, every = number + 1, self.options.evaluate
+        last = done == self.options.generations and not self.options.last_steps
+        self._note({"generation": number}, losses, times, measured=last or done % every == 0)
         for old in range(number + 1 - self.options.remembered(number)):
             self._path(old).unlink(missing_ok=True)
+        self._save(number + 1, 0)
 
     def _played(self, number: int) -> None:
         """Play a generation's games, unless that is done; what they were worth is kept before anything is learnt from it."""
         if self._path(number).exists():
             return
-        doing = f"generation {number + 1}/{self.options.generations}: playing"
-        self.progress(doing, 0, 1)
+        tell = partial(self.progress, f"generation {number + 1}/{self.options.generations}: playing, plies")
+        solve = partial(exact_scores, rules=self.rules, device=self.device.type, threads=self.threads)
         with torch.no_grad():
-            found = self._games(number)
+            found = play(self._search, solve, self.options, self._seed(number, 0), self.device, tell)
         save_arrays(self._path(number), {name: column.cpu().numpy() for name, column in found._asdict().items()})
-        self.progress(doing, 1, 1)
 
     def _remembered(self, number: int) -> Positions:
         """The positions that are learnt from after a generation, on the device."""
@@ -140,35 +149,36 @@ class SelfPlayRun(ABC, Generic[AnyOptions]):
             tell = self._teller("last steps", total, first)
             seed = self._seed(last + 1, first)
             losses = self.learner.learn(positions, steps, lambda step: 1 - (first + step) / total, seed, tell)  # noqa: B023
-            self._note({"last_steps": first + steps}, losses, {"learn_seconds": time.perf_counter() - began})
-            self._save(last + 1, first + steps)
+            times, done = {"learn_seconds": time.perf_counter() - began}, first + steps
+            self._note({"last_steps": done}, losses, times, measured=done == total)
+            self._save(last + 1, done)
 
     def _saved(self) -> Path:
         """Write the file that is left."""
-        record = {"training": self.kind, "options": self.options.as_dict(), "device": self.device.type}
+        kind = self.options.kind
+        record = {"training": kind, "options": self.options.as_dict(), "device": self.device.type}
         # the file's name must not depend on how long it took
         figures = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.figures]
         saved = SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **provenance(self.command)})
         data = saved.to_bytes()
-        path = self.folder / saved.file_name(data, self.kind)
+        path = self.folder / saved.file_name(data, kind)
         write_atomically(path, data)
-        for other in {*self.folder.glob(f"{self.kind}-*.safetensors")} - {path}:
+        for other in {*self.folder.glob(f"{kind}-*.safetensors")} - {path}:
             other.unlink()  # the same network: its record has another command, or commit
         return path
 
     # --- figures ----------------------------------------------------------------------------------
 
-    def _note(self, where: dict[str, int], losses: Losses, times: dict[str, float]) -> None:
-        """Remember how it went, and how good the network is."""
+    def _note(self, where: dict[str, int], losses: Losses, times: dict[str, float], *, measured: bool) -> None:
+        """Remember how it went, and, if that is *measured* now, how good the network is."""
         row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
-        self.figures.append({**row, **self._exam(where), **{name: round(value, 1) for name, value in times.items()}})
-
-    def _log_rows(self) -> list[dict[str, Any]]:
-        """The figures as the log has them."""
-        return self.figures
+        found = self.measures.of(self.learner) if measured else {}
+        self.figures.append({**row, **found, **{name: round(value, 1) for name, value in times.items()}})
 
     def _write_log(self) -> None:
-        write_csv(self.folder / LOG, self._log_rows())
+        """The figures, those against every player in columns of their own."""
+        rows = [{**row, **row.get("points", {})} for row in self.figures]
+        write_csv(self.folder / LOG, [{name: of for name, of in row.items() if name != "points"} for row in rows])
 
     # --- files ------------------------------------------------------------------------------------
 
@@ -178,25 +188,22 @@ class SelfPlayRun(ABC, Generic[AnyOptions]):
         found = load_checkpoint(self.folder / STATE)
         if found is None:
             return 0
-        told = found["run"]
-        if told["device"] != self.device.type:
-            raise TrainError(
-                f"{str(self.folder)!r} was begun on device {told['device']}: expected the same, or another folder"
-            )
         try:
             self.learner.load(found)
         except (KeyError, RuntimeError):
             raise TrainError(
                 f"{str(self.folder)!r} was begun with another kind of network: expected one of this version, or another folder"
             ) from None
+        told = found["run"]
         self.figures, self.done = told["figures"], told["last_steps"]
         return int(told["generations"])
 
     def _save(self, generations: int, last_steps: int) -> None:
+        """Write where the learning is, after all else: whoever goes on from there leaves nothing undone."""
         self.done = last_steps
-        told = {"generations": generations, "last_steps": last_steps, "figures": self.figures}
-        save_checkpoint(self.folder / STATE, {**self.learner.state(), "run": {**told, "device": self.device.type}})
         self._write_log()
+        told = {"generations": generations, "last_steps": last_steps, "figures": self.figures}
+        save_checkpoint(self.folder / STATE, {**self.learner.state(), "run": told})
 
     def _path(self, number: int) -> Path:
         return self.folder / POSITIONS.format(number)

@@ -12,13 +12,14 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from models.boards import bit_counts, legal_moves
 from models.player import Player
 from models.residual import read_residual
+from models.trees import NEVER
 from reversi_env import functional
 from reversi_env.extras import extra_libraries
 from train.errors import TrainError
@@ -29,13 +30,15 @@ from train.labels.data import COLUMNS
 from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
-from train.teacher.games import NO_NUMBER, gumbel, random_children, random_moves
-from train.teacher.options import TeacherOptions
+from train.self_play.games import random_children
+from train.self_play.options import Kind
 
 with extra_libraries():
     import torch
     from torch import Tensor
 
+#: Commands whose files teach.
+MAKERS = "`reversi train --teacher` or `reversi rl zero`"
 #: A file of labels, and the digest in it of what they were made from.
 LABELS, MADE_FROM = "labels-{:04}.npz", "made_from"
 #: Games that are played at once, and positions that are learnt from unless it is said how many.
@@ -45,6 +48,10 @@ POSITIONS = {"cuda": 100_000_000, "cpu": 300_000}
 ASIDE = (0.5, 0.5)
 #: One game in so many goes on, by random moves, into what is left to a solver.
 ENDS = 8
+#: Share of the games with few random moves at the beginning, and how many those have at most, as a share of the others' most.
+SHORT_SHARE, SHORT_MOST = 0.6, 0.3
+#: Fewest empties of the games' positions, at most: with fewer, whoever uses a teacher solves them.
+FEWEST = 8
 
 
 def distil(
@@ -82,10 +89,10 @@ def teacher_of(path: Path) -> Path:
     """The weight file: the path itself, or that of the finished training in a folder."""
     if path.is_file():
         return path
-    found = sorted(path.glob("teacher-*.safetensors"))
+    found = [one for kind in get_args(Kind) for one in path.glob(f"{kind}-*.safetensors")]
     if len(found) != 1:
         raise TrainError(
-            f"no finished teacher in {str(path)!r}: expected a folder that `reversi train --teacher` made, or its weight file"
+            f"no finished teacher in {str(path)!r}: expected a folder that {MAKERS} made, or its weight file"
         )
     return found[0]
 
@@ -98,10 +105,11 @@ class Lessons:
         self.rules, self._seed, self._threads = saved.rules, seed, threads
         self._device = checked_device(device)
         self._player, self._games = Player(saved.net.to(self._device)), GAMES[device]
-        if saved.record.get("training") != "teacher":
-            raise TrainError(f"{str(weights)!r} is no teacher's: expected a file that `reversi train --teacher` made")
-        self._taught = TeacherOptions.from_dict(saved.record["options"])
-        about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._taught.exact}
+        if saved.record.get("training") not in get_args(Kind):
+            raise TrainError(f"{str(weights)!r} is no teacher's: expected a file that {MAKERS} made")
+        self._exact = int(saved.record["options"]["exact"])
+        self._fewest = max(1, min(FEWEST, self._exact - 4))
+        about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._exact}
         self.about = {**about, "aside": list(ASIDE)}
 
     def read(self, folder: Path, positions: int, progress: Progress = silent) -> Iterator[Labels]:
@@ -148,25 +156,31 @@ class Lessons:
         """Games of the policy, ply by ply: boards, and what the network says that they are worth, in discs."""
         rules, count = self.rules, self._games
         state = functional.init(count, rules, device=self._device)
-        first = random_moves(count, self._taught, generator, self._device)
+        first = self._random_moves(generator)
         for number in range(2 * rules.square_count):
             empties = rules.square_count - bit_counts(state.own | state.opp)
-            going_on = ~functional.is_over(state) & (empties >= self._taught.fewest)
+            going_on = ~functional.is_over(state) & (empties >= self._fewest)
             if not going_on.any():
                 return
             policy, value = self._player.answers(state.own, state.opp)
             policy = torch.where((first > number)[:, None], 0.0, policy)
             policy = torch.cat([policy, torch.zeros_like(policy[:, :1])], 1)
-            noise = gumbel(policy.shape, generator, self._device)
-            action = torch.where(functional.legal(state), policy + noise, NO_NUMBER).argmax(1)
+            lots = torch.empty_like(policy).exponential_(generator=generator).log_()  # Gumbel's, with the other sign
+            action = torch.where(functional.legal(state), policy - lots, NEVER).argmax(1)
             kept = going_on & (first <= number)
             yield state.own[kept], state.opp[kept], value[kept]
             state = functional.where(going_on, functional.step(state, action), state)
 
+    def _random_moves(self, generator: torch.Generator) -> Tensor:
+        """How many random moves each game begins with: few in most, so that good play of all phases is seen."""
+        share = torch.rand(2, self._games, generator=generator, device=self._device)
+        most = self.rules.square_count - 8 - self._exact
+        return (share[1] * torch.where(share[0] < SHORT_SHARE, SHORT_MOST * most, float(most))).long()
+
     def _of_games(self, own: Tensor, opp: Tensor, said: Tensor) -> Labels:
         """Positions of the games: those near the end are solved."""
         found = self._labels(own, opp, said)
-        near = found.empties <= self._taught.exact
+        near = found.empties <= self._exact
         scores = exact_scores(
             found.own[near], found.opp[near], self.rules, device=self._device.type, threads=self._threads
         )
@@ -174,10 +188,10 @@ class Lessons:
         return found
 
     def _ends(self, own: Tensor, opp: Tensor, generator: torch.Generator) -> Iterator[Labels]:
-        """Solved positions with fewer empties than the teacher learns, after random moves: a student has to know them as well."""
-        nearest = (self.rules.square_count - bit_counts(own | opp) == self._taught.fewest).nonzero().squeeze(1)
+        """Solved positions with fewer empties than the games are played to, after random moves: a student has to know them too."""
+        nearest = (self.rules.square_count - bit_counts(own | opp) == self._fewest).nonzero().squeeze(1)
         own, opp = own[nearest[::ENDS]], opp[nearest[::ENDS]]
-        for _ in range(self._taught.fewest - 1):
+        for _ in range(self._fewest - 1):
             own, opp = random_children(own, opp, self.rules, generator)
             found = self._labels(own, opp, torch.zeros(len(own)))
             found.score[:] = exact_scores(
@@ -189,7 +203,7 @@ class Lessons:
     def _going_on(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Positions where a side can move, and that are not left to the solver."""
         moves = legal_moves(own, opp, self.rules.playable) | legal_moves(opp, own, self.rules.playable)
-        wanted = (moves != 0) & (self.rules.square_count - bit_counts(own | opp) >= self._taught.fewest)
+        wanted = (moves != 0) & (self.rules.square_count - bit_counts(own | opp) >= self._fewest)
         return own[wanted], opp[wanted]
 
     def _labels(self, own: Tensor, opp: Tensor, said: Tensor) -> Labels:

@@ -17,7 +17,7 @@ import numpy as np
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from search.core.endgame import EXACT, SCOUT_EMPTIES
-from search.core.midgame import UNIT
+from search.core.midgame import STATIC_DEPTH, UNIT
 from search.core.work import WORK
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ def coefficients(cuts: Cuts) -> np.ndarray:
         record["cut_slope"][pair.deep] = pair.slope
         record["cut_shift"][pair.deep] = pair.shift * UNIT
         record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
+    at_hand = cuts.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *cuts.empties))
+    record["cut_deviation"][STATIC_DEPTH] = at_hand * UNIT
     if cuts.ends is not None:
         _note_ends(record, cuts.ends)
     return record

@@ -57,6 +57,9 @@ NOT_RANKED = 1 << 40
 CUT_SCREEN = 0.7
 #: … and in the shallow searches of such trials too, so often within each other.
 CUT_NESTING = 2
+#: So near the leaves the evaluation alone leaves nodes out, since any search would cost as much as is saved; with so many times
+#: the safety that a shallow search needs.
+STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
 
 
 @kernel
@@ -170,6 +173,22 @@ def static_value(work, net, own, opp, moves, level, rank):
 
 
 @kernel
+def static_bound(work, net, own, opp, moves, alpha, depth, rank):
+    """The end of the null window above *alpha* beyond which the evaluation alone foretells the value; -INFINITY: neither.
+
+    *moves* are the legal ones, and *rank* is that of the move that led there.
+    """
+    level = empties_of(work, own, opp)
+    if level <= depth:  # to the end of the game nothing is cut
+        return -INFINITY
+    static = static_value(work, net, own, opp, moves, level, rank)
+    safety = STATIC_SAFETY * work.cut_margin * work.cut_deviation[depth, level]
+    if static >= alpha + 1 + safety:
+        return alpha + 1
+    return alpha if static <= alpha - safety else -INFINITY
+
+
+@kernel
 def cut_side(work, static, alpha, beta, depth, level):
     """To which side of the null window ProbCut may leave a node out: 1 above, -1 below, 0 if it has to be searched."""
     screen = CUT_SCREEN * work.cut_deviation[depth, level]
@@ -276,6 +295,10 @@ def descend(work, net, own, opp, alpha, beta, depth):
         return value
     if depth == 1:
         return last_ply(work, net, own, opp, moves, alpha, beta)
+    if depth == STATIC_DEPTH and beta - alpha == 1 and work.cut_margin > 0.0:
+        bound = static_bound(work, net, own, opp, moves, alpha, depth, rank)
+        if bound > -INFINITY:
+            return bound
     first, second, bucket = NO_MOVE, NO_MOVE, 0
     uses_table = work.table != 0 and depth >= TABLE_DEPTH
     if uses_table:

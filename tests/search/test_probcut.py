@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search import probcut
-from search.cuts import Pair, Spread, shallow_of
+from search import evaluators, probcut
+from search.core.midgame import STATIC_DEPTH, STATIC_SAFETY, UNIT, negamax
+from search.cuts import CUT_FIELDS, Pair, Spread, shallow_of
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve
+from search.works import make_works
 from tests.search.test_engine import at_depth, some_positions
 
 
@@ -71,6 +73,28 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
         values[margin] = np.array([result.value for result in results])
     assert nodes[1.5] < 0.9 * nodes[0.0]
     assert np.abs(values[1.5] - values[0.0]).mean() < 2.0
+
+
+def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts):
+    judge, found = evaluators.get("six-factor"), probcut.coefficients(cuts)
+    nets, works = judge.record(Rules()), make_works(Rules())
+    for field in CUT_FIELDS:
+        works[field] = found[field]
+
+    def searched(position, low, margin):
+        works["cut_margin"], works["nodes"] = margin, 0
+        boards = np.uint64(position.own), np.uint64(position.opp)
+        return int(negamax(works[0], nets[0], *boards, low, low + 1, STATIC_DEPTH)), int(works["nodes"][0])
+
+    for position in some_positions(Rules(), 8, seed=4, empties=30):
+        static = round(judge.static_value(position) * UNIT)
+        far = 2 + int(STATIC_SAFETY * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
+        above, below = static + far, static - far
+        assert searched(position, above, 1.0) == (above, 1)
+        assert searched(position, below - 1, 1.0) == (below, 1)
+        for low, margin in ((static, 1.0), (above - 4, 1.0), (above, 1.1), (above, 0.0), (below - 1, 0.0)):
+            assert searched(position, low, margin) == searched(position, low, 0.0)
+            assert searched(position, low, margin)[1] > 1
 
 
 def test_it_is_off_unless_asked_for(cuts):

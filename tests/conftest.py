@@ -3,6 +3,7 @@
 The project works without those files: FFO test positions and the WTHOR database.
 """
 
+import gc
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -19,6 +21,17 @@ settings.register_profile("deterministic", derandomize=True, deadline=None, max_
 settings.load_profile("deterministic")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a shell's &: the tests of Ctrl-C need it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Tests have no examples in their docstrings, and looking for them takes seconds in every process."""
+    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+
+
+def pytest_collection_finish():
+    """What has been imported by now stays to the end: the garbage collector need not go through it again and again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -26,9 +26,9 @@ from models.compiling import Recorded
 from models.player import Player
 from models.residual import ResidualNet
 from reversi_env import Rules, functional
-from train.self_play.games import search_of
-from train.self_play.learner import fast_convolutions
-from train.self_play.options import preset
+from train.alphazero.games import search_of
+from train.alphazero.learner import fast_convolutions
+from train.alphazero.options import preset
 
 #: Plies of a game, nearly: one for each square that is empty at the start.
 FIRST_DISCS = 4

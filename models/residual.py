@@ -1,7 +1,7 @@
 """`ResidualNet`: a residual network over the board, with a value in discs and a number for every move; the teacher of the others.
 
 It sees more than patterns do, and takes thousands of times as long as a compiled network on a CPU. A GPU values a million positions
-with it in a second: `train.self_play` trains it by play, and fits compiled networks to what it says.
+with it in a second: `train.alphazero` trains it by play, and fits compiled networks to what it says.
 
 >>> from reversi_env import batch
 >>> net = ResidualNet(6, channels=8, blocks=1)

@@ -86,3 +86,18 @@ def test_nobody_guesses_what_an_agent_or_evaluator_can_do():
                     if guessed.search(ast.unparse(of)):
                         wrong.append(f"{path}:{node.lineno} {ast.unparse(node)}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_name_of_a_package_is_that_of_a_module_in_it():
+    """Whoever imports the module would put it in the name's place."""
+    wrong = []
+    for path, tree in trees().items():
+        folder = (REPOSITORY / path).parent
+        if path.endswith("/__init__.py"):
+            package = ".".join(folder.relative_to(REPOSITORY).parts)
+            imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module != package]
+            names = {alias.asname or alias.name for node in imports for alias in node.names}
+            wrong += [
+                f"{path} {name}" for name in names if (folder / name).is_dir() or (folder / f"{name}.py").exists()
+            ]
+    assert not wrong, "\n".join(wrong)

@@ -19,12 +19,12 @@ from play.commands.options import Json, Seed, Threads, checked_even, made_folder
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
+    from train.alphazero.run import SelfPlayRun
     from train.options import Options
     from train.rl.expert import ExpertIteration
     from train.rl.options import RlOptions
     from train.rl.tensor_ppo import TensorPPO
     from train.rl.training import Training
-    from train.self_play.run import SelfPlayRun
 
 #: Columns that the table of an exam needs.
 EXAM_WIDTH = 96
@@ -151,7 +151,7 @@ def _show_training(training: Training | TensorPPO, seconds: float, as_json: bool
 
 
 @app.command("zero")
-@options_from("train.self_play.options:SelfPlayOptions", presets=True)
+@options_from("train.alphazero.options:SelfPlayOptions", presets=True)
 def zero(
     context: typer.Context,
     out: Out = None,
@@ -177,8 +177,8 @@ def zero(
     from reversi_env.extras import require
 
     require("torch")
-    from train.self_play.options import SelfPlayOptions, preset
-    from train.self_play.run import SelfPlayRun
+    from train.alphazero.options import SelfPlayOptions, preset
+    from train.alphazero.run import SelfPlayRun
 
     run, began = _run(out, SelfPlayOptions, preset, {**given(context), "kind": "zero"}), perf_counter()
     going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))}"

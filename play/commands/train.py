@@ -20,9 +20,9 @@ from play.commands.options import Json, Threads, torch_threads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from train.alphazero.run import Taught
     from train.fitting.fit import Epoch
     from train.fitting.training import Trained
-    from train.self_play.run import Taught
 
 
 #: Options of the command's own that are for trainings from nothing.
@@ -33,7 +33,7 @@ GAME = {"size", "variant", "exact"}
     "train.fitting.options:FitOptions",
     presets=True,
     without=(*GAME, "device"),
-    more={"With --teacher": "train.self_play.options:SelfPlayOptions"},
+    more={"With --teacher": "train.alphazero.options:SelfPlayOptions"},
 )
 def train(
     context: typer.Context,
@@ -184,9 +184,9 @@ def _kind(labels: str | None, **asked: Any) -> str:
 def _check_options(kind: str, options: dict[str, Any]) -> None:
     """Refuse an option that is for another kind of training, and name one that it is for."""
     from reversi_env.errors import ReversiError
+    from train.alphazero.options import SelfPlayOptions
     from train.fitting.options import FitOptions
     from train.options import option_fields
-    from train.self_play.options import SelfPlayOptions
 
     fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, SelfPlayOptions))
     known = {
@@ -214,9 +214,9 @@ def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show:
 
 
 def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Taught:
+    from train.alphazero.options import SelfPlayOptions, preset
+    from train.alphazero.run import SelfPlayRun
     from train.run import remembered
-    from train.self_play.options import SelfPlayOptions, preset
-    from train.self_play.run import SelfPlayRun
 
     changes["kind"], begun = "teacher", remembered(out, SelfPlayOptions)
     options = replace(begun, **changes) if begun else preset(**changes)
@@ -225,8 +225,8 @@ def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show
 
 def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
     from models.residual import read_residual
+    from train.alphazero.distil import distil, teacher_of
     from train.fitting.options import preset
-    from train.self_play.distil import distil, teacher_of
 
     weights = teacher_of(Path(teacher))
     rules, network, positions = (

@@ -15,16 +15,16 @@ from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
 from search.agents import make
 from search.solver import solve_batch
+from train.alphazero.distil import GAMES, Lessons, distil, teacher_of
+from train.alphazero.games import let_strangers_in, play, search_of, solved_moves
+from train.alphazero.learner import Learner
+from train.alphazero.options import SelfPlayOptions, preset
+from train.alphazero.playing import Chosen, played, random_actions, searched, worth
+from train.alphazero.run import STATE, SelfPlayRun
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.fitting.options import preset as fit_preset
 from train.run import Run, remembered
-from train.self_play.distil import GAMES, Lessons, distil, teacher_of
-from train.self_play.games import let_strangers_in, play, search_of, solved_moves
-from train.self_play.learner import Learner
-from train.self_play.options import SelfPlayOptions, preset
-from train.self_play.playing import Chosen, played, random_actions, searched, worth
-from train.self_play.run import STATE, SelfPlayRun
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

@@ -13,12 +13,12 @@ from models.residual import ResidualNet, SavedResidual, symmetric_answers
 from reversi_env import Position, Rules
 from search.agents import make
 from search.solver import Solver, solve_batch
+from train.alphazero.games import play, search_of
+from train.alphazero.measuring import Measures
+from train.alphazero.options import SelfPlayOptions, preset
+from train.alphazero.run import SelfPlayRun
 from train.errors import TrainError
 from train.run import Run, remembered
-from train.self_play.games import play, search_of
-from train.self_play.measuring import Measures
-from train.self_play.options import SelfPlayOptions, preset
-from train.self_play.run import SelfPlayRun
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

@@ -1,4 +1,4 @@
-"""The games of a generation (`train.self_play.playing`), whose moves AlphaZero's search chooses, and positions aside of them.
+"""The games of a generation (`train.alphazero.playing`), whose moves AlphaZero's search chooses, and positions aside of them.
 
 A network knows positions like those that it has seen, and players whom it has met. So in some games one side is a stranger, who
 takes whatever he can; some are played perfectly where positions are solved, and there those after all moves are shown; and
@@ -15,8 +15,8 @@ from models.tree_search import TreeSearch
 from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
-from train.self_play.options import SelfPlayOptions
-from train.self_play.playing import (
+from train.alphazero.options import SelfPlayOptions
+from train.alphazero.playing import (
     ONE,
     Chosen,
     Ply,

@@ -12,9 +12,9 @@ from models.player import Player
 from models.residual import Answers, ResidualNet, square_images
 from models.trees import NEVER
 from reversi_env.extras import extra_libraries
+from train.alphazero.options import SelfPlayOptions
+from train.alphazero.playing import ONE, Positions
 from train.checkpoints import State, network_state, restore_network
-from train.self_play.options import SelfPlayOptions
-from train.self_play.playing import ONE, Positions
 
 with extra_libraries():
     import torch

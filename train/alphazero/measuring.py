@@ -9,14 +9,14 @@ from typing import Any
 from models.residual import ResidualNet, ValueOfBoards
 from models.torch_evaluator import TorchEvaluator
 from reversi_env.extras import extra_libraries
+from train.alphazero.learner import Learner
+from train.alphazero.options import SelfPlayOptions
+from train.alphazero.players import ZeroPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet
 from train.judging.exam import packaged_papers
 from train.progress import Progress
 from train.rl.ladder import Ladder
-from train.self_play.learner import Learner
-from train.self_play.options import SelfPlayOptions
-from train.self_play.players import ZeroPlayer
 
 with extra_libraries():
     import torch

@@ -18,6 +18,13 @@ from models.residual import SavedResidual, symmetric_answers
 from models.tree_search import TreeSearch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
+from train.alphazero.figures import draw
+from train.alphazero.games import play, search_of
+from train.alphazero.learner import WARM_UP, Learner, Losses, fast_convolutions
+from train.alphazero.measuring import Measures
+from train.alphazero.options import SelfPlayOptions
+from train.alphazero.players import ZeroPlayer
+from train.alphazero.playing import COLUMNS, Positions
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.fitting.fit import checked_device
@@ -25,13 +32,6 @@ from train.fitting.training import provenance
 from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
 from train.run import Run, load_arrays, save_arrays, write_csv
-from train.self_play.figures import draw
-from train.self_play.games import play, search_of
-from train.self_play.learner import WARM_UP, Learner, Losses, fast_convolutions
-from train.self_play.measuring import Measures
-from train.self_play.options import SelfPlayOptions
-from train.self_play.players import ZeroPlayer
-from train.self_play.playing import COLUMNS, Positions
 
 with extra_libraries():
     import torch

@@ -22,6 +22,8 @@ from models.residual import read_residual
 from models.trees import NEVER
 from reversi_env import functional
 from reversi_env.extras import extra_libraries
+from train.alphazero.games import random_children
+from train.alphazero.options import Kind
 from train.errors import TrainError
 from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
@@ -30,8 +32,6 @@ from train.labels.data import COLUMNS
 from train.labels.labellers import exact_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
-from train.self_play.games import random_children
-from train.self_play.options import Kind
 
 with extra_libraries():
     import torch

@@ -60,6 +60,9 @@ CUT_NESTING = 2
 #: So near the leaves the evaluation alone leaves nodes out, since any search would cost as much as is saved; with so many times
 #: the safety that a shallow search needs.
 STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
+#: With ProbCut, from so much depth on, moves from the fourth on which rank so many units behind the best are first searched so many
+#: plies less deep: by an even number, since evaluations swing with the side that moved last.
+LATE_DEPTH, LATE_MOVE, LATE_GAP, LATE_PLIES = 4, 3, 2 * UNIT, 2
 
 
 @kernel
@@ -210,6 +213,14 @@ def cut_window(bound, side, safety, slope, shift):
 
 
 @kernel
+def plies_less(work, level, i, lowest, depth):
+    """By how much less deep than the others move *i* of a node with a null window is tried; *lowest* is the best move's rank."""
+    if work.cut_margin == 0.0 or depth < LATE_DEPTH or level <= depth or i < LATE_MOVE or not uses(work, VALUE_ORDER):
+        return 0
+    return LATE_PLIES if lowest + work.cut_margin * LATE_GAP <= work.rank[level, i] < NOT_RANKED else 0
+
+
+@kernel
 def entered(work):
     """Count a node; whether it may be searched."""
     work.nodes += 1
@@ -342,11 +353,13 @@ def descend(work, net, own, opp, alpha, beta, depth):
             bring_best(work, level, i, listed)
         rank_moves(work, net, own, opp, level, known, listed, depth)  # at once: any move but the first may be put off
         unranked = listed
-    best, best_sq, bar = -INFINITY, NO_MOVE, alpha
+    best, best_sq, bar, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
         if i == unranked:
             rank_moves(work, net, own, opp, level, known, listed, depth)
         bring_best(work, level, i, listed)
+        if i == known:
+            lowest = work.rank[level, i]
         if shared and i:
             put_off_busy(work, own, opp, level, i, listed, depth)
         turned, sq = work.turned[level, i], work.square[level, i]
@@ -354,14 +367,16 @@ def descend(work, net, own, opp, alpha, beta, depth):
         if shared:
             slot = set_busy(work.busy, child_own, child_opp, depth)
         after_move(net, room_of(work, level), sq, turned)
-        if depth >= EVALUATION_RANK_DEPTH and i >= known and not shared and uses(work, VALUE_ORDER):
-            work.entered_rank = work.rank[level, i]
-        if i == 0 or not uses(work, NULL_WINDOWS):
-            value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
-        else:
-            value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
-            if bar < value < beta and not work.abandon:
-                value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
+        ranked = depth >= EVALUATION_RANK_DEPTH and i >= known and not shared and uses(work, VALUE_ORDER)
+        work.entered_rank = work.rank[level, i] if ranked else NOT_RANKED
+        top = beta if i == 0 or not uses(work, NULL_WINDOWS) else bar + 1
+        less = plies_less(work, level, i, lowest, depth) if beta - alpha == 1 else 0
+        value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1 - less)
+        if less and value > bar and not work.abandon:
+            work.entered_rank = work.rank[level, i] if ranked else NOT_RANKED
+            value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1)
+        if bar < value < beta and top < beta and not work.abandon:
+            value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
         if shared:
             set_free(work.busy, slot)
             if work.abandon == level and not work.stop:  # another thread has answered this very question

@@ -8,7 +8,18 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators, probcut
-from search.core.midgame import STATIC_DEPTH, STATIC_SAFETY, UNIT, negamax
+from search.core.midgame import (
+    LATE_DEPTH,
+    LATE_GAP,
+    LATE_MOVE,
+    LATE_PLIES,
+    NOT_RANKED,
+    STATIC_DEPTH,
+    STATIC_SAFETY,
+    UNIT,
+    negamax,
+    plies_less,
+)
 from search.cuts import CUT_FIELDS, Pair, Spread, shallow_of
 from search.engine import Engine
 from search.limits import Limits
@@ -95,6 +106,32 @@ def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_w
         for low, margin in ((static, 1.0), (above - 4, 1.0), (above, 1.1), (above, 0.0), (below - 1, 0.0)):
             assert searched(position, low, margin) == searched(position, low, 0.0)
             assert searched(position, low, margin)[1] > 1
+
+
+def test_late_moves_far_behind_the_best_are_tried_less_deep():
+    works, lowest = make_works(Rules()), -300
+    works["cut_margin"], far = 1.5, lowest + int(1.5 * LATE_GAP)
+
+    def less(rank, *, move=LATE_MOVE, depth=LATE_DEPTH, level=30):
+        works["rank"][0, level, move] = rank
+        return int(plies_less(works[0], level, move, lowest, depth))
+
+    assert [less(far), less(far - 1), less(NOT_RANKED)] == [LATE_PLIES, 0, 0]
+    assert [less(far, move=LATE_MOVE - 1), less(far, depth=LATE_DEPTH - 1), less(far, level=LATE_DEPTH)] == [0, 0, 0]
+    works["cut_margin"] = 0.0
+    assert less(far) == 0
+
+
+def test_late_moves_save_nodes_and_hardly_change_values(cuts):
+    """With deviations so wide that nothing else is cut."""
+    wide = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 5))
+    whole, less = pruning(0.0, wide), pruning(1.0, wide)
+    found = [
+        [engine.search(position, at_depth(7)) for engine in (whole, less)]
+        for position in some_positions(Rules(), 12, seed=6, empties=34)
+    ]
+    assert sum(second.nodes for _, second in found) < 0.9 * sum(first.nodes for first, _ in found)
+    assert np.mean([abs(second.value - first.value) for first, second in found]) < 2.0
 
 
 def test_it_is_off_unless_asked_for(cuts):

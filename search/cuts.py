@@ -1,7 +1,7 @@
 """Multi-ProbCut as data: which shallow search foretells which deep one, and how well, for one evaluator and game.
 
-A search to a depth is foretold by one half as deep, a search to the end of the game by one of a few plies. The `LADDER` has the
-steps of sureness in which the end is searched.
+A search to a depth is foretold by one half as deep, one of two plies by the evaluation alone, and a search to the end of the game
+by one of a few plies. The `LADDER` has the steps of sureness in which the end is searched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from search.core.work import WORK
 if TYPE_CHECKING:
     from search.evaluators import Evaluator
 
-#: Shallowest and deepest search that is foretold.
+#: Shallowest and deepest search that is foretold by another one.
 SHALLOWEST, DEEPEST = 3, 24
 #: A shallow search that a deep one follows less than this tells nothing.
 LEAST_SLOPE = 0.1

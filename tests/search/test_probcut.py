@@ -86,26 +86,45 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
     assert np.abs(values[1.5] - values[0.0]).mean() < 2.0
 
 
-def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts):
-    judge, found = evaluators.get("six-factor"), probcut.coefficients(cuts)
-    nets, works = judge.record(Rules()), make_works(Rules())
+@pytest.fixture
+def null_window(cuts):
+    """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
+    nets, works = evaluators.get("six-factor").record(Rules()), make_works(Rules())
     for field in CUT_FIELDS:
-        works[field] = found[field]
+        works[field] = probcut.coefficients(cuts)[field]
+    works["cut_depth"] = 0
 
-    def searched(position, low, margin):
+    def searched(position, low, margin, depth=STATIC_DEPTH):
         works["cut_margin"], works["nodes"] = margin, 0
         boards = np.uint64(position.own), np.uint64(position.opp)
-        return int(negamax(works[0], nets[0], *boards, low, low + 1, STATIC_DEPTH)), int(works["nodes"][0])
+        return int(negamax(works[0], nets[0], *boards, low, low + 1, depth)), int(works["nodes"][0])
 
+    return searched
+
+
+def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
     for position in some_positions(Rules(), 8, seed=4, empties=30):
-        static = round(judge.static_value(position) * UNIT)
+        static = round(evaluators.get("six-factor").static_value(position) * UNIT)
         far = 2 + int(STATIC_SAFETY * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
         above, below = static + far, static - far
-        assert searched(position, above, 1.0) == (above, 1)
-        assert searched(position, below - 1, 1.0) == (below, 1)
+        assert null_window(position, above, 1.0) == (above, 1)
+        assert null_window(position, below - 1, 1.0) == (below, 1)
         for low, margin in ((static, 1.0), (above - 4, 1.0), (above, 1.1), (above, 0.0), (below - 1, 0.0)):
-            assert searched(position, low, margin) == searched(position, low, 0.0)
-            assert searched(position, low, margin)[1] > 1
+            assert null_window(position, low, margin) == null_window(position, low, 0.0)
+            assert null_window(position, low, margin)[1] > 1
+
+
+def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_rank(null_window):
+    """A ply before, a move is good enough where its child, searched by itself, which no move led to, says so."""
+    otherwise = 0
+    for position in some_positions(Rules(), 6, seed=6, empties=24):
+        children = [position.play(action) for action in position.legal_actions()]
+        for low in range(-24 * UNIT, 24 * UNIT, UNIT // 2):
+            good = [-null_window(child, -low - 1, 0.5)[0] > low for child in children]
+            found = null_window(position, low, 0.5, STATIC_DEPTH + 1)[0] > low
+            assert found == any(good)
+            otherwise += found != (null_window(position, low, 0.0, STATIC_DEPTH + 1)[0] > low)
+    assert otherwise > 6
 
 
 def test_late_moves_far_behind_the_best_are_tried_less_deep():

@@ -172,7 +172,7 @@ def zero(
 
     Run the same command again to go on after Ctrl-C, or after a crash; --out
     alone is enough. The folder has zero-....safetensors for the agent
-    [b]zero:FILE[/b], log.csv and curve.svg.
+    [b]zero:FILE[/b], log.csv, curve.svg and errors.svg.
     """
     from reversi_env.extras import require
 

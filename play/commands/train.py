@@ -72,7 +72,7 @@ def train(
     ] = None,
     scale: Annotated[float | None, typer.Option("--scale", help="Share of the bootstrap's positions.")] = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    device: Annotated[str | None, typer.Option("--device", help="cpu (the default) or cuda.")] = None,
     as_json: Json = False,
 ) -> None:
     """Train a network and write its weights.
@@ -105,7 +105,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
     own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
-    own |= {"network": network, "positions": positions, "device": None if device == "cpu" else device}
+    own |= {"network": network, "positions": positions, "device": device}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
     if kind == "--probcut":
@@ -118,7 +118,7 @@ def train(
         checked_network(network)
     if kind != "--teacher":  # which remembers it
         changes.pop("device", None)
-    how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device, "threads": threads}
+    how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device or "cpu", "threads": threads}
     jobs: dict[str, tuple[Any, Any]] = {
         "LABELS": (partial(_on_labels, str(labels)), _print_result),
         "--bootstrap": (_from_nothing, _print_result),

@@ -207,6 +207,13 @@ def test_presets_are_options(tmp_path):
         Run(tmp_path, replace(remembered(tmp_path, SelfPlayOptions), kind="zero")).remember()
 
 
+def test_a_device_that_is_given_is_that_of_the_folder(tmp_path, reversi):
+    """One that is not given is remembered, so that the default must not pass for one that is."""
+    Run(tmp_path, preset("teacher", 4, "cuda", **TINY)).remember()
+    status, _, told = reversi("train", "--teacher", "--out", tmp_path, "--device", "cpu")
+    assert (status, "was begun with device='cuda': expected the same, not 'cpu'" in told) == (2, True)
+
+
 def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     """That it ends with the same weights, whenever it is killed, is in test_kills.py."""
 

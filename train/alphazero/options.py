@@ -34,7 +34,7 @@ class SelfPlayOptions(GameOptions):
     simulations: int = option(16, "Positions that a search looks at for each move.", low=1, high=10_000)
     method: Literal["gumbel", "puct"] = option("gumbel", "Of the search.")
     considered: int = option(8, "Moves that a Gumbel search begins with.", low=1, high=64)
-    temperature: float = option(1.0, "Share of the lot in the choice of a move; 0: none.", low=0.0, high=64.0)
+    temperature: float = option(1.0, "How much the lot counts in the choice of a move.", low=0.0, high=64.0)
     exact: int = option(
         14, "Empties from which on positions are solved; 0: none. On a GPU leaves are not.", low=0, high=16
     )

@@ -35,12 +35,12 @@ with extra_libraries():
     import torch
 
 
-#: The package's own networks: ``AGENT-SIZExSIZE-VARIANT-HASH.safetensors``.
+#: The package's own networks, one for each game: ``zero-SIZExSIZE-VARIANT-HASH.safetensors``, with which both agents play.
 SHIPPED = FOLDER / "residual"
 
 
 class ResidualAgent(Agent):
-    """A player with the network of a file, or with the package's for the game, whose name begins with the agent's.
+    """A player with the network of a file, or with the package's for the game.
 
     ``makes`` is the command that makes such files, for what it says.
     """
@@ -66,7 +66,7 @@ class ResidualAgent(Agent):
         if self._weights is not None:
             return Path(self._weights)
         game = f"{rules.size}x{rules.size}-{rules.variant}"
-        found = sorted(SHIPPED.glob(f"{self.name}-{game}-*.safetensors"))
+        found = sorted(SHIPPED.glob(f"*-{game}-*.safetensors"))
         if len(found) != 1:
             raise WeightsError(
                 f"{self.name} for {game.replace('-', ' ')}: the package has no network for it: expected {self.name}:FILE, "

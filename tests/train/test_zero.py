@@ -126,13 +126,17 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
         make("zero").check(Rules(4, "reversed"))
 
 
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [6, 8])
-def test_the_package_has_networks(size):
+def test_the_package_has_networks(size, variant):
     """How they were made is in their records; that they are strong, in docs/rl.md."""
-    rules = Rules(size)
+    rules = Rules(size, variant)
     saved = make("zero").saved(rules)
     assert saved.record["command"].startswith(f"reversi rl zero --size {size}")
-    assert saved.record["figures"][-1]["points"]["greedy"] > 0.9
+    assert make("teacher").saved(rules).record == saved.record
+    points = saved.record["figures"][-1]["points"]
+    assert points["greedy"] > 0.8
+    assert points["six-factor:depth=2"] > 0.5
     assert make("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()
 
 

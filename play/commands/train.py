@@ -51,6 +51,9 @@ def train(
     positions: Annotated[
         int | None, typer.Option("--positions", "-p", min=1, help="That a teacher shows; GPU: 100 million.")
     ] = None,
+    labeller: Annotated[
+        str | None, typer.Option("--labeller", help="Evaluator that searches them instead: network:depth=4,mean=2.")
+    ] = None,
     probcut: Annotated[
         str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")
     ] = None,
@@ -88,7 +91,8 @@ def train(
     --teacher is another way from nothing: a residual network plays itself by
     the ten thousand games, all on one device, and learns what they came to.
     It is too slow for a search; --distil TEACHER fits a network to what it says
-    of --positions of its games, and aside of them.
+    of --positions of its games, and aside of them; with --labeller, to what a
+    search with another evaluator says of them.
 
     With --probcut WEIGHTS the weights stay as they are; how well shallow
     searches with them foretell deep ones is measured, and a file that knows
@@ -105,7 +109,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
     own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
-    own |= {"network": network, "positions": positions, "device": device}
+    own |= {"network": network, "positions": positions, "labeller": labeller, "device": device}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
     if kind == "--probcut":
@@ -193,7 +197,7 @@ def _check_options(kind: str, options: dict[str, Any]) -> None:
         "LABELS": fit | {"network", "device"},
         "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
         "--teacher": taught,
-        "--distil": fit | {"network", "positions", "device"},
+        "--distil": fit | {"network", "positions", "labeller", "device"},
         "--probcut": {"seed"},
     }
     for name in options.keys() - known[kind]:
@@ -229,13 +233,9 @@ def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any
     from train.fitting.options import preset
 
     weights = teacher_of(Path(teacher))
-    rules, network, positions = (
-        read_residual(weights).rules,
-        changes.pop("network", "deep"),
-        changes.pop("positions", None),
-    )
+    rules, network = read_residual(weights).rules, changes.pop("network", "deep")
+    how |= {"network": network} | {name: changes.pop(name, None) for name in ("positions", "labeller")}
     fit = preset(rules.size, rules.variant, network, **changes)
-    how |= {"network": network, "positions": positions}
     return distil(weights, out, fit, **how, progress=show, told=_epochs(show, fit.epochs))
 
 

@@ -14,6 +14,7 @@ from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_resi
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
 from search.agents import make
+from search.batch import search_batch
 from search.solver import solve_batch
 from train.alphazero.distil import GAMES, Lessons, distil, teacher_of
 from train.alphazero.games import let_strangers_in, play, search_of, solved_moves
@@ -285,10 +286,30 @@ def test_a_network_of_zero_teaches_too(tmp_path, monkeypatch):
     [labels] = Lessons(taught.weights, 0).read(tmp_path, 40)
     assert len(labels) == 40
     assert labels.exact.any()
+    with pytest.raises(TrainError, match="labeller 'exact': expected an evaluator to search with"):
+        Lessons(taught.weights, 0, labeller="exact")
     saved = SavedResidual(Rules(4), ResidualNet(4, channels=4, blocks=1), {"training": "none"})
     (tmp_path / "none.safetensors").write_bytes(saved.to_bytes())
     with pytest.raises(TrainError, match="is no teacher's: expected a file that `reversi train --teacher` or"):
         Lessons(tmp_path / "none.safetensors", 0)
+
+
+def test_a_search_may_label_what_a_teacher_plays(tmp_path, monkeypatch):
+    """The same positions; those near the end are solved either way, the others are worth what the search finds."""
+    monkeypatch.setitem(GAMES, "cpu", 12)
+    weights, rules = SelfPlayRun(tmp_path / "z", preset("teacher", 6, "cpu", **TINY)).run().weights, Rules(6)
+    [said] = Lessons(weights, 0).read(tmp_path / "z", 200)
+    [found] = Lessons(weights, 0, labeller="discs:depth=2,mean=2").read(tmp_path, 200)
+    assert (found.own == said.own).all()
+    assert (found.exact == said.exact).all()
+    assert (found.score == said.score)[found.exact].all()
+    boards = found.own[~found.exact], found.opp[~found.exact]
+    one, two = (search_batch(*boards, "discs", rules, depth, threads=1) for depth in (1, 2))
+    assert (found.score[~found.exact] == (one + two) / 2).all()
+    assert (found.depth[~found.exact] == 2).all()
+    assert len(one) > 50
+    with pytest.raises(TrainError, match="was made from another teacher or seed"):
+        list(Lessons(weights, 0).read(tmp_path, 200))
 
 
 def assert_it_plays(path, rules):

@@ -1,9 +1,9 @@
 """A compiled network that learns from a teacher: positions of its games, and aside of them, with what it says about them.
 
 The teacher's policy plays the games, all in step on one device, with a lot, from random beginnings: one look at a position gives
-its value and the move. As many positions are shown that a random move or two lead aside to, since a search meets bad moves far
-more often than good play does. Near the end those of the games are solved, and the last moves, which a teacher leaves to a
-solver, all are.
+its value and the move. Positions are shown too that a random move or two lead aside to, since a search meets bad moves far more
+often than good play does. Near the end all are solved. Of the others the student learns what the teacher says at one look, or what
+a search finds with a network that there is already: on a CPU it sees further than any look.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,7 +23,9 @@ from models.player import Player
 from models.residual import read_residual
 from models.trees import NEVER
 from reversi_env import functional
+from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from search import evaluators
 from train.alphazero.games import random_children
 from train.alphazero.options import Kind
 from train.errors import TrainError
@@ -29,7 +33,7 @@ from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
-from train.labels.labellers import exact_scores
+from train.labels.labellers import exact_scores, labeller_plan, searched_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
 
@@ -44,8 +48,9 @@ LABELS, MADE_FROM = "labels-{:04}.npz", "made_from"
 #: Games that are played at once, and positions that are learnt from unless it is said how many.
 GAMES = {"cuda": 1 << 16, "cpu": 1 << 9}
 POSITIONS = {"cuda": 100_000_000, "cpu": 300_000}
-#: Shares of a game's positions from which one random move leads aside, and two.
-ASIDE = (0.5, 0.5)
+#: Shares of a game's positions from which one random move leads aside, and two. Whoever may answer a bad move is better off than a
+#: look can tell: with half of all positions aside, students took the side to move for better off by 0.8 discs with 14 empties.
+ASIDE = (0.25, 0.25)
 #: One game in so many goes on, by random moves, into what is left to a solver.
 ENDS = 8
 #: Share of the games with few random moves at the beginning, and how many those have at most, as a share of the others' most.
@@ -61,6 +66,7 @@ def distil(
     *,
     positions: int | None = None,
     network: str = "deep",
+    labeller: str | None = None,
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
@@ -69,13 +75,14 @@ def distil(
 ) -> Trained:
     """Fit a network to what the teacher in a file, or in its folder, says of so many *positions*, in the folder *out*.
 
+    With a *labeller*, an evaluator with its depth, it is fitted to what that finds by search.
     Interrupted in any way, the same call goes on; the labels are made once.
     """
     weights = teacher_of(teacher)
     if out.resolve() == weights.parent.resolve():
         raise TrainError(f"{str(out)!r} is the teacher's own folder: expected another one")
     wanted = positions or POSITIONS[device]
-    lessons = Lessons(weights, options.seed, device, threads)
+    lessons = Lessons(weights, options.seed, device, threads, labeller)
     data = {"positions": wanted, **lessons.about}
 
     def labels() -> Labels:
@@ -98,9 +105,19 @@ def teacher_of(path: Path) -> Path:
 
 
 class Lessons:
-    """The labels that a teacher gives: file after file, each a choice of the seed and its number."""
+    """The labels that a teacher gives: file after file, each a choice of the seed and its number.
 
-    def __init__(self, weights: Path, seed: int, device: str = "cpu", threads: int | None = None) -> None:
+    With a *labeller* the teacher only plays, and that evaluator's search gives the labels.
+    """
+
+    def __init__(
+        self,
+        weights: Path,
+        seed: int,
+        device: str = "cpu",
+        threads: int | None = None,
+        labeller: str | None = None,
+    ) -> None:
         saved = read_residual(weights)
         self.rules, self._seed, self._threads = saved.rules, seed, threads
         self._device = checked_device(device)
@@ -110,7 +127,18 @@ class Lessons:
         self._exact = int(saved.record["options"]["exact"])
         self._fewest = max(1, min(FEWEST, self._exact - 4))
         about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._exact}
-        self.about = {**about, "aside": list(ASIDE)}
+        self.about = {**about, "aside": list(ASIDE), **self._labelled_by(labeller)}
+
+    def _labelled_by(self, labeller: str | None) -> dict[str, str]:
+        """Which evaluator's search gives the labels: a name such as network may mean other weights one day."""
+        self._plan = None if labeller is None else labeller_plan(labeller)
+        if labeller is None or self._plan is None:
+            return {}
+        if self._plan.evaluator is None:
+            raise TrainError(
+                f"labeller {shown(labeller)}: expected an evaluator to search with, as network:depth=4,mean=2"
+            )
+        return {"labeller": labeller, "labeller_sha256": evaluators.get(self._plan.evaluator).sha256(self.rules)}
 
     def read(self, folder: Path, positions: int, progress: Progress = silent) -> Iterator[Labels]:
         """So many positions in pieces: those that the folder has, and what has to be made for the rest."""
@@ -142,7 +170,7 @@ class Lessons:
         seed = int(np.random.SeedSequence((self._seed, number)).generate_state(1)[0])
         generator = torch.Generator(self._device).manual_seed(seed)
         own, opp, said = (torch.cat(columns) for columns in zip(*self._played(generator), strict=True))
-        parts = [self._of_games(own, opp, said), *self._ends(own, opp, generator)]
+        parts = [self._labels(own, opp, said), *self._ends(own, opp, generator)]
         for moves, share in enumerate(ASIDE, 1):
             drawn = torch.rand(len(own), generator=generator, device=self._device) < share
             boards = own[drawn], opp[drawn]
@@ -150,7 +178,29 @@ class Lessons:
                 boards = self._going_on(*random_children(*boards, self.rules, generator))
             parts.append(self._labels(*boards, self._player.values(*boards)))
         found = Labels.concatenate(parts)
+        self._put_scores(found)
         return found.select(np.random.default_rng(seed).permutation(len(found)))
+
+    def _put_scores(self, labels: Labels) -> None:
+        """Solve what is near the end, and search the rest if that is wanted: on a GPU and on the CPU's cores at the same time."""
+        near = labels.empties <= self._exact
+        jobs = [partial(self._solve, labels, near)]
+        if self._plan is not None:
+            jobs.append(partial(self._search, labels, ~near))
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            for job in [pool.submit(job) for job in jobs]:
+                job.result()
+
+    def _solve(self, labels: Labels, rows: np.ndarray) -> None:
+        boards = labels.own[rows], labels.opp[rows]
+        labels.score[rows] = exact_scores(*boards, self.rules, device=self._device.type, threads=self._threads)
+        labels.exact[rows], labels.depth[rows] = True, labels.empties[rows]
+
+    def _search(self, labels: Labels, rows: np.ndarray) -> None:
+        assert self._plan is not None
+        boards = labels.own[rows], labels.opp[rows]
+        labels.score[rows] = searched_scores(*boards, self.rules, self._plan, threads=self._threads)
+        labels.depth[rows] = self._plan.depth
 
     def _played(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         """Games of the policy, ply by ply: boards, and what the network says that they are worth, in discs."""
@@ -177,28 +227,13 @@ class Lessons:
         most = self.rules.square_count - 8 - self._exact
         return (share[1] * torch.where(share[0] < SHORT_SHARE, SHORT_MOST * most, float(most))).long()
 
-    def _of_games(self, own: Tensor, opp: Tensor, said: Tensor) -> Labels:
-        """Positions of the games: those near the end are solved."""
-        found = self._labels(own, opp, said)
-        near = found.empties <= self._exact
-        scores = exact_scores(
-            found.own[near], found.opp[near], self.rules, device=self._device.type, threads=self._threads
-        )
-        found.score[near], found.exact[near], found.depth[near] = scores, True, found.empties[near]
-        return found
-
     def _ends(self, own: Tensor, opp: Tensor, generator: torch.Generator) -> Iterator[Labels]:
-        """Solved positions with fewer empties than the games are played to, after random moves: a student has to know them too."""
+        """Positions with fewer empties than the games are played to, after random moves: a student has to know them too."""
         nearest = (self.rules.square_count - bit_counts(own | opp) == self._fewest).nonzero().squeeze(1)
         own, opp = own[nearest[::ENDS]], opp[nearest[::ENDS]]
         for _ in range(self._fewest - 1):
             own, opp = random_children(own, opp, self.rules, generator)
-            found = self._labels(own, opp, torch.zeros(len(own)))
-            found.score[:] = exact_scores(
-                found.own, found.opp, self.rules, threads=self._threads
-            )  # sooner than on a GPU
-            found.exact[:], found.depth[:] = True, found.empties
-            yield found
+            yield self._labels(own, opp, torch.zeros(len(own)))
 
     def _going_on(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Positions where a side can move, and that are not left to the solver."""

@@ -22,8 +22,9 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -32,7 +33,8 @@ from reversi_env.errors import shown
 from reversi_env.sealing import SealError, sealed, unsealed
 from reversi_env.writing import append_whole, remove_parts, write_atomically
 from train.errors import TrainError
-from train.options import Options, option_fields
+from train.options import GameOptions, Options, option_fields
+from train.progress import Progress, silent
 
 try:
     import fcntl
@@ -42,6 +44,7 @@ except ImportError:  # pragma: no cover - Windows: nothing keeps two processes f
 #: Where a folder remembers the options of its run.
 RUN = "run.json"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
+AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
 
 class Run:
@@ -122,6 +125,27 @@ class Run:
         check_same(self.folder, known, self.options.as_dict(), free=self._free, growing=self._growing)
         check_same(self.folder, ingredients, marks)
         return {**there, "version": ""} == {**here, "version": ""}
+
+
+@dataclass(eq=False)
+class Rounds(Generic[AnyGameOptions]):
+    """A training for one game that goes on in rounds, in one folder, which remembers the options; others raise a `TrainError`.
+
+    *threads* are its CPU threads, *command* is what its files say made them. *cache*: where solved positions are kept that the
+    network is measured in, by default the user's. ``figures`` has those after every round.
+    """
+
+    folder: Path
+    options: AnyGameOptions
+    _: KW_ONLY
+    threads: int | None = None
+    command: str = ""
+    cache: Path | None = None
+    progress: Progress = silent
+    figures: list[dict[str, Any]] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.rules = self.options.rules
 
 
 def _make(folder: Path) -> None:

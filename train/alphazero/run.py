@@ -30,8 +30,7 @@ from train.errors import TrainError
 from train.fitting.fit import checked_device
 from train.fitting.training import provenance
 from train.labels.labellers import exact_scores
-from train.progress import Progress, silent
-from train.run import Run, load_arrays, save_arrays, write_csv
+from train.run import Rounds, Run, load_arrays, save_arrays, write_csv
 
 with extra_libraries():
     import torch
@@ -49,27 +48,13 @@ class Taught:
     figures: list[dict[str, Any]]
 
 
-class SelfPlayRun:
-    """One run in one folder, which remembers the options; others raise a `TrainError`.
+class SelfPlayRun(Rounds[SelfPlayOptions]):
+    """A training in rounds that are called generations."""
 
-    *cache*: where solved positions are kept that the network is measured in, by default the user's.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        options: SelfPlayOptions,
-        *,
-        threads: int | None = None,
-        command: str = "",
-        cache: Path | None = None,
-        progress: Progress = silent,
-    ) -> None:
-        self.folder, self.options, self.rules = folder, options, options.rules
-        self.device, self.threads = checked_device(options.device), threads
-        self.command, self.progress = command, progress
-        self.measures = Measures(options, self.device, cache, threads, progress)
-        self.figures: list[dict[str, Any]] = []
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.device = checked_device(self.options.device)
+        self.measures = Measures(self.options, self.device, self.cache, self.threads, self.progress)
 
     def run(self) -> Taught:
         """All generations that are not done yet, and the last steps."""

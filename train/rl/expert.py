@@ -39,7 +39,7 @@ from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions
 from train.rl.players import BatchPolicyPlayer, ValueSearchPlayer, policy_numbers
-from train.run import Run, load_arrays, save_arrays, write_csv
+from train.run import Rounds, Run, load_arrays, save_arrays, write_csv
 
 with extra_libraries():
     import torch
@@ -55,31 +55,17 @@ DRAW_SECONDS = 30.0
 _COLUMNS = ("own", "opp", "policy", "value", "exact")
 
 
-class ExpertIteration:
-    """One run in one folder, which remembers the options; others raise a `TrainError`.
+class ExpertIteration(Rounds[ExpertOptions]):
+    """A training by expert iteration; ``policy`` is the file that it leaves."""
 
-    ``policy`` is the file that it leaves, ``figures`` has those after every round.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        options: ExpertOptions,
-        *,
-        threads: int | None = None,
-        command: str = "",
-        cache: Path | None = None,
-        progress: Progress = silent,
-    ) -> None:
-        self.folder, self.options, self.rules = folder, options, options.rules
-        self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
-        self.policy = folder / POLICY
-        self.figures: list[dict[str, Any]] = []
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.policy = self.folder / POLICY
         self.labels: list[ExpertLabels] = []
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(options.seed)
-            self.net = PolicyValueNet(options.size, options.architecture).eval()
-        self.optimiser = optimiser_of(self.net, options)
+            torch.manual_seed(self.options.seed)
+            self.net = PolicyValueNet(self.options.size, self.options.architecture).eval()
+        self.optimiser = optimiser_of(self.net, self.options)
 
     def run(self) -> None:
         """All rounds that are not done yet."""

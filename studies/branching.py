@@ -150,8 +150,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         blocks.append(Table(title, columns, [_row(way, depths) for way in one["ways"]]))
     blocks.append(
         "Iterative deepening counts the nodes of all its iterations, and pays off under a clock and from greater "
-        "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut no "
-        "longer gives the value of minimax."
+        "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
+        "with which late moves are searched less deep too, no longer gives the value of minimax."
     )
     losses = [words for one in found if (words := _losses(one))]
     if losses:

@@ -34,6 +34,14 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sb3_logs(tmp_path_factory):
+    """A model of stable-baselines3 that is given no logger makes a folder for one: here, not in the system's temporary folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SB3_LOGDIR", str(tmp_path_factory.mktemp("sb3")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def external_data() -> Path:
     """The folder named by REVERSI_DATA, by default ../shared/data; tests that need it are skipped without it."""

@@ -1,5 +1,7 @@
 """Small networks and trainings that take no time."""
 
+import tempfile
+
 import numpy as np
 import pytest
 import torch
@@ -17,6 +19,16 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def no_litter(tmp_path_factory, monkeypatch):
+    """The system's temporary folder is as empty in the end as it was, but for the one cache that torch has there."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.delenv("SB3_LOGDIR")  # what has no logger of its own would make a folder in the other
+    yield
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("torchinductor_")] == []
 
 
 @pytest.fixture

@@ -192,7 +192,7 @@ def killed_until_it_ends(folder, options, *, before):
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.slow)])
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick", "no_litter")
 def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, small_training, monkeypatch, algorithm):
     """Also at the first, before any step, and whenever the other one was saved, which its clock decides.
 

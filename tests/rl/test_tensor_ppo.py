@@ -136,7 +136,7 @@ class Killed(BaseException):
     """As sudden as a signal."""
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("quick", "no_litter")
 def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch):
     monkeypatch.setattr(tensor_ppo, "CHECKPOINT_SECONDS", 0.0)
     whole = TensorPPO(tmp_path / "whole", preset(**SMALL))

@@ -17,6 +17,9 @@ from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
+# Read by OpenMP when torch is loaded, here and in what the tests start: its threads wait asleep. By default they spin, and where
+# processes share the cores that is most of what torch does.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("deterministic")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a shell's &: the tests of Ctrl-C need it

@@ -30,7 +30,8 @@ from train.run import Run, remembered
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 CPU = torch.device("cpu")
-TINY = {"games": 12, "steps": 3, "last_steps": 4, "generations": 2, "batch_size": 16, "channels": 4, "blocks": 1}
+TINY = {"games": 12, "simulations": 2, "steps": 3, "last_steps": 4, "generations": 2}
+TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
 def boards_of(rules, count=200, seed=1):
@@ -243,14 +244,14 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
 
 def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
     sizes = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
-    (told,) = json_lines("train", "--teacher", "--size", "6", *sizes, "--out", tmp_path / "t")
+    (told,) = json_lines("train", "--teacher", "--size", "6", *sizes, "--threads", "1", "--out", tmp_path / "t")
     assert [row["empties"] for row in told["by_empties"]] == [10, 12, 14, 16, 18, 20]
     weights = teacher_of(tmp_path / "t")
     assert str(weights) == told["weights"]
     (exam,) = json_lines("exam", "--weights", weights, "--size", "6", "--positions", "10", "--empties", "10")
     assert {mark["evaluator"] for mark in exam["marks"]} > {"teacher", "six-factor"}
     monkeypatch.setitem(GAMES, "cpu", 12)
-    asked = ["--distil", tmp_path / "t", "--positions", "700", "--epochs", "1"]
+    asked = ["--distil", tmp_path / "t", "--positions", "700", "--epochs", "1", "--threads", "1"]
     (student,) = json_lines("train", *asked, "--out", tmp_path / "s")
     files = [np.load(path) for path in sorted((tmp_path / "s").glob("labels-*.npz"))]
     assert len(files) > 1

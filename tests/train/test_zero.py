@@ -23,7 +23,8 @@ from train.run import Run, remembered
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 CPU = torch.device("cpu")
-TINY = {"games": 12, "steps": 3, "last_steps": 4, "generations": 2, "batch_size": 16, "channels": 4, "blocks": 1}
+TINY = {"games": 12, "simulations": 2, "steps": 3, "last_steps": 4, "generations": 2}
+TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
 def network_of(size):

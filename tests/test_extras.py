@@ -283,12 +283,12 @@ def test_the_lock_has_a_hash_for_all_that_is_asked_for():
 
 def test_without_a_library_only_what_says_that_it_lacks_it_is_skipped(tmp_path):
     """As where not all of them are there for a Python: `tests.without`."""
-    lacking = "from reversi_env.extras import missing\ndef test_lacking(): raise missing('sb3_contrib')\n"
+    lacking = "from reversi_env.extras import missing\ndef test_lacking(): raise missing('h11')\n"
     (tmp_path / "test_tests.py").write_text(
         lacking + "def test_other(): raise missing('torch')\ndef test_good(): pass\n"
     )
-    (tmp_path / "test_module.py").write_text("import sb3_contrib.absent\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.without", "--without", "sb3_contrib"]
+    (tmp_path / "test_module.py").write_text("import h11.absent\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.without", "--without", "h11"]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 1, done.stderr

@@ -25,16 +25,22 @@ def whole(options, **how):
     return [np.concatenate(side) for side in zip(*boards, strict=True)]
 
 
-@pytest.mark.parametrize("rules", GAMES, ids=str)
+HOW = {
+    "noise": {"play_depth": 1, "temperature": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
+    "temperature": {"play_depth": 1, "temperature": (0.0, 1.0, 4.0), "prefixes": (24,)},
+    "depth 2": {"play_depth": 2, "temperature": (0.5, 2.0), "prefixes": (1, 10)},
+    "best moves": {"play_depth": 2, "temperature": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
+}
+
+
 @pytest.mark.parametrize(
-    "how",
-    [
-        {"play_depth": 1, "temperature": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
-        {"play_depth": 1, "temperature": (0.0, 1.0, 4.0), "prefixes": (24,)},
-        {"play_depth": 2, "temperature": (0.5, 2.0), "prefixes": (1, 10)},
-        {"play_depth": 2, "temperature": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
+    ("rules", "how"),
+    [  # the twin takes a second for a game of depth 2 on the large board
+        pytest.param(rules, how, id=f"{name}-{rules}")
+        for name, how in HOW.items()
+        for rules in GAMES
+        if rules.size == 6 or how["play_depth"] == 1
     ],
-    ids=["noise", "temperature", "depth 2", "best moves"],
 )
 def test_games_follow_the_plain_twin(rules, how):
     """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from train.tuning.optimisers import OPTIMISERS
 from train.tuning.runs import TuneOptions, tune
 from train.tuning.space import space_of
 
-pytest.importorskip("pymoo", reason="tuning needs pymoo, of the extra tune")
-pytest.importorskip("cma", reason="tuning needs cma, of the extra tune")
+# Not imported where tests are only collected: cma brings half of scipy, and matplotlib.
+pytestmark = pytest.mark.skipif(
+    not (find_spec("pymoo") and find_spec("cma")), reason="tuning needs pymoo and cma, of the extra tune"
+)
 
 LABELS = LabelError(6, "normal", 300, (4, 7))
 SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)

@@ -129,17 +129,24 @@ def refuting_child(work, own, opp, level, listed, depth, beta):
 
 
 @kernel
+def deciding_bound(data, alpha, beta, depth):
+    """The value, or a bound of it outside the window, by an entry of a search to *depth* or more; -INFINITY: it does not tell."""
+    if depth_of(data) >= depth:
+        lower, upper = lower_of(data), upper_of(data)
+        if lower >= beta or lower == upper:
+            return lower
+        if upper <= alpha:
+            return upper
+    return -INFINITY
+
+
+@kernel
 def answer(work, level):
     """What the table has to say, meanwhile, to what is asked of the position on the way here with so many empties; or -INFINITY."""
     own, opp = work.path_own[level], work.path_opp[level]
     data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
-    if data and depth_of(data) >= work.path_depth[level]:
-        lower, upper = lower_of(data), upper_of(data)
-        if lower >= work.path_beta[level] or lower == upper:
-            return lower
-        if upper <= work.path_alpha[level]:
-            return upper
-    return -INFINITY
+    alpha, beta, depth = work.path_alpha[level], work.path_beta[level], work.path_depth[level]
+    return deciding_bound(data, alpha, beta, depth) if data else -INFINITY
 
 
 @kernel
@@ -210,6 +217,21 @@ def cut_window(bound, side, safety, slope, shift):
     bar = np.int64((bound + side * safety - shift) / slope)
     bar = min(max(bar, -INFINITY + 2), INFINITY - 2)
     return bar - 1 if side > 0 else bar
+
+
+@kernel
+def cut_trial(work, net, own, opp, moves, alpha, depth, level, rank):
+    """ProbCut's trial at a node with the null window above *alpha*: to which side (0: none is tried), and `cut_window`.
+
+    *moves* are the legal ones, and *rank* is that of the move that led there.
+    """
+    if not may_cut(work, depth, level):
+        return 0, alpha
+    static = static_value(work, net, own, opp, moves, level, rank)
+    side = cut_side(work, static, alpha, alpha + 1, depth, level)
+    safety = work.cut_margin * work.cut_deviation[depth, level]
+    bound = alpha + 1 if side > 0 else alpha
+    return side, cut_window(bound, side, safety, work.cut_slope[depth], work.cut_shift[depth])
 
 
 @kernel
@@ -288,6 +310,30 @@ def negamax(work, net, own, opp, alpha, beta, depth):
 
 
 @kernel
+def share_question(work, net, own, opp, alpha, beta, depth, level, known, listed):
+    """Let the other threads know what is asked here, and rank all moves at once, since any but the first may be put off.
+
+    False: what is asked on the way here is answered already (`abandon`). *known* moves of the table come first.
+    """
+    ask(work, own, opp, alpha, beta, depth, level)
+    work.abandon = answered_above(work, level)
+    if work.abandon:
+        return False
+    for i in range(known):
+        bring_best(work, level, i, listed)
+    rank_moves(work, net, own, opp, level, known, listed, depth)
+    return True
+
+
+@kernel
+def keep(work, bucket, own, opp, alpha, beta, best, best_sq, depth):
+    """Write what a search within the window has found into the table of estimates."""
+    lower = best if best > alpha else -INFINITY
+    upper = best if best < beta else INFINITY
+    store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, depth, work.generation)
+
+
+@kernel
 def descend(work, net, own, opp, alpha, beta, depth):
     """`negamax` of a position where the evaluator's state stands."""
     rank, work.entered_rank = work.entered_rank, NOT_RANKED
@@ -306,7 +352,8 @@ def descend(work, net, own, opp, alpha, beta, depth):
         return value
     if depth == 1:
         return last_ply(work, net, own, opp, moves, alpha, beta)
-    if depth == STATIC_DEPTH and beta - alpha == 1 and work.cut_margin > 0.0:
+    null_window = beta - alpha == 1
+    if depth == STATIC_DEPTH and null_window and work.cut_margin > 0.0:
         bound = static_bound(work, net, own, opp, moves, alpha, depth, rank)
         if bound > -INFINITY:
             return bound
@@ -316,20 +363,14 @@ def descend(work, net, own, opp, alpha, beta, depth):
         bucket = bucket_of(own, opp, work.bucket_mask)
         data = probe(work.table, bucket, own, opp)
         if data:
-            if depth_of(data) >= depth:
-                lower, upper = lower_of(data), upper_of(data)
-                if lower >= beta or lower == upper:
-                    return lower
-                if upper <= alpha:
-                    return upper
+            bound = deciding_bound(data, alpha, beta, depth)
+            if bound > -INFINITY:
+                return bound
             first, second = move_of(data), second_move_of(data)
     level = empties_of(work, own, opp)
-    if beta - alpha == 1 and may_cut(work, depth, level):
-        static = static_value(work, net, own, opp, moves, level, rank)
-        side = cut_side(work, static, alpha, beta, depth, level)
+    if null_window:
+        side, low = cut_trial(work, net, own, opp, moves, alpha, depth, level, rank)
         if side != 0:
-            safety = work.cut_margin * work.cut_deviation[depth, level]
-            low = cut_window(beta if side > 0 else alpha, side, safety, work.cut_slope[depth], work.cut_shift[depth])
             work.cut_nesting += 1
             work.entered_rank = rank
             value = descend(work, net, own, opp, low, low + 1, work.cut_depth[depth])
@@ -345,14 +386,11 @@ def descend(work, net, own, opp, alpha, beta, depth):
     unranked, slot = known, np.int64(-1)
     shared = uses_table and shares(work, depth)
     if shared:
-        ask(work, own, opp, alpha, beta, depth, level)
-        work.abandon = answered_above(work, level)
-        if work.abandon:
+        if not share_question(work, net, own, opp, alpha, beta, depth, level, known, listed):
             return alpha
-        for i in range(known):
-            bring_best(work, level, i, listed)
-        rank_moves(work, net, own, opp, level, known, listed, depth)  # at once: any move but the first may be put off
         unranked = listed
+    # behind the table's moves every rank has the child's value in it
+    has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(work, VALUE_ORDER)
     best, best_sq, bar, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
         if i == unranked:
@@ -367,13 +405,13 @@ def descend(work, net, own, opp, alpha, beta, depth):
         if shared:
             slot = set_busy(work.busy, child_own, child_opp, depth)
         after_move(net, room_of(work, level), sq, turned)
-        ranked = depth >= EVALUATION_RANK_DEPTH and i >= known and not shared and uses(work, VALUE_ORDER)
-        work.entered_rank = work.rank[level, i] if ranked else NOT_RANKED
+        child_rank = work.rank[level, i] if has_values and i >= known else np.int64(NOT_RANKED)
+        work.entered_rank = child_rank
         top = beta if i == 0 or not uses(work, NULL_WINDOWS) else bar + 1
-        less = plies_less(work, level, i, lowest, depth) if beta - alpha == 1 else 0
+        less = plies_less(work, level, i, lowest, depth) if null_window else 0
         value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1 - less)
         if less and value > bar and not work.abandon:
-            work.entered_rank = work.rank[level, i] if ranked else NOT_RANKED
+            work.entered_rank = child_rank
             value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1)
         if bar < value < beta and top < beta and not work.abandon:
             value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
@@ -397,9 +435,7 @@ def descend(work, net, own, opp, alpha, beta, depth):
                 break
     count_moves(work, i + 1)
     if uses_table:
-        lower = best if best > alpha else -INFINITY
-        upper = best if best < beta else INFINITY
-        store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, depth, work.generation)
+        keep(work, bucket, own, opp, alpha, beta, best, best_sq, depth)
     return best
 
 

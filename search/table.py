@@ -40,6 +40,8 @@ class Table:
         self.bucket_mask = buckets - 1
         self.generation = 0
         self._contents: str | None = None
+        #: Nobody has been told where the entries are since the table was empty.
+        self._is_empty = True
 
     @property
     def address(self) -> int:
@@ -56,8 +58,13 @@ class Table:
         self.generation = (self.generation + 1) & 255
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._words[:] = 0
+        """Forget everything; threads that go on with the table are attached to it again.
+
+        One that nobody has used since is left alone: the solver's, mostly, in the midgame. Its memory is not taken from the system.
+        """
+        if not self._is_empty:
+            self._words[:] = 0
+        self._is_empty = True
         self.generation = 0
         self._contents = None
 
@@ -83,8 +90,9 @@ class Table:
     def _holds(self, contents: str) -> None:
         if self._contents not in (None, contents):
             raise ReversiError(f"table with {self._contents}: expected one with {contents}, or a cleared one")
-        self._contents = contents
+        self._contents, self._is_empty = contents, False
 
     def words(self) -> np.ndarray:
         """The raw entries, for checkpoints."""
+        self._is_empty = False
         return self._words

@@ -1,5 +1,8 @@
 """The transposition table: entries come back as stored, for exactly their position, and the right ones give way."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -252,6 +255,32 @@ def test_clear_forgets_everything_and_generations_are_counted_round():
     assert table.fill() > 0
     table.clear()
     assert (table.fill(), table.generation) == (0, 0)
+
+
+def test_what_is_used_again_is_cleared_again():
+    """By threads that are attached, or by whoever writes entries back from a checkpoint."""
+    table = Table(0.001)
+    works = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    for _ in range(2):
+        table.attach(works, "notes")
+        core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
+        assert table.fill() > 0
+        table.clear()
+        assert table.fill() == 0
+    table.words()[:] = 1
+    table.clear()
+    assert not table.words().any()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's figures of a process's memory")
+def test_clearing_a_table_that_nobody_has_used_takes_no_memory():
+    def resident():
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    table = Table(128)
+    before = resident()
+    table.clear()
+    assert resident() - before < table.megabytes / 4
 
 
 def test_a_table_holds_one_kind_of_values_at_a_time():

@@ -62,7 +62,10 @@ CUT_NESTING = 2
 STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
 #: With ProbCut, from so much depth on, moves from the fourth on which rank so many units behind the best are first searched so many
 #: plies less deep: by an even number, since evaluations swing with the side that moved last.
-LATE_DEPTH, LATE_MOVE, LATE_GAP, LATE_PLIES = 4, 3, 2 * UNIT, 2
+LATE_MOVE, LATE_DEPTH, LATE_GAP, LATE_PLIES = 3, 4, UNIT, 2
+#: The same for moves that rank far behind: 51.7 ± 0.8 % of 1,674 games, both variants, 0.1 s a move, against two plies less from
+#: two discs on.
+FAR_DEPTH, FAR_GAP, FAR_PLIES = 6, 3 * UNIT, 4
 
 
 @kernel
@@ -239,7 +242,10 @@ def plies_less(work, level, i, lowest, depth):
     """By how much less deep than the others move *i* of a node with a null window is tried; *lowest* is the best move's rank."""
     if work.cut_margin == 0.0 or depth < LATE_DEPTH or level <= depth or i < LATE_MOVE or not uses(work, VALUE_ORDER):
         return 0
-    return LATE_PLIES if lowest + work.cut_margin * LATE_GAP <= work.rank[level, i] < NOT_RANKED else 0
+    behind = work.rank[level, i] - lowest
+    if behind < work.cut_margin * LATE_GAP or work.rank[level, i] >= NOT_RANKED:
+        return 0
+    return FAR_PLIES if depth >= FAR_DEPTH and behind >= work.cut_margin * FAR_GAP else LATE_PLIES
 
 
 @kernel

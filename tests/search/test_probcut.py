@@ -9,6 +9,9 @@ import pytest
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators, probcut
 from search.core.midgame import (
+    FAR_DEPTH,
+    FAR_GAP,
+    FAR_PLIES,
     LATE_DEPTH,
     LATE_GAP,
     LATE_MOVE,
@@ -129,16 +132,19 @@ def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_ran
 
 def test_late_moves_far_behind_the_best_are_tried_less_deep():
     works, lowest = make_works(Rules()), -300
-    works["cut_margin"], far = 1.5, lowest + int(1.5 * LATE_GAP)
+    works["cut_margin"] = 1.5
+    behind, far = (lowest + int(1.5 * gap) for gap in (LATE_GAP, FAR_GAP))
 
     def less(rank, *, move=LATE_MOVE, depth=LATE_DEPTH, level=30):
         works["rank"][0, level, move] = rank
         return int(plies_less(works[0], level, move, lowest, depth))
 
-    assert [less(far), less(far - 1), less(NOT_RANKED)] == [LATE_PLIES, 0, 0]
+    assert [less(behind), less(behind - 1), less(NOT_RANKED)] == [LATE_PLIES, 0, 0]
     assert [less(far, move=LATE_MOVE - 1), less(far, depth=LATE_DEPTH - 1), less(far, level=LATE_DEPTH)] == [0, 0, 0]
+    assert [less(rank, depth=FAR_DEPTH) for rank in (far, far - 1)] == [FAR_PLIES, LATE_PLIES]
+    assert less(far, depth=FAR_DEPTH - 1) == LATE_PLIES
     works["cut_margin"] = 0.0
-    assert less(far) == 0
+    assert less(far, depth=FAR_DEPTH) == 0
 
 
 def test_late_moves_save_nodes_and_hardly_change_values(cuts):

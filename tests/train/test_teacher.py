@@ -313,6 +313,26 @@ def test_a_search_may_label_what_a_teacher_plays(tmp_path, monkeypatch):
         list(Lessons(weights, 0).read(tmp_path, 200))
 
 
+def test_labels_that_cannot_be_solved_end_the_search_beside(tmp_path, monkeypatch):
+    """As Ctrl-C does: a search of millions of positions is not waited for."""
+
+    def search_on(*boards, progress, **how):
+        while True:
+            progress(0)
+
+    def fail(*boards, **how):
+        raise TrainError("no device")
+
+    monkeypatch.setattr("train.alphazero.distil.searched_scores", search_on)
+    monkeypatch.setattr("train.alphazero.distil.exact_scores", fail)
+    monkeypatch.setitem(GAMES, "cpu", 4)
+    saved = SavedResidual(Rules(4), ResidualNet(4, channels=4, blocks=1), {"training": "zero", "options": {"exact": 5}})
+    (tmp_path / "zero.safetensors").write_bytes(saved.to_bytes())
+    lessons = Lessons(tmp_path / "zero.safetensors", 0, labeller="discs:depth=1")
+    with pytest.raises(TrainError, match="no device"):
+        list(lessons.read(tmp_path, 10))
+
+
 def assert_it_plays(path, rules):
     """By its policy, one ply ahead and two, what is legal, and the same in every image of a position."""
     for own, opp in zip(*boards_of(rules, 8)[:2], strict=True):

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -33,7 +34,7 @@ from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
-from train.labels.labellers import exact_scores, labeller_plan, searched_scores
+from train.labels.labellers import Counter, exact_scores, labeller_plan, searched_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
 
@@ -183,23 +184,32 @@ class Lessons:
 
     def _put_scores(self, labels: Labels) -> None:
         """Solve what is near the end, and search the rest if that is wanted: on a GPU and on the CPU's cores at the same time."""
-        near = labels.empties <= self._exact
-        jobs = [partial(self._solve, labels, near)]
-        if self._plan is not None:
-            jobs.append(partial(self._search, labels, ~near))
-        with ThreadPoolExecutor(len(jobs)) as pool:
-            for job in [pool.submit(job) for job in jobs]:
-                job.result()
+        near, stopped = labels.empties <= self._exact, threading.Event()
 
-    def _solve(self, labels: Labels, rows: np.ndarray) -> None:
-        boards = labels.own[rows], labels.opp[rows]
-        labels.score[rows] = exact_scores(*boards, self.rules, device=self._device.type, threads=self._threads)
+        def go_on(done: int) -> None:
+            if stopped.is_set():
+                raise TrainError("stopped")
+
+        jobs = [partial(self._solve, labels, near, go_on)]
+        if self._plan is not None:
+            jobs.append(partial(self._search, labels, ~near, go_on))
+        with ThreadPoolExecutor(len(jobs)) as pool:
+            try:
+                for job in as_completed([pool.submit(job) for job in jobs]):
+                    job.result()
+            except BaseException:  # Ctrl-C too does not wait for either
+                stopped.set()
+                raise
+
+    def _solve(self, labels: Labels, rows: np.ndarray, progress: Counter) -> None:
+        boards, device = (labels.own[rows], labels.opp[rows]), self._device.type
+        labels.score[rows] = exact_scores(*boards, self.rules, device=device, threads=self._threads, progress=progress)
         labels.exact[rows], labels.depth[rows] = True, labels.empties[rows]
 
-    def _search(self, labels: Labels, rows: np.ndarray) -> None:
+    def _search(self, labels: Labels, rows: np.ndarray, progress: Counter) -> None:
         assert self._plan is not None
         boards = labels.own[rows], labels.opp[rows]
-        labels.score[rows] = searched_scores(*boards, self.rules, self._plan, threads=self._threads)
+        labels.score[rows] = searched_scores(*boards, self.rules, self._plan, threads=self._threads, progress=progress)
         labels.depth[rows] = self._plan.depth
 
     def _played(self, generator: torch.Generator) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

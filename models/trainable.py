@@ -61,8 +61,12 @@ class Trainable(nn.Module):
         return self.kind.feature_array(self.size, own, opp, self.device, threads)
 
     def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs from `features`; *phases* may differ from those of the empties while training."""
-        return self.kind.value(dict(self.named_parameters()), features, empties, phases)
+        """Values in discs from `features`, as the search will find them.
+
+        *phases* may differ from those of the empties while training.
+        """
+        parameters = self.kind.searched(self.size, dict(self.named_parameters()))
+        return self.kind.value(parameters, features, empties, phases)
 
     def phases_at(self, empties: Tensor) -> Tensor:
         """The phase for each number of empty squares, which need not be whole."""

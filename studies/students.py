@@ -71,7 +71,7 @@ class Student(nn.Module):
         """Values in discs for the side to move."""
         phase = torch.floor(empties / self.span).long().clamp(0, self.phases - 1)
         part = dict(self.named_parameters())
-        rows = part["rows"]
+        rows = self._rounded_rows()
         features = features[:, : self.places] + (phase * rows.shape[1])[:, None]
         sums = functional.embedding_bag(features, rows.flatten(0, 1), mode="sum")
         # products, not look-ups: their gradients are products too, where those of look-ups would be slow scatters
@@ -83,11 +83,11 @@ class Student(nn.Module):
         value = (sums * head["linear"]).sum(-1) + (units * head["second"]).sum(-1)
         return value + head["constant"][:, 0]
 
-    @torch.no_grad()
-    def round_rows(self) -> None:
-        """Make the rows what eight bits can hold."""
+    def _rounded_rows(self) -> Tensor:
+        """The rows as eight bits hold them; gradients pass as if they were not rounded, as in a fit (`Network.searched`)."""
         rows = self.get_parameter("rows")
-        rows.copy_((rows * ONE).round().clamp(-127, 127) / ONE)
+        rounded = (rows * ONE).round().clamp(-MOST, MOST) / ONE
+        return rows + (rounded - rows).detach()
 
     @torch.no_grad()
     def values(self, features: Tensor, empties: Tensor) -> Tensor:
@@ -239,7 +239,6 @@ def fitted(lesson: Lesson, student: Student, seconds: float, weight_decay: float
         steps += 1
         if lesson.device.type == "cuda" and steps % 20 == 0:
             torch.cuda.synchronize()  # or the clock would run ahead of the steps
-    student.round_rows()
     return steps * BATCH
 
 

@@ -10,6 +10,7 @@ products up in an instruction or three. So the layer costs next to nothing besid
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -47,6 +48,8 @@ ONE = 128
 MOST = 127
 #: The largest bias of a unit in whole numbers, to which all products are added in 32 bits.
 LARGEST_BIAS = 1 << 30
+#: The least scale of a unit's weights: all of them may be 0.
+TINY = float(np.finfo(np.float32).tiny) * MOST
 #: Rows for the number of empty squares.
 EMPTIES = 65
 #: Sums or units that are worked on at a time.
@@ -117,29 +120,38 @@ class SearchHead(NamedTuple):
         return cls(*(4 * int(start) for start in starts))
 
 
-def _scales(shape: Shape, heads: np.ndarray) -> np.ndarray:
+def _scales(shape: Shape, heads: Any) -> Any:
     """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``.
 
     The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
     """
+    library = _library_of(heads)
     weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
-    biases = np.abs(heads[:, None, shape.bias : shape.second]) * np.float32(ONE * MOST / LARGEST_BIAS)
-    largest: np.ndarray = np.maximum(np.abs(weights).max(axis=1, keepdims=True), biases)
-    return np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(MOST)
+    biases = abs(heads[:, None, shape.bias : shape.second]) * (ONE * MOST / LARGEST_BIAS)
+    largest = library.maximum(library.amax(abs(weights), axis=1, keepdims=True), biases)
+    return library.clip(largest, TINY, None) / MOST
 
 
-def _whole(shape: Shape, heads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _whole(shape: Shape, heads: Any) -> tuple[Any, Any]:
     """The units' weights ``(heads, inputs, units)`` and biases ``(heads, units)`` in whole numbers."""
     weights, scales = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units), _scales(shape, heads)
-    return np.rint(weights / scales), np.rint(heads[:, shape.bias : shape.second] * ONE / scales[:, 0])
+    return (weights / scales).round(), (heads[:, shape.bias : shape.second] * ONE / scales[:, 0]).round()
 
 
-def rounded_heads(shape: Shape, heads: np.ndarray) -> np.ndarray:
-    """The heads (float32) with weights and biases of units that whole numbers can stand for; rounding again changes nothing."""
-    (weights, biases), scales, rounded = _whole(shape, heads), _scales(shape, heads), heads.copy()
-    rounded[:, shape.first : shape.bias] = (weights * scales).reshape(len(heads), -1)
-    rounded[:, shape.bias : shape.second] = biases * scales[:, 0] / ONE
-    return rounded
+def rounded_heads(shape: Shape, heads: Any) -> Any:
+    """The heads (float32) with weights and biases of units that whole numbers can stand for; rounding again changes nothing.
+
+    Heads are an array or a tensor, and so is what comes back.
+    """
+    (weights, biases), scales = _whole(shape, heads), _scales(shape, heads)
+    units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / ONE
+    parts = heads[:, : shape.first], *units, heads[:, shape.second :]
+    return _library_of(heads).concatenate(parts, axis=1)
+
+
+def _library_of(numbers: Any) -> Any:
+    """The library of an array or of a tensor: numpy and torch have the functions that are used here by the same names."""
+    return sys.modules[type(numbers).__module__.partition(".")[0]]
 
 
 def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:

@@ -24,25 +24,39 @@ CHUNK = 1 << 17
 class Array(NamedTuple):
     """An array of a weight file. Whole numbers stand for fractions: *one* is that for 1.
 
-    *nearest* gives, of real numbers, those that the search can work with.
+    *nearest* gives, of real numbers in an array or a tensor, those that the search can work with.
     """
 
     dtype: type
     shape: tuple[int, ...]
     one: int = 1
-    nearest: Callable[[np.ndarray], np.ndarray] | None = None
+    nearest: Callable[[Any], Any] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return np.dtype(self.dtype).kind != "f"
 
     def rounded(self, parameters: np.ndarray) -> np.ndarray:
         """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
-        if np.dtype(self.dtype).kind == "f":
+        if not self.is_whole:
             return self.parameters(parameters).astype(self.dtype)
         most = np.iinfo(self.dtype).max
         return np.clip(np.rint(parameters * self.one), -most, most).astype(self.dtype)
 
     def parameters(self, stored: np.ndarray) -> np.ndarray:
         """What the numbers of a file stand for, float32."""
-        numbers = stored.astype(np.float32) / np.float32(self.one)
+        numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.one)
         return self.nearest(numbers) if self.nearest else numbers
+
+    def searched(self, parameters: Any) -> Any:
+        """Parameters, an array or a tensor, as they will be when they have been stored and read."""
+        if self.nearest is not None:
+            return self.nearest(parameters)
+        if not self.is_whole:
+            return parameters
+        most = np.iinfo(self.dtype).max
+        return (parameters * self.one).round().clip(-most, most) / self.one
 
 
 class Compiled(NamedTuple):
@@ -161,6 +175,19 @@ class Network:
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
         """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
         raise NotImplementedError
+
+    @classmethod
+    def searched(cls, size: int, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The parameters rounded as the search has them; gradients pass as if they were not.
+
+        So a fit learns around the rounding. That matters most where positions have much in common: near the start, where rows of
+        empty corners and edges are counted eight times, rounding after the fit shifted all values of a phase by up to two discs.
+        """
+        import torch
+
+        with torch.no_grad():
+            found = {name: array.searched(parameters[name]) for name, array in cls.arrays(Rules(size)).items()}
+        return {name: tensor + (found[name] - tensor).detach() for name, tensor in parameters.items()}
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor | None:

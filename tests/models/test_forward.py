@@ -208,6 +208,7 @@ def test_weights_of_units_are_rounded_once():
     assert np.array_equal(rounded_heads(SHAPE, once), once)
     units = slice(SHAPE.first, SHAPE.second)
     assert np.array_equal(np.delete(once, units, axis=1), np.delete(heads, units, axis=1))
+    assert np.array_equal(rounded_heads(SHAPE, torch.from_numpy(heads)).numpy(), once)
 
 
 @every_size

@@ -15,6 +15,7 @@ from models.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core.symmetry import transform
 from reversi_env.sealing import unsealed
+from search import evaluators
 from search.solver import solve_batch
 from tests.models.twins import loud_net
 from train.fitting.compiled import COMPILED, LinearEngine
@@ -181,6 +182,19 @@ def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
         reached = ours != before  # the others fade with torch, and stay with the kernels
         assert reached.mean() > 0.001
         assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_a_fit_goes_by_the_values_that_the_search_will_have(labels, tmp_path, kind):
+    """Not by those before rounding, from which positions that have much in common may all be far, to the same side."""
+    net = Trainable(kind, 6)
+    report = fit(net, labels, FEW)
+    path = net.to_network(labels.rules).save_in(tmp_path)
+    held_out = labels.select(held_out_rows(labels.own, labels.opp, FEW.held_out))
+    values, most = values_of(net, held_out), labels.rules.square_count - 0.5
+    assert np.abs(values - held_out.score).mean() == pytest.approx(report.validation_error, abs=1e-4)
+    searched = evaluators.get(f"network:weights={path}").static_values(held_out.own, held_out.opp, labels.rules)
+    assert searched == pytest.approx(values.clip(-most, most), abs=1e-3)
 
 
 @pytest.mark.parametrize("kind", COMPILED)

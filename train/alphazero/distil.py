@@ -50,7 +50,8 @@ LABELS, MADE_FROM = "labels-{:04}.npz", "made_from"
 GAMES = {"cuda": 1 << 16, "cpu": 1 << 9}
 POSITIONS = {"cuda": 100_000_000, "cpu": 300_000}
 #: Shares of a game's positions from which one random move leads aside, and two. With twice as many, of which none were solved,
-#: students were as far from tournament positions with 24 empties, and with 14 as partial to the side to move, by 0.8 to 1 disc.
+#: students were as far from tournament positions with 24 empties, and with 14 as partial to the side to move, by 0.8 to 1 disc; and
+#: so they were where two thirds of the games were played with temperatures of 0.5 and 0.2 instead of 1.
 ASIDE = (0.25, 0.25)
 #: One game in so many goes on, by random moves, into what is left to a solver.
 ENDS = 8

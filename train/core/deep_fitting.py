@@ -108,10 +108,3 @@ def add_deep_gradient(
             for k in range(WIDTH):
                 row_slopes[at + k] += by_sum[k]
     return total
-
-
-@kernel
-def limit(numbers, most):
-    """Keep every number within *most* either way."""
-    for i in range(numbers.size):
-        numbers[i] = min(max(numbers[i], -most), most)

@@ -143,3 +143,17 @@ def adam(weights, gradient, mean, square, rate, decay, step):
         mean[i] = BETA_1 * mean[i] + _LEFT_1 * slope
         square[i] = BETA_2 * square[i] + _LEFT_2 * slope * slope
         weights[i] = weights[i] * kept - size * mean[i] / (np.sqrt(square[i]) * root + EPSILON)
+
+
+@kernel
+def limit(numbers, most):
+    """Keep every number within *most* either way."""
+    for i in range(numbers.size):
+        numbers[i] = min(max(numbers[i], -most), most)
+
+
+@kernel
+def round_to(numbers, one, rounded):
+    """Write the numbers as whole ones can stand for them, of which *one* stands for 1."""
+    for i in range(numbers.size):
+        rounded[i] = np.rint(numbers[i] * one) / one

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from models.trainable import Trainable
+from reversi_env import Rules
 from train.core import deep_fitting, fitting
 from train.errors import TrainError
 from train.fitting.engines import Data, Draw, Engine, State, TorchEngine, consistency_of
@@ -55,6 +56,9 @@ class CompiledEngine(Engine):
         self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
         self.phases = _phases_reached(net, parts, options.blur)
         self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
+        self.arrays = {name: net.kind.arrays(Rules(net.size))[part] for name, part in self.parameters.items()}
+        self.searched = dict[str, np.ndarray]()
+        self._round()
         self.moments = {
             f"{name}_{moment}": np.zeros_like(numbers)
             for name, numbers in self.numbers.items()
@@ -109,6 +113,7 @@ class CompiledEngine(Engine):
         for name, (view, reached) in self._reached().items():
             self.numbers[name][:] = weights[name].reshape(self.numbers[name].shape)
             view[reached] = self.numbers[name]
+        self._round()
 
     def state(self) -> State:
         """Weights and moments."""
@@ -118,6 +123,16 @@ class CompiledEngine(Engine):
         """Go on from weights and moments."""
         for name, numbers in (self.numbers | self.moments).items():
             numbers[:] = state[name].reshape(numbers.shape)
+        self._round()
+
+    def _round(self, *, whole: bool = True) -> None:
+        """Find the numbers that the search will have, by which steps and values go (`Network.searched`).
+
+        Whole numbers, of which there are most, are found anew by every piece of a step.
+        """
+        for name, array in self.arrays.items():
+            if whole or not array.is_whole:
+                self.searched[name] = array.searched(self.numbers[name])
 
     def _update(self, step: int) -> None:
         """Adam over all numbers, piece by piece."""
@@ -134,11 +149,14 @@ class CompiledEngine(Engine):
             moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
             fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.undecayed else decay, step + 1)
             if parameter in kind.largest:
-                deep_fitting.limit(numbers, np.float32(kind.largest[parameter]))
+                fitting.limit(numbers, np.float32(kind.largest[parameter]))
+            if self.arrays[name].is_whole:
+                fitting.round_to(numbers, np.float32(self.arrays[name].one), self.searched[name].reshape(-1)[piece])
 
         jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]
         for _ in self.pool.map(run, jobs):
             pass
+        self._round(whole=False)
 
 
 class LinearEngine(CompiledEngine):
@@ -161,13 +179,13 @@ class LinearEngine(CompiledEngine):
         data, gradients = self.training, self.gradients[0]
         return fitting.add_gradient(
             *(self.record, trees, shifts, data.first, data.nodes, data.features),
-            *(self.numbers["table"].reshape(-1), self.numbers["constants"]),
+            *(self.searched["table"].reshape(-1), self.searched["constants"]),
             *(gradients["table"].reshape(-1), gradients["constants"]),
         )
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        weights, constants = self.numbers["table"].reshape(-1), self.numbers["constants"]
+        weights, constants = self.searched["table"].reshape(-1), self.searched["constants"]
         fitting.values_of(self.record, nodes, features, weights, constants, values)
 
 
@@ -185,7 +203,7 @@ class DeepEngine(CompiledEngine):
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
-        nodes, rows, heads = self.training.nodes, self.numbers["rows"].reshape(-1), self.numbers["heads"]
+        nodes, rows, heads = self.training.nodes, self.searched["rows"].reshape(-1), self.searched["heads"]
         phases = self._phases(nodes["empties"][trees] + shifts)
         turned, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
 
@@ -202,8 +220,8 @@ class DeepEngine(CompiledEngine):
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.numbers["rows"].reshape(-1)
-        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.numbers["heads"], values)
+        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.searched["rows"].reshape(-1)
+        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.searched["heads"], values)
 
 
 #: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.

@@ -61,10 +61,11 @@ class Trainable(nn.Module):
         return self.kind.feature_array(self.size, own, opp, self.device, threads)
 
     def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs from `features`, as the search will find them.
+        """Values in discs from `features`; *phases* may differ from those of the empties while training."""
+        return self.kind.value(dict(self.named_parameters()), features, empties, phases)
 
-        *phases* may differ from those of the empties while training.
-        """
+    def searched_value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
+        """The same with the parameters rounded as the search will have them, all of them anew: for whole batches."""
         parameters = self.kind.searched(self.size, dict(self.named_parameters()))
         return self.kind.value(parameters, features, empties, phases)
 
@@ -84,6 +85,11 @@ class Trainable(nn.Module):
     def to_network(self, rules: Rules, record: dict[str, Any] | None = None) -> Network:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
         return self.kind.rounded(rules, {name: array.cpu().numpy() for name, array in self.arrays.items()}, record)
+
+    def round(self) -> None:
+        """Make the parameters what a weight file of them will have."""
+        for name, array in self.kind.arrays(Rules(self.size)).items():
+            self.arrays[name].copy_(array.searched(self.arrays[name]))
 
     def load(self, saved: Network) -> None:
         """Take the parameters of a weight file."""

@@ -22,9 +22,9 @@ LABELS = "5e1d3154b3da3300"
 #: By network; the deep one's sums are not the same to the last bit on every kind of CPU (with AVX2 and AVX-512 they are), and those
 #: of ARM have not been recorded since fits go by rounded weights.
 WEIGHTS = {
-    ("linear", "aarch64"): "519436a7dfe69a79",
-    ("linear", "x86_64"): "519436a7dfe69a79",
-    ("deep", "x86_64"): "ecb8ad5c8a69fc91",
+    ("linear", "aarch64"): "c354247af9b985ee",
+    ("linear", "x86_64"): "c354247af9b985ee",
+    ("deep", "x86_64"): "0b7b3af4f194ccbc",
 }
 
 

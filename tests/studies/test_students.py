@@ -22,6 +22,7 @@ def positions(count):
 @pytest.mark.usefixtures("one_torch_thread")
 def test_a_student_of_the_same_shape_is_the_network():
     net = Trainable("deep", 6, seed=3)
+    net.round()
     student = students.Student(6, DeepPatternNet.row(6), *SHAPE, net.span)
     heads, part = net.arrays["heads"], dict(student.named_parameters())
     sizes = [SHAPE.width, SHAPE.inputs * SHAPE.units, SHAPE.units, SHAPE.units, 1]
@@ -33,7 +34,7 @@ def test_a_student_of_the_same_shape_is_the_network():
     features = torch.as_tensor(net.feature_array(own, opp))
     empties = torch.from_numpy(36 - np.bitwise_count(own | opp).astype(np.float32))
     expected = net.value(features, empties, net.phases_at(empties)).detach()
-    assert torch.allclose(student.values(features, empties), expected, atol=0.05)  # the heads' units are not rounded
+    assert torch.allclose(student.values(features, empties), expected, atol=1e-4)
     assert expected.std() > 0.1
 
 

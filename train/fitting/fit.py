@@ -166,10 +166,11 @@ class _Fit:
             self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
 
     def finished(self) -> FitReport:
-        """Put the best weights into the network; how the fit went."""
+        """Put the best weights into the network, rounded, as the fit went by them; how it went."""
         self.engine.put(self.kept)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
+        self.net.round()
         return FitReport(tuple(self.epochs), self.best, by_empties, *self.counts, self.nodes)
 
     def save(self, path: Path, fingerprint: str) -> None:

@@ -51,6 +51,7 @@ STATE = np.dtype(
         ("illegal", np.int8),  # whether the last action was illegal
         ("last_square", np.int8),  # the last move made by either side, 64 for a pass, -1 before the first
         ("failed", np.int8),  # the random start that was asked for was not found
+        ("game", np.int8),  # which game it is, for those who keep states; kernels do not look at it
     ],
     align=True,
 )

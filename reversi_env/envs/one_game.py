@@ -37,7 +37,7 @@ class OneGame:
         self._game, self._squares = settings.game(), settings.squares()
         self._refuses = settings.illegal == "raise"
         self._state = np.zeros(1, episodes.STATE)
-        self._state["over"] = 1
+        self._state["over"], self._state["game"] = 1, settings.game_number
         self._window: Any = None
         self._seed(None)
 

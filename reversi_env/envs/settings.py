@@ -163,6 +163,11 @@ class Settings:
             planes[:, number] = squares.reshape(-1, self.size, self.size)
         return given
 
+    @property
+    def game_number(self) -> int:
+        """A number for the board's size and the variant, which states are marked with: boards alone do not tell."""
+        return 2 * self.size + (self.variant == "reversed")
+
     def observation_space(self) -> spaces.Space:
         """Space of a whole observation."""
         if self.observation != "dict":
@@ -218,8 +223,10 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
     if not isinstance(states, np.ndarray) or states.dtype != episodes.STATE or states.shape != (count,):
         raise SettingsError(f"state {shown(states)}: expected what get_state() of {count} game(s) returned")
     own, opp = states["own"], states["opp"]
+    if (states["game"] != settings.game_number).any():
+        raise SettingsError(f"state of another game: expected one of {settings.size}x{settings.size} {settings.variant}")
     if (own & opp).any() or ((own | opp) & ~np.uint64(settings.rules.playable)).any():
-        raise SettingsError(f"state of another board: expected one of {settings.size}x{settings.size} squares")
+        raise SettingsError(f"state of no {settings.size}x{settings.size} board: expected what get_state() returned")
     numbers = states["opponent"]
     if pool.size:
         there = (numbers >= 0) & (numbers < pool.size)

@@ -186,7 +186,9 @@ class TorchVectorEnv:
 
     def get_state(self) -> np.ndarray:
         """Everything that decides how the episodes go on, as records on the CPU: those of `ReversiVectorEnv`."""
-        return self._batch.get_states()
+        states = self._batch.get_states()
+        states["game"] = self.settings.game_number
+        return states
 
     def set_state(self, states: np.ndarray) -> None:
         """Go on from states that `get_state` of this class, on any device, or of `ReversiVectorEnv` has given."""

@@ -111,7 +111,7 @@ class ReversiVectorEnv(VectorEnv):
         self._every.flags.writeable = False  # handed out in every info
         self._none = np.zeros(self.num_envs, np.bool_)
         self._states = np.zeros(self.num_envs, episodes.STATE)
-        self._states["over"] = 1
+        self._states["over"], self._states["game"] = 1, self.settings.game_number
         words = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         episodes.seed_all(self._states, words, self._every)
         self._begun = False

@@ -141,6 +141,8 @@ def get(name: Evaluator | str) -> Evaluator:
             return read_formula(formula, path)
         if family in _FAMILIES and (path or not given):
             return _FAMILIES[family](path or None)
+    elif callable(name):
+        raise EvaluatorError(f"evaluator {shown(name)} is a function: expected one that @search.evaluator stands above")
     raise EvaluatorError(
         f"evaluator {shown(name)} is unknown{hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
     )

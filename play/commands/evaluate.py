@@ -33,6 +33,10 @@ def evaluate(
     from search.players import SearchAgent
 
     spec = AgentSpec.parse(agent)
+    for option in spec.options.keys() - {"weights"}:
+        raise ReversiError(
+            f"option {shown(option)} of {shown(agent)}: expected none but weights, nothing is searched here"
+        )
     if spec.name not in names():
         evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
     player = spec.make()

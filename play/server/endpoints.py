@@ -217,7 +217,7 @@ async def _opened(hall: Hall, request: Request) -> tuple[Room, Role]:
     """The room of the path's game, and the role that the request's token opens."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 8 <= len(token) <= 128:
-        raise Refused(401, "no_token", "expected a header 'Authorization: Bearer TOKEN'")
+        raise Refused(401, "no_token", "expected a header 'Authorization: Bearer TOKEN', 8 to 128 characters")
     room = await hall.room(request.path_params["id"])
     return room, room.role(token)
 

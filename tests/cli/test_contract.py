@@ -85,6 +85,7 @@ evaluate - --agent foo => evaluator 'foo' is unknown: expected one of cell-utili
 evaluate - --agent gtp:foo => evaluator 'gtp' is unknown: expected one of cell-utility
 evaluate - --agent random => agent 'random' has no evaluation: expected one of cell-utility
 evaluate - --agent six-facto => evaluator 'six-facto' is unknown (did you mean 'six-factor'?)
+evaluate - --agent network:depth=4 => option 'depth' of 'network:depth=4': expected none but weights, nothing is searched
 evaluate missing.obf --agent discs => missing.obf
 perft --size 5 => size 5 is not supported: expected one of 4, 6, 8
 perft --deep 3 => reversi perft: No such option: --deep
@@ -97,13 +98,15 @@ label FILE --count 10 => 'FILE' is a file: expected a folder, or a name for a ne
 label FILE/x --count 10 => folder 'FILE/x' cannot be made, not a directory: expected a place
 label x --count 10 --empties 40-50 => 50 empties to be solved by labeller 'exact': expected at most 24
 label x --count 10 --empties 20-30 --labeller discs:depth=2,exact=25 => 25 empties to be solved by labeller 'discs:depth=2,exact=25'
+label x --count 10 --labeller gredy => evaluator 'gredy' is unknown: expected one of cell-utility
+puzzles out --size 4 => puzzles on the 4x4 board, which has too few positions: expected size 6 or 8
 label out --count 10 --empties ten => --empties 'ten': expected a number or a range, as in 12 or 10-14
 label out --count 10 --empties 14-10 => empties=14-10: expected a range from 1 to 59
 label out --count 10 --count 0 => --count 0: expected 1 or more
 label out --count 10 --size 5 => size 5 is not supported
 label out --count 10 --depth 4 => --depth 4 with --labeller exact: expected an evaluator to search with
 label out --count 10 --labeller discs:depth=2 --depth 4 => expected the depth in one place
-label out --count 10 --labeller six-facto => agent 'six-facto' is unknown (did you mean 'six-factor'?)
+label out --count 10 --labeller six-facto => evaluator 'six-facto' is unknown (did you mean 'six-factor'?)
 label out --count 10 --labeller discs --depth 99 => depth='99' of labeller 'discs:depth=99': expected
 label out --count 10 --player nobody => evaluator 'nobody' is unknown
 label out --count 10 --device tpu => device 'tpu': expected one of cpu, cuda

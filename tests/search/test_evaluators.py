@@ -218,6 +218,11 @@ def test_unknown_names(name):
     assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
 
 
+def test_a_plain_function_is_told_what_it_lacks():
+    with pytest.raises(EvaluatorError, match="is a function: expected one that @search.evaluator stands above"):
+        Engine(lambda position: 0.0)
+
+
 def test_a_variant_is_registered_under_a_new_name(monkeypatch):
     monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
     calm = evaluators.get("six-factor").with_weights(corner_weight=400)

@@ -85,8 +85,10 @@ class PuzzleOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.size == 4:
+            raise TrainError("puzzles on the 4x4 board, which has too few positions: expected size 6 or 8")
         low, high = self.empties
-        most = min(16, self.rules.square_count - 5)
+        most = 16
         if not 3 <= low <= high <= most:
             raise TrainError(
                 f"empties={low}-{high}: expected a range from 3 to {most} on the {self.size}x{self.size} board"

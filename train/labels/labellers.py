@@ -103,6 +103,9 @@ _RANGES = {"depth": (1, DEEPEST), "mean": (1, 8), "exact": (0, 64)}
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:
     """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,weights=FILE]``; anything else raises and says what was expected."""
+    name = str(labeller).partition(":")[0]
+    if name != "exact" and not evaluators.exists(name):
+        evaluators.get(name)  # says which ones there are, and leaves out agents that are none
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
         return Plan(exact=64)

@@ -67,7 +67,8 @@ def label(
             print(f"{folder}: {shards} of {options.shards} shards, {rows:,} positions; {what}", file=sys.stderr)
 
     def stopped() -> str:
-        return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
+        done = f"stopped at {rows_in_place(folder)} of {options.count} positions"
+        return f"{done}; the same command goes on, and first plays the games of its block again"
 
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}

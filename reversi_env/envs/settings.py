@@ -224,7 +224,9 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
         raise SettingsError(f"state {shown(states)}: expected what get_state() of {count} game(s) returned")
     own, opp = states["own"], states["opp"]
     if (states["game"] != settings.game_number).any():
-        raise SettingsError(f"state of another game: expected one of {settings.size}x{settings.size} {settings.variant}")
+        raise SettingsError(
+            f"state of another game: expected one of {settings.size}x{settings.size} {settings.variant}"
+        )
     if (own & opp).any() or ((own | opp) & ~np.uint64(settings.rules.playable)).any():
         raise SettingsError(f"state of no {settings.size}x{settings.size} board: expected what get_state() returned")
     numbers = states["opponent"]

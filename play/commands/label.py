@@ -67,8 +67,7 @@ def label(
             print(f"{folder}: {shards} of {options.shards} shards, {rows:,} positions; {what}", file=sys.stderr)
 
     def stopped() -> str:
-        done = f"stopped at {rows_in_place(folder)} of {options.count} positions"
-        return f"{done}; the same command goes on, and first plays the games of its block again"
+        return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
 
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}

@@ -1,5 +1,7 @@
 """Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,10 +9,11 @@ from reversi_env import Rules, batch
 from search.evaluators import get
 from search.works import make_works
 from tests.train.games import canonical_rows, play_game
+from train.cluster.pool import Processes
 from train.core.sampling import play_games
 from train.errors import TrainError
-from train.labels import LabelOptions, sample_positions
-from train.labels.sampling import how_to_play, sample_block
+from train.labels import LabelOptions, generate, sample_positions, sampling
+from train.labels.sampling import _Sampling, how_to_play, sample_block
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
 IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
@@ -117,6 +120,40 @@ def test_a_player_without_a_name_plays_too():
     )
     assert (named == same).all()
     assert not (named == other).all()
+
+
+@pytest.mark.parametrize("executor", [None, Processes(0)], ids=["threads", "jobs"])
+def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, executor):
+    """Interrupted between two rounds of games: the next run begins with the game after, and ends with the same files."""
+    monkeypatch.setattr(sampling, "MOST_GAMES", 256)
+    options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
+    generate(options, tmp_path / "whole")
+    asked, rounds = [], _Sampling.play_round
+
+    def told(doing, done, total):
+        if doing == "sampling" and len(asked) == 2:
+            raise KeyboardInterrupt
+
+    def play_round(self, play):
+        asked.append(self.games)
+        rounds(self, play)
+
+    monkeypatch.setattr(_Sampling, "play_round", play_round)
+    with pytest.raises(KeyboardInterrupt):
+        generate(options, tmp_path / "cut", executor=executor, progress=told)
+    assert [path.name for path in (tmp_path / "cut").glob("games-*")] == ["games-0000.safetensors"]
+    generate(options, tmp_path / "cut", executor=executor)
+    assert asked == [256 * number for number in range(len(asked))]
+    assert len(asked) > 3
+    whole, cut = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "cut"))
+    assert cut == whole
+
+
+def test_games_of_other_options_are_no_help(tmp_path):
+    options, path = LabelOptions(size=4, count=30, empties=(5, 5), play_depth=1), tmp_path / "games"
+    sample_block(options, 0, checkpoint=path)
+    other = replace(options, seed=1)
+    assert np.array_equal(sample_block(other, 0, checkpoint=path), sample_block(other, 0))
 
 
 def test_a_seed_is_not_another_seed_shifted():

@@ -24,6 +24,9 @@ from train.labels.storage import Manifest
 from train.progress import Progress, silent
 from train.run import Run
 
+#: What is kept of the games of a block until it is labelled.
+SAMPLED = "games-{:04}.safetensors"
+
 
 def generate(
     options: LabelOptions,
@@ -55,19 +58,29 @@ def generate(
         done = storage.shards_in_place(path, manifest)
         rows = sum(len(options.rows(shard)) for shard in done)
         found(len(done), rows)
+        _forget_games(path, options, done)
         if len(done) == options.shards:
             return manifest
         count = _Count(rows, options.count, progress)
         with _workers(options, device, threads, executor, count.within) as pool:
             for block in range(options.blocks):
                 if missing := [shard for shard in block_shards(options, block) if shard not in done]:
-                    own, opp = _sample(options, block, threads, pool if executor else None, progress)
+                    boards = path / SAMPLED.format(block)
+                    own, opp = _sample(options, block, boards, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
                     scores = label_pieces(pool, own, opp, parts, piece_rows(options) if executor else None, count.add)
                     for shard, part, score in zip(missing, parts, scores, strict=True):
                         labels = _labelled(own[part.start : part.stop], opp[part.start : part.stop], score, options)
                         manifest = storage.add_shard(path, manifest, shard, labels)
+                    boards.unlink(missing_ok=True)
     return manifest
+
+
+def _forget_games(folder: Path, options: LabelOptions, done: set[int]) -> None:
+    """Remove what was kept of the games of blocks that are labelled: a run may have been killed before it could."""
+    for block in range(options.blocks):
+        if done.issuperset(block_shards(options, block)):
+            (folder / SAMPLED.format(block)).unlink(missing_ok=True)
 
 
 def _workers(
@@ -151,7 +164,12 @@ class _Count:
 
 
 def _sample(
-    options: LabelOptions, block: int, threads: int | None, pool: WorkerPool | None, progress: Progress
+    options: LabelOptions,
+    block: int,
+    checkpoint: Path,
+    threads: int | None,
+    pool: WorkerPool | None,
+    progress: Progress,
 ) -> tuple[Boards, Boards]:
     total = len(block_rows(options, block))
 
@@ -159,9 +177,9 @@ def _sample(
         progress("sampling", kept, total)
 
     if pool is None:
-        return sample_block(options, block, threads=threads, progress=count)
+        return sample_block(options, block, threads=threads, checkpoint=checkpoint, progress=count)
     games = GamesAhead(pool, options, block)
-    boards = sample_block(options, block, play=games, progress=count)
+    boards = sample_block(options, block, play=games, checkpoint=checkpoint, progress=count)
     games.finish()
     return boards
 

@@ -12,9 +12,12 @@ order of the games, that fill their rows. The price is that a data set of *k* bl
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from search.works import checked_threads, make_works
 from train.core.sampling import GAMES, keep_new, play_games
 from train.errors import TrainError
 from train.labels.options import LabelOptions
+from train.run import load_state, save_state
 
 Boards = NDArray[np.uint64]
 #: Plays games: number of the first, how many (a multiple of CHUNK), which numbers of empties are wanted. Gives own boards, other
@@ -37,6 +41,10 @@ Play = Callable[[int, int, NDArray[np.bool_]], tuple[Boards, Boards, Boards]]
 CHUNK = 128
 #: Games between two looks at what is still missing.
 MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 8
+#: Between two checkpoints of a block: writing one of the largest takes a second.
+SAVE_SECONDS = 60.0
+#: What a checkpoint has.
+SAVED = ("own", "opp", "kept", "found", "seen", "dry_games", "quota", "games")
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
 DRY = 1000
 #: … and after so many games of dry rounds on end there are no more to be found.
@@ -89,9 +97,13 @@ def sample_block(
     fewer: bool = False,
     most: np.ndarray | None = None,
     play: Play | None = None,
+    checkpoint: Path | None = None,
     progress: Callable[[int], None] = lambda kept: None,
 ) -> tuple[Boards, Boards]:
     """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far.
+
+    *checkpoint* is a file from which a later call with the same options goes on: it is written every `SAVE_SECONDS`, at Ctrl-C and
+    at the end. One of other options is left alone until then.
 
     If there are not so many with some number of empties, that is an error; with *fewer* it is not, and those that there
     are come back. *most* limits how many are taken, for each number of empties from the options' lowest on.
@@ -101,16 +113,39 @@ def sample_block(
     sampling = _Sampling(options, block, fewer)
     if most is not None:
         sampling.quota = np.minimum(sampling.quota, most)
+    if checkpoint is not None:
+        sampling.restore(checkpoint)
     with ThreadPoolExecutor(count) as pool:
         try:
             games = play or Players(options, player).on_threads(pool)
-            while not sampling.is_full():
-                sampling.play_round(games)
-                progress(int(sampling.kept.sum()))
+            _play_on(sampling, games, checkpoint, progress)
         finally:
             pool.shutdown(cancel_futures=True)
     found = (sampling.own | sampling.opp) != 0
     return sampling.own[found], sampling.opp[found]
+
+
+def _play_on(sampling: _Sampling, games: Play, checkpoint: Path | None, progress: Callable[[int], None]) -> None:
+    """Play until nothing is missing, and keep at the checkpoint how far that is."""
+    played, saved = sampling.games, perf_counter()
+
+    def save() -> None:
+        nonlocal played, saved
+        if checkpoint is not None and sampling.games > played:
+            sampling.save(checkpoint)
+            played, saved = sampling.games, perf_counter()
+
+    try:
+        while not sampling.is_full():
+            sampling.play_round(games)
+            progress(int(sampling.kept.sum()))
+            if perf_counter() - saved > SAVE_SECONDS:
+                save()
+    except KeyboardInterrupt:
+        if not sampling.within_round:  # else it would be known what was kept, but not of which games
+            save()
+        raise
+    save()
 
 
 def how_to_play(options: LabelOptions) -> np.ndarray:
@@ -171,7 +206,26 @@ class _Sampling:
         self.kept, self.found = np.zeros_like(self.quota), np.zeros_like(self.quota)
         self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
         self.dry_games = np.zeros_like(self.quota)
-        self.games = 0
+        self.games, self.within_round = 0, False
+
+    def _header(self) -> dict[str, Any]:
+        """What a checkpoint has to be of."""
+        player = evaluators.get(self.options.player).sha256(self.options.rules)
+        header = {"options": self.options.as_dict(), "player_sha256": player, "block": self.block}
+        found: dict[str, Any] = json.loads(json.dumps(header))
+        return found
+
+    def save(self, path: Path) -> None:
+        """Write all that is needed to go on."""
+        arrays = {name: np.asarray(getattr(self, name)) for name in SAVED}
+        save_state(path, arrays, self._header())
+
+    def restore(self, path: Path) -> None:
+        """Go on from there, if there is something of these options."""
+        header, arrays = load_state(path) or ({}, {})
+        if header == self._header():
+            self.__dict__.update({name: arrays[name].copy() for name in SAVED})
+            self.games = int(self.games)
 
     def is_full(self) -> bool:
         """Whether nothing is missing."""
@@ -182,12 +236,12 @@ class _Sampling:
         missing = int((self.quota - self.kept).max()) * self.options.blocks
         games = -(-min(MOST_GAMES, max(FEWEST_GAMES, missing)) // CHUNK) * CHUNK
         own, opp, key = play(self.games, games, self.kept < self.quota)
-        kept_before, found_before = self.kept.copy(), self.found.copy()
+        kept_before, found_before, self.within_round = self.kept.copy(), self.found.copy(), True
         keep_new(
             *(own, opp, key, self.block, self.options.blocks, self.seen),
             *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
         )
-        self.games += games
+        self.games, self.within_round = self.games + games, False
         self._give_up_if_dry(games, self.kept - kept_before, self.found - found_before)
 
     def _give_up_if_dry(self, games: int, new: np.ndarray, found: np.ndarray) -> None:

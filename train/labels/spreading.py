@@ -111,12 +111,14 @@ class GamesAhead:
         games = -(-len(block_rows(options, block)) // options.strata) * options.blocks  # about so many are needed
         self._each = share(games, pool.size, LEAST_GAMES, GAMES)
         self._wanted: NDArray[np.bool_] = np.ones(options.strata, np.bool_)
-        self._over = False
+        self._first, self._begun, self._over = 0, False, False
         self._played = in_order(pool.results(self._jobs()))
         self._rows = [np.zeros((0, options.strata), np.uint64) for _ in range(3)]
 
     def __call__(self, first: int, games: int, wanted: NDArray[np.bool_]) -> tuple[Boards, Boards, Boards]:
-        """The next games; they are asked for one after the other."""
+        """The next games; they are asked for one after the other, and the pool begins when the first are."""
+        if not self._begun:
+            self._first, self._begun = first, True
         self._wanted = wanted.copy()
         parts = [self._rows]
         while sum(len(part[0]) for part in parts) < games:
@@ -136,7 +138,7 @@ class GamesAhead:
         for number in count():
             if self._over:
                 return
-            yield Games(number, number * self._each, self._each, self._block, self._wanted)
+            yield Games(number, self._first + number * self._each, self._each, self._block, self._wanted)
 
     def _table(self, positions: Positions) -> list[Boards]:
         places, *columns = positions

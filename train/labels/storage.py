@@ -2,8 +2,8 @@
 
 A shard is put in its place as a whole (`reversi_env.writing`), then its hash into the manifest, in the same way. A process
 killed at any moment therefore leaves finished shards, and perhaps one that the manifest does not know, which is made again.
-There are no times or names of machines in any file, so that a data set made in one go and one made in ten are the same to the
-byte.
+What was sampled of a block lies beside them until it is labelled. There are no times or names of machines in any file, so that a
+data set made in one go and one made in ten are the same to the byte.
 
 Shards are Parquet files with the columns own, opp (uint64), score (float32), empties (uint8), kind (dictionary of strings, "exact"
 or "search"), depth (uint8), variant (dictionary of strings), size (uint8). Pyarrow is imported when it is first used.

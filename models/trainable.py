@@ -60,14 +60,19 @@ class Trainable(nn.Module):
         """The same of arrays of boards; on a GPU they stay there."""
         return self.kind.feature_array(self.size, own, opp, self.device, threads)
 
-    def value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs from `features`; *phases* may differ from those of the empties while training."""
-        return self.kind.value(dict(self.named_parameters()), features, empties, phases)
+    def value(
+        self, features: Tensor, empties: Tensor, phases: Tensor, parameters: dict[str, Tensor] | None = None
+    ) -> Tensor:
+        """Values in discs from `features`; *phases* may differ from those of the empties while training.
 
-    def searched_value(self, features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """The same with the parameters rounded as the search will have them, all of them anew: for whole batches."""
-        parameters = self.kind.searched(self.size, dict(self.named_parameters()))
-        return self.kind.value(parameters, features, empties, phases)
+        *parameters* stand in for the network's own, such as those of `as_searched`.
+        """
+        own = dict(self.named_parameters()) if parameters is None else parameters
+        return self.kind.value(own, features, empties, phases)
+
+    def as_searched(self) -> dict[str, Tensor]:
+        """The parameters rounded as the search will have them, through which gradients pass to those that are not."""
+        return self.kind.as_searched(self.size, dict(self.named_parameters()))
 
     def phases_at(self, empties: Tensor) -> Tensor:
         """The phase for each number of empty squares, which need not be whole."""
@@ -89,7 +94,7 @@ class Trainable(nn.Module):
     def round(self) -> None:
         """Make the parameters what a weight file of them will have."""
         for name, array in self.kind.arrays(Rules(self.size)).items():
-            self.arrays[name].copy_(array.searched(self.arrays[name]))
+            self.arrays[name].copy_(array.as_searched(self.arrays[name]))
 
     def load(self, saved: Network) -> None:
         """Take the parameters of a weight file."""

@@ -84,7 +84,7 @@ class Student(nn.Module):
         return value + head["constant"][:, 0]
 
     def _rounded_rows(self) -> Tensor:
-        """The rows as eight bits hold them; gradients pass as if they were not rounded, as in a fit (`Network.searched`)."""
+        """The rows as eight bits hold them; gradients pass as if they were not rounded, as in a fit (`Network.as_searched`)."""
         rows = self.get_parameter("rows")
         rounded = (rows * ONE).round().clamp(-MOST, MOST) / ONE
         return rows + (rounded - rows).detach()

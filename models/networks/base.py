@@ -37,26 +37,29 @@ class Array(NamedTuple):
         """Whether its numbers are whole."""
         return np.dtype(self.dtype).kind != "f"
 
+    @property
+    def most(self) -> int:
+        """The largest of its whole numbers, either way."""
+        return int(np.iinfo(self.dtype).max)
+
     def rounded(self, parameters: np.ndarray) -> np.ndarray:
         """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
         if not self.is_whole:
             return self.parameters(parameters).astype(self.dtype)
-        most = np.iinfo(self.dtype).max
-        return np.clip(np.rint(parameters * self.one), -most, most).astype(self.dtype)
+        return np.clip(np.rint(parameters * self.one), -self.most, self.most).astype(self.dtype)
 
     def parameters(self, stored: np.ndarray) -> np.ndarray:
         """What the numbers of a file stand for, float32."""
         numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.one)
         return self.nearest(numbers) if self.nearest else numbers
 
-    def searched(self, parameters: Any) -> Any:
+    def as_searched(self, parameters: Any) -> Any:
         """Parameters, an array or a tensor, as they will be when they have been stored and read."""
         if self.nearest is not None:
             return self.nearest(parameters)
         if not self.is_whole:
             return parameters
-        most = np.iinfo(self.dtype).max
-        return (parameters * self.one).round().clip(-most, most) / self.one
+        return (parameters * self.one).round().clip(-self.most, self.most) / self.one
 
 
 class Compiled(NamedTuple):
@@ -177,7 +180,7 @@ class Network:
         raise NotImplementedError
 
     @classmethod
-    def searched(cls, size: int, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def as_searched(cls, size: int, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The parameters rounded as the search has them; gradients pass as if they were not.
 
         So a fit learns around the rounding. That matters most where positions have much in common: near the start, where rows of
@@ -186,7 +189,7 @@ class Network:
         import torch
 
         with torch.no_grad():
-            found = {name: array.searched(parameters[name]) for name, array in cls.arrays(Rules(size)).items()}
+            found = {name: array.as_searched(parameters[name]) for name, array in cls.arrays(Rules(size)).items()}
         return {name: tensor + (found[name] - tensor).detach() for name, tensor in parameters.items()}
 
     @classmethod

@@ -153,7 +153,7 @@ def limit(numbers, most):
 
 
 @kernel
-def round_to(numbers, one, rounded):
-    """Write the numbers as whole ones can stand for them, of which *one* stands for 1."""
+def round_to(numbers, one, most, rounded):
+    """Write the numbers as whole ones up to *most* can stand for them, of which *one* stands for 1."""
     for i in range(numbers.size):
-        rounded[i] = np.rint(numbers[i] * one) / one
+        rounded[i] = min(max(np.rint(numbers[i] * one), -most), most) / one

@@ -57,7 +57,7 @@ class CompiledEngine(Engine):
         self.phases = _phases_reached(net, parts, options.blur)
         self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
         self.arrays = {name: net.kind.arrays(Rules(net.size))[part] for name, part in self.parameters.items()}
-        self.searched = dict[str, np.ndarray]()
+        self.rounded = dict[str, np.ndarray]()
         self._round()
         self.moments = {
             f"{name}_{moment}": np.zeros_like(numbers)
@@ -126,13 +126,13 @@ class CompiledEngine(Engine):
         self._round()
 
     def _round(self, *, whole: bool = True) -> None:
-        """Find the numbers that the search will have, by which steps and values go (`Network.searched`).
+        """Find the numbers that the search will have, by which steps and values go (`Network.as_searched`).
 
         Whole numbers, of which there are most, are found anew by every piece of a step.
         """
         for name, array in self.arrays.items():
             if whole or not array.is_whole:
-                self.searched[name] = array.searched(self.numbers[name])
+                self.rounded[name] = array.as_searched(self.numbers[name])
 
     def _update(self, step: int) -> None:
         """Adam over all numbers, piece by piece."""
@@ -151,7 +151,8 @@ class CompiledEngine(Engine):
             if parameter in kind.largest:
                 fitting.limit(numbers, np.float32(kind.largest[parameter]))
             if self.arrays[name].is_whole:
-                fitting.round_to(numbers, np.float32(self.arrays[name].one), self.searched[name].reshape(-1)[piece])
+                one, most = np.float32(self.arrays[name].one), np.float32(self.arrays[name].most)
+                fitting.round_to(numbers, one, most, self.rounded[name].reshape(-1)[piece])
 
         jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]
         for _ in self.pool.map(run, jobs):
@@ -179,13 +180,13 @@ class LinearEngine(CompiledEngine):
         data, gradients = self.training, self.gradients[0]
         return fitting.add_gradient(
             *(self.record, trees, shifts, data.first, data.nodes, data.features),
-            *(self.searched["table"].reshape(-1), self.searched["constants"]),
+            *(self.rounded["table"].reshape(-1), self.rounded["constants"]),
             *(gradients["table"].reshape(-1), gradients["constants"]),
         )
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        weights, constants = self.searched["table"].reshape(-1), self.searched["constants"]
+        weights, constants = self.rounded["table"].reshape(-1), self.rounded["constants"]
         fitting.values_of(self.record, nodes, features, weights, constants, values)
 
 
@@ -203,7 +204,7 @@ class DeepEngine(CompiledEngine):
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
-        nodes, rows, heads = self.training.nodes, self.searched["rows"].reshape(-1), self.searched["heads"]
+        nodes, rows, heads = self.training.nodes, self.rounded["rows"].reshape(-1), self.rounded["heads"]
         phases = self._phases(nodes["empties"][trees] + shifts)
         turned, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
 
@@ -220,8 +221,8 @@ class DeepEngine(CompiledEngine):
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.searched["rows"].reshape(-1)
-        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.searched["heads"], values)
+        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.rounded["rows"].reshape(-1)
+        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.rounded["heads"], values)
 
 
 #: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.

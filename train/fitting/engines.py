@@ -163,10 +163,11 @@ class TorchEngine(Engine):
         """The network's values of the roots of the validation data."""
         data, found = self.validation, []
         with torch.no_grad():
+            parameters = self.net.as_searched()
             for roots in data["first"][:-1].split(CHUNK):
                 empties = data["empties"][roots]
                 phases = self.net.phases_at(empties)
-                found.append(self.net.searched_value(data["features"][roots].long(), empties, phases))
+                found.append(self.net.value(data["features"][roots].long(), empties, phases, parameters))
         return torch.cat(found).cpu().numpy()
 
     def weights(self) -> State:
@@ -222,7 +223,7 @@ class TorchEngine(Engine):
         empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
         if self.turned:
             features = self.net.kind.turned(features, symmetries)
-        values = self.net.searched_value(features, empties, self.net.phases_at(empties + shifts))
+        values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.as_searched())
         return torch.where(data["finished"][nodes], scores, values), scores
 
     def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:

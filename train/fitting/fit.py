@@ -30,6 +30,9 @@ from train.run import load_state, save_state
 with extra_libraries():
     import torch
 
+#: The rule of the steps, which no option tells: a checkpoint of a fit that went by another one is refused.
+RULE = "by rounded weights"
+
 __all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
 
 
@@ -200,8 +203,8 @@ class _Fit:
 
 
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
-    """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
-    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
+    """What a checkpoint must have in common with a fit: the rule, options, data, the weights at the beginning, the device."""
+    digest = hashlib.sha256(json.dumps([RULE, options.as_dict(), device, str(trees.rules)]).encode())
     parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
     for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
         digest.update(np.ascontiguousarray(array).data)

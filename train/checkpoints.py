@@ -43,6 +43,21 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
     return parts
 
 
+# --- games ----------------------------------------------------------------------------------------
+
+
+def games_state(states: np.ndarray) -> State:
+    """The records that an environment's `get_state` gives, a column each."""
+    return {name: states[name] for name in states.dtype.names or ()}
+
+
+def put_games(columns: Mapping[str, Any], states: np.ndarray) -> np.ndarray:
+    """Put such columns into records; those that were not known when they were written stay as they are."""
+    for name in set(states.dtype.names or ()) & columns.keys():
+        states[name] = columns[name]
+    return states
+
+
 # --- networks -------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from train.checkpoints import games_state, put_games
 from train.rl.network import views
 from train.rl.opponents import SelfPlayPool
 from train.rl.sb3 import ReversiVecEnv
@@ -61,17 +62,13 @@ class TrainingEnv(ReversiVecEnv):
 
     def state(self) -> dict[str, Any]:
         """Everything that decides how the games go on, but for the opponents."""
-        games = self.games.get_state()
-        state: dict[str, Any] = {name: games[name] for name in games.dtype.names or ()}
+        state = games_state(self.games.get_state())
         state |= {"turns": self._turns.copy(), "returns": self._returns.copy(), "lengths": self._lengths.copy()}
         return state | {"lots": self._lots.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> Any:
         """Go on from a `state` with the same opponents; the present observations."""
-        games = self.games.get_state()
-        for name in games.dtype.names or ():
-            games[name] = state[name]
-        self.games.set_state(games)
+        self.games.set_state(put_games(state, self.games.get_state()))
         self._turns, self._returns, self._lengths = (np.array(state[name]) for name in ("turns", "returns", "lengths"))
         self._lots.bit_generator.state = state["lots"]
         boards, masks = self.games.observe()

@@ -26,7 +26,15 @@ from models.compiling import Compiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
-from train.checkpoints import State, load_checkpoint, network_state, restore_network, save_checkpoint
+from train.checkpoints import (
+    State,
+    games_state,
+    load_checkpoint,
+    network_state,
+    put_games,
+    restore_network,
+    save_checkpoint,
+)
 from train.errors import TrainError
 from train.fitting.fit import checked_device
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -360,7 +368,6 @@ class TensorPPO:
         self._saved_at = time.perf_counter()
 
     def _state(self) -> dict[str, State]:
-        games = self._env.get_state()
         told: State = {
             "device": self.device.type,
             "steps": self.steps,
@@ -378,8 +385,8 @@ class TensorPPO:
             f"past{number}": {name: value.cpu().numpy() for name, value in net.state_dict().items()}
             for number, net in enumerate(self._past)
         }
-        columns = {name: games[name] for name in games.dtype.names or ()}
-        return {**network_state(self._net, self._adam), **past, "games": columns, "run": told}
+        games = games_state(self._env.get_state())
+        return {**network_state(self._net, self._adam), **past, "games": games, "run": told}
 
     def _resume(self) -> bool:
         """Go to the last checkpoint; whether there is one."""
@@ -396,10 +403,7 @@ class TensorPPO:
             self._past.append(self._frozen())
             weights = {name: torch.from_numpy(array) for name, array in parts[f"past{number}"].items()}
             self._past[-1].load_state_dict(weights)
-        games = self._env.get_state()
-        for name in games.dtype.names or ():
-            games[name] = parts["games"][name]
-        self._env.set_state(games)
+        self._env.set_state(put_games(parts["games"], self._env.get_state()))
         self._random_plies = torch.from_numpy(told["random_plies"]).to(self.device)
         self._generator.set_state(torch.from_numpy(told["generator"]))
         self._lots.bit_generator.state = told["lots"]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -41,8 +41,10 @@ Play = Callable[[int, int, NDArray[np.bool_]], tuple[Boards, Boards, Boards]]
 CHUNK = 128
 #: Games between two looks at what is still missing.
 MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 8
-#: Between two checkpoints of a block: writing one of the largest takes a second.
-SAVE_SECONDS = 60.0
+#: Time between two checkpoints of a block, and at least so many times what the last one took.
+SAVE_SECONDS, SAVE_COSTS = 60.0, 20.0
+#: Rows of the largest block that has checkpoints: one is put together in memory, at 32 to 48 bytes a row.
+MOST_SAVED = 1 << 25
 #: What a checkpoint has.
 SAVED = ("own", "opp", "kept", "found", "seen", "dry_games", "quota", "games")
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
@@ -103,16 +105,16 @@ def sample_block(
     """All positions (own, opp) of a block, in the order of its rows; *progress* hears how many there are so far.
 
     *checkpoint* is a file from which a later call with the same options goes on: it is written every `SAVE_SECONDS`, at Ctrl-C and
-    at the end. One of other options is left alone until then.
+    at the end, unless the block has more than `MOST_SAVED` rows. One of other options is left alone until then.
 
     If there are not so many with some number of empties, that is an error; with *fewer* it is not, and those that there
     are come back. *most* limits how many are taken, for each number of empties from the options' lowest on.
     *play* plays the games elsewhere than on *threads* of this process.
     """
     count = checked_threads(core_count() if threads is None else threads)
-    sampling = _Sampling(options, block, fewer)
-    if most is not None:
-        sampling.quota = np.minimum(sampling.quota, most)
+    sampling = _Sampling(options, block, fewer, most)
+    if len(sampling.own) > MOST_SAVED:
+        checkpoint = None
     if checkpoint is not None:
         sampling.restore(checkpoint)
     with ThreadPoolExecutor(count) as pool:
@@ -127,19 +129,21 @@ def sample_block(
 
 def _play_on(sampling: _Sampling, games: Play, checkpoint: Path | None, progress: Callable[[int], None]) -> None:
     """Play until nothing is missing, and keep at the checkpoint how far that is."""
-    played, saved = sampling.games, perf_counter()
+    saved, due = sampling.games, perf_counter() + SAVE_SECONDS
 
     def save() -> None:
-        nonlocal played, saved
-        if checkpoint is not None and sampling.games > played:
+        nonlocal saved, due
+        if checkpoint is not None and sampling.games > saved:
+            began = perf_counter()
             sampling.save(checkpoint)
-            played, saved = sampling.games, perf_counter()
+            saved, now = sampling.games, perf_counter()
+            due = now + max(SAVE_SECONDS, SAVE_COSTS * (now - began))
 
     try:
         while not sampling.is_full():
             sampling.play_round(games)
             progress(int(sampling.kept.sum()))
-            if perf_counter() - saved > SAVE_SECONDS:
+            if perf_counter() > due:
                 save()
     except KeyboardInterrupt:
         if not sampling.within_round:  # else it would be known what was kept, but not of which games
@@ -196,34 +200,38 @@ class Players:
 class _Sampling:
     """The games of one block, a round at a time. How the rounds are cut decides nothing but when to look at what is missing."""
 
-    def __init__(self, options: LabelOptions, block: int, fewer: bool = False) -> None:
+    def __init__(self, options: LabelOptions, block: int, fewer: bool = False, most: np.ndarray | None = None) -> None:
         self.options, self.block, self.fewer = options, block, fewer
         rows = block_rows(options, block)
         strata = np.arange(options.strata)
         self.first_row = (strata - rows.start) % options.strata
         self.quota = np.maximum(0, -((self.first_row - len(rows)) // options.strata))
+        if most is not None:
+            self.quota = np.minimum(self.quota, most)
+        self._wanted = self.quota.tolist()
         self.own, self.opp = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
         self.kept, self.found = np.zeros_like(self.quota), np.zeros_like(self.quota)
         self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
         self.dry_games = np.zeros_like(self.quota)
         self.games, self.within_round = 0, False
 
+    @cached_property
     def _header(self) -> dict[str, Any]:
         """What a checkpoint has to be of."""
         player = evaluators.get(self.options.player).sha256(self.options.rules)
         header = {"options": self.options.as_dict(), "player_sha256": player, "block": self.block}
-        found: dict[str, Any] = json.loads(json.dumps(header))
+        found: dict[str, Any] = json.loads(json.dumps({**header, "wanted": self._wanted, "fewer": self.fewer}))
         return found
 
     def save(self, path: Path) -> None:
         """Write all that is needed to go on."""
         arrays = {name: np.asarray(getattr(self, name)) for name in SAVED}
-        save_state(path, arrays, self._header())
+        save_state(path, arrays, self._header)
 
     def restore(self, path: Path) -> None:
         """Go on from there, if there is something of these options."""
         header, arrays = load_state(path) or ({}, {})
-        if header == self._header():
+        if header == self._header:
             self.__dict__.update({name: arrays[name].copy() for name in SAVED})
             self.games = int(self.games)
 
@@ -241,8 +249,9 @@ class _Sampling:
             *(own, opp, key, self.block, self.options.blocks, self.seen),
             *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
         )
-        self.games, self.within_round = self.games + games, False
+        self.games += games
         self._give_up_if_dry(games, self.kept - kept_before, self.found - found_before)
+        self.within_round = False
 
     def _give_up_if_dry(self, games: int, new: np.ndarray, found: np.ndarray) -> None:
         """Small boards and openings have few positions: say so rather than search for ever."""

@@ -33,12 +33,12 @@ def evaluate(
     from search.players import SearchAgent
 
     spec = AgentSpec.parse(agent)
+    if spec.name not in names():
+        evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
     for option in spec.options.keys() - {"weights"}:
         raise ReversiError(
             f"option {shown(option)} of {shown(agent)}: expected none but weights, nothing is searched here"
         )
-    if spec.name not in names():
-        evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
     player = spec.make()
     if not isinstance(player, SearchAgent):
         known = ", ".join(evaluators.names())

@@ -88,11 +88,8 @@ class PuzzleOptions(GameOptions):
         if self.size == 4:
             raise TrainError("puzzles on the 4x4 board, which has too few positions: expected size 6 or 8")
         low, high = self.empties
-        most = 16
-        if not 3 <= low <= high <= most:
-            raise TrainError(
-                f"empties={low}-{high}: expected a range from 3 to {most} on the {self.size}x{self.size} board"
-            )
+        if not 3 <= low <= high <= 16:
+            raise TrainError(f"empties={low}-{high}: expected a range from 3 to 16")
 
     @property
     def candidates(self) -> LabelOptions:

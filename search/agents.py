@@ -218,6 +218,8 @@ def whole_number(low: int, high: int | None = None) -> Option:
     """An option that is a whole number."""
 
     def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit():
+            raise ValueError
         number = int(text)
         if number < low or (high is not None and number > high):
             raise ValueError
@@ -257,7 +259,8 @@ _SEARCHING = _SOLVING | {
     "book": Option(_not_empty, "yes, or the path of a book"),
     "variety": number(0, 64),
 }
-_LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": number(0, 10)}
+PROBCUT = number(0, 10)
+_LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": PROBCUT}
 _PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}
 #: Options that may be meant for another agent: those who do not know them play without.
 _SHARED = _LEARNED | _PLAYING

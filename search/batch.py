@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
@@ -15,6 +15,7 @@ from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
 from search.core.batch_search import search_many
 from search.core.midgame import UNIT
+from search.cuts import checked_margin, set_cuts
 from search.evaluators import Evaluator, get
 from search.table import Table
 from search.works import checked_threads, make_works
@@ -33,13 +34,16 @@ def search_batch(
     rules: Rules | None = None,
     depth: int = 4,
     *,
+    probcut: float = 0.0,
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> NDArray[np.float32]:
     """Values in discs for the side to move, of arrays of positions searched to *depth* plies.
 
     A pass uses up no depth. A position whose game always ends within the depth gets its exact score, which the rules'
-    objective signs; depth 0 is the evaluator's own value. *progress* is called with the number of positions searched so
+    objective signs; depth 0 is the evaluator's own value. With *probcut*, standard deviations of safety, searches leave out what is
+    hopeless, as those of an engine with a clock do: twelve plies then take about as long as six. The evaluator has to be one that
+    `reversi train --probcut` has measured. *progress* is called with the number of positions searched so
     far; if it raises, or on Ctrl-C, the search ends. *threads* is by default the number of cores. The values depend on
     the positions alone, not on their order or on the threads.
 
@@ -53,7 +57,7 @@ def search_batch(
         raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
     count = checked_threads(core_count() if threads is None else threads)
     evaluator = get(evaluator)  # kept: its record may point to its weights
-    job = _Job(own, opp, evaluator.record(rules), rules, int(depth))
+    job = _Job(own, opp, evaluator, rules, int(depth), probcut)
     done = 0
     with evaluator.searching(job.stop), ThreadPoolExecutor(count) as pool:
         try:
@@ -69,8 +73,12 @@ def search_batch(
 class _Job:
     """One call of `search_batch`: its positions, and a record and a table for each thread."""
 
-    def __init__(self, own: np.ndarray, opp: np.ndarray, nets: np.ndarray, rules: Rules, depth: int) -> None:
-        self.own, self.opp, self.nets, self.rules, self.depth = own, opp, nets, rules, depth
+    def __init__(
+        self, own: np.ndarray, opp: np.ndarray, evaluator: Evaluator, rules: Rules, depth: int, probcut: float
+    ) -> None:
+        self.own, self.opp, self.rules, self.depth = own, opp, rules, depth
+        self.evaluator, self.nets = evaluator, evaluator.record(rules)
+        self.margin = checked_margin(probcut, evaluator.probcut(rules))
         self.values = np.zeros(own.size, np.int64)
         self.empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         self._local = threading.local()
@@ -88,10 +96,18 @@ class _Job:
     def run(self, rows: np.ndarray) -> int:
         """Search the positions of *rows*; how many there are."""
         works = self._works(int(self.empties[rows[0]]))
-        values = np.zeros(rows.size, np.int64)
-        search_many(works, self.nets, self.own[rows], self.opp[rows], self.depth, values)
-        self.values[rows] = values
+        for some in (rows,) if not self.margin else rows[:, None]:
+            values = np.zeros(some.size, np.int64)
+            for depth in self._depths():
+                search_many(works, self.nets, self.own[some], self.opp[some], depth, values)
+            self.values[some] = values
+            if self.margin:  # what was left out of one search must not count in the next
+                self._forget()
         return rows.size
+
+    def _depths(self) -> Iterable[int]:
+        """The searches of a position, the last of them to the depth: selective ones find their first moves in those before."""
+        return range(self.depth % 2, self.depth + 1, 2) if self.margin else (self.depth,)
 
     def stop(self) -> None:
         """Make the threads return as soon as they can; what they have not finished stays 0."""
@@ -105,9 +121,15 @@ class _Job:
         if not hasattr(local, "works"):
             local.table, local.works, local.empties = Table(TABLE), make_works(self.rules), empties
             local.table.attach(local.works, "estimates")
+            if self.margin:
+                set_cuts(local.works, self.evaluator, self.rules)
+                local.works["cut_margin"] = self.margin
             self._all_works.append(local.works)
             local.works["stop"] = self._stopped  # read after that: whoever has not seen this record has set it before
         if local.empties != empties:
-            local.table.words()[:] = 0
+            self._forget()
             local.empties = empties
         return local.works
+
+    def _forget(self) -> None:
+        self._local.table.words()[:] = 0

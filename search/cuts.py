@@ -147,6 +147,18 @@ def _note_ends(record: np.ndarray, ends: Cuts) -> None:
             record["end_deviation"][empties] = ends.deviation(pair, empties) * UNIT
 
 
+def checked_margin(margin: float, known: Any = True) -> float:
+    """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
+    if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 <= margin <= WIDEST_MARGIN:
+        raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
+    if margin and not known:
+        raise ReversiError(
+            "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
+            "search.probcut.fit"
+        )
+    return float(margin)
+
+
 def set_cuts(works: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
     """Take the coefficients that came with the evaluator, if any did, into the threads' records."""
     table = evaluator.probcut(rules)

@@ -20,7 +20,7 @@ from reversi_env.errors import shown
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.core.work import TEAM_WORK
-from search.cuts import CUT_FIELDS, END_FIELDS, EXACT, LADDER, MARGIN, WIDEST_MARGIN, set_cuts
+from search.cuts import CUT_FIELDS, END_FIELDS, EXACT, LADDER, MARGIN, checked_margin, set_cuts
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
 from search.settling import Settling
@@ -158,8 +158,7 @@ class Engine:
         prunes when its evaluator has coefficients and the clock or the nodes are limited, not the depth: the value of a search
         to a fixed depth is that of the whole tree.
         """
-        if not 0 <= margin <= WIDEST_MARGIN:
-            raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
+        checked_margin(margin)
         with self._one_at_a_time:
             if coefficients is not None:
                 if self._pruned_at:
@@ -168,12 +167,7 @@ class Engine:
                     self._works[field] = coefficients[field]
                 for field in END_FIELDS if self.evaluator.orders_endgames else ():
                     self.solver._works[field] = coefficients[field]
-            if margin and not self._works["cut_depth"].any():
-                raise ReversiError(
-                    "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
-                    "search.probcut.fit"
-                )
-            self._margin = margin
+            self._margin = checked_margin(margin, self._works["cut_depth"].any())
 
     def _margin_for(self, limits: Limits) -> float:
         if self._margin is not None:

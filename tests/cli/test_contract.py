@@ -107,6 +107,8 @@ label out --count 10 --size 5 => size 5 is not supported
 label out --count 10 --depth 4 => --depth 4 with --labeller exact: expected an evaluator to search with
 label out --count 10 --labeller discs:depth=2 --depth 4 => expected the depth in one place
 label out --count 10 --labeller six-facto => evaluator 'six-facto' is unknown (did you mean 'six-factor'?)
+label out --count 10 --labeller discs:probcut=1 => probcut=1 with evaluator 'discs' on the 8x8 board: expected 0, or weights
+label out --count 10 --labeller network:probcut=x => probcut='x' of labeller 'network:probcut=x': expected a number from 0 to 10
 label out --count 10 --labeller discs --depth 99 => depth='99' of labeller 'discs:depth=99': expected
 label out --count 10 --player nobody => evaluator 'nobody' is unknown
 label out --count 10 --device tpu => device 'tpu': expected one of cpu, cuda

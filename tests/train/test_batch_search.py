@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import models.network  # noqa: F401 - registers the evaluator `network`
 from reversi_env import Position, ReversiError, Rules, batch
 from search.batch import search_batch
 from search.core.midgame import UNIT
@@ -49,6 +50,18 @@ def test_values_are_exact_where_the_game_ends_within_the_depth(rules):
     assert (search_batch(own, opp, "six-factor", rules, 6) == solve_batch(own, opp, rules)).all()
 
 
+@pytest.mark.parametrize("rules", [Rules(6, "reversed"), Rules(8)], ids=str)
+def test_selective_searches_leave_out_next_to_nothing(rules):
+    """And what they find depends on the position alone."""
+    own, opp = positions(rules, 120, (20, 25))
+    whole, some = (search_batch(own, opp, "network", rules, 6, probcut=margin) for margin in (0.0, 1.0))
+    shallow = search_batch(own, opp, "network", rules, 4)
+    assert (some != whole).any()
+    assert np.abs(some - whole).mean() < np.abs(shallow - whole).mean() / 2
+    again = search_batch(own[::-1], opp[::-1], "network", rules, 6, probcut=1.0, threads=2)
+    assert (again[::-1] == some).all()
+
+
 def test_progress_counts_up_and_may_end_it():
     own, opp = positions(Rules(8), 500, (12, 14))
     heard = []
@@ -73,5 +86,9 @@ def test_bad_input():
     ):
         with pytest.raises(ReversiError, match=message):
             search_batch(own, opp, *arguments)
+    with pytest.raises(ReversiError, match="ProbCut needs fitted coefficients: expected weights"):
+        search_batch(own, opp, "six-factor", probcut=1)
+    with pytest.raises(ReversiError, match="ProbCut margin 'much': expected a number from 0 to 10"):
+        search_batch(own, opp, "network", probcut="much")
     with pytest.raises(ReversiError, match="threads=0: expected"):
         search_batch(own, opp, "six-factor", threads=0)

@@ -34,7 +34,7 @@ from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
-from train.labels.labellers import Counter, exact_scores, labeller_plan, searched_scores
+from train.labels.labellers import Counter, check_probcut, exact_scores, labeller_plan, searched_scores
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
 
@@ -140,6 +140,7 @@ class Lessons:
             raise TrainError(
                 f"labeller {shown(labeller)}: expected an evaluator to search with, as network:depth=4,mean=2"
             )
+        check_probcut(self._plan, self.rules)
         return {"labeller": labeller, "labeller_sha256": evaluators.get(self._plan.evaluator).sha256(self.rules)}
 
     def read(self, folder: Path, positions: int, progress: Progress = silent) -> Iterator[Labels]:

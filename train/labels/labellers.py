@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from search import evaluators
-from search.agents import DEFAULT_DEPTH, AgentSpec
+from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, whole_number
 from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import solve_batch
@@ -35,13 +36,15 @@ class Plan:
 
     ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
     and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
-    error, which a bootstrap would carry from stage to stage, and add up.
+    error, which a bootstrap would carry from stage to stage, and add up. ``probcut``: standard deviations of safety of selective
+    searches (`search.batch.search_batch`), 0 for whole ones.
     """
 
     exact: int
     evaluator: str | None = None
     depth: int = 0
     mean: int = 1
+    probcut: float = 0.0
 
     @property
     def solved(self) -> int:
@@ -83,7 +86,8 @@ def searched_scores(
         def counted(done: int, before: int = number * count) -> None:
             progress((before + done) // plan.mean)  # a position is done when all its searches are
 
-        total += search_batch(own, opp, evaluator, rules, plies, threads=threads, progress=counted)
+        how: dict[str, Any] = {"probcut": plan.probcut, "threads": threads, "progress": counted}
+        total += search_batch(own, opp, evaluator, rules, plies, **how)
     return total / np.float32(plan.mean)
 
 
@@ -97,12 +101,12 @@ def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "")
         )
 
 
-#: Least and most of an option of a labeller.
-_RANGES = {"depth": (1, DEEPEST), "mean": (1, 8), "exact": (0, 64)}
+#: The options of a labeller that are numbers.
+_NUMBERS = {"depth": whole_number(1, DEEPEST), "mean": whole_number(1, 8), "exact": EXACT, "probcut": PROBCUT}
 
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,weights=FILE]``; anything else raises and says what was expected."""
+    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]``; else raise and say what was expected."""
     name = str(labeller).partition(":")[0]
     if name != "exact" and not evaluators.exists(name):
         evaluators.get(name)  # says which ones there are, and leaves out agents that are none
@@ -111,29 +115,39 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
         return Plan(exact=64)
     evaluator = spec.evaluator
     evaluators.get(evaluator)
-    numbers = option_numbers(spec, _RANGES, "depth, mean, exact or weights", ("weights",))
+    numbers = option_numbers(spec, _NUMBERS, "depth, mean, exact, probcut or weights", ("weights",))
     depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
     if mean > depth:
         raise TrainError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
-    return Plan(numbers.get("exact", depth + SOLVE_BEYOND_DEPTH), evaluator, depth, mean)
+    exact = numbers.get("exact", depth + SOLVE_BEYOND_DEPTH)
+    return Plan(exact, evaluator, depth, mean, numbers.get("probcut", 0.0))
+
+
+def check_probcut(plan: Plan, rules: Rules) -> None:
+    """Refuse selective searches with an evaluator of which nobody has measured what may be left out."""
+    if plan.probcut and not evaluators.get(str(plan.evaluator)).probcut(rules):
+        raise TrainError(
+            f"probcut={plan.probcut:g} with evaluator {shown(plan.evaluator)} on the {rules.size}x{rules.size} board: "
+            f"expected 0, or weights that `reversi train --probcut` wrote"
+        )
 
 
 def option_numbers(
-    spec: AgentSpec, ranges: Mapping[str, tuple[int, int]], expected: str, others: tuple[str, ...] = ()
-) -> dict[str, int]:
-    """The options of a labeller that are numbers in *ranges*; *others* are left alone, and *expected* names all that there are."""
-    numbers: dict[str, int] = {}
+    spec: AgentSpec, known: Mapping[str, Option], expected: str, others: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The *known* options of a labeller, all numbers; *others* are left alone, and *expected* names all that there are."""
+    numbers: dict[str, Any] = {}
     for key, text in spec.options.items():
         if key in others:
             continue
-        if key not in ranges:
+        if key not in known:
             raise TrainError(f"option {shown(key)} of labeller {shown(str(spec))}: expected {expected}")
-        least, most = ranges[key]
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        try:
+            numbers[key] = known[key].read(text)
+        except ValueError:
             raise TrainError(
-                f"{key}={shown(text)} of labeller {shown(str(spec))}: expected a whole number from {least} to {most}"
-            )
-        numbers[key] = int(text)
+                f"{key}={shown(text)} of labeller {shown(str(spec))}: expected {known[key].expected}"
+            ) from None
     return numbers
 
 

@@ -6,7 +6,8 @@ alpha-beta over a compiled evaluator, or a few plies deep over the value of the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from search.formulas import Formula
 from train.games.batch import play_games
 from train.games.openings import Openings, passed
 from train.judging.exact import ILLEGAL, Boards, by_action, least_squares_scale, move_values
-from train.labels.labellers import Plan
+from train.labels.labellers import Plan, searched_scores
 from train.rl.network import PolicyValueNet
 from train.rl.options import SELF, ExpertOptions
 from train.rl.players import NEVER, BatchPolicyPlayer, Counter, Values, network_move_values
@@ -137,14 +138,9 @@ def _searched(
 ) -> Values:
     """The searched value of every move in discs; *scale* makes the evaluator's values such, and is not for finished games."""
     children = batch.expand(own, opp, rules)
-    scores = np.zeros(len(children.own), np.float32)
-    for number, plies in enumerate(range(plan.depth - plan.mean, plan.depth)):  # the move itself is a ply
-        before, total = number * len(scores), plan.mean * len(scores)
-        scores += search_batch(
-            *(children.own, children.opp, evaluators.get(str(plan.evaluator)), rules, plies),
-            threads=threads,
-            progress=lambda done, before=before, total=total: progress(before + done, total),  # type: ignore[misc]
-        ) * np.float32(scale / plan.mean)
+    beyond, total = replace(plan, depth=plan.depth - 1), len(children.own)  # the move itself is a ply
+    how: dict[str, Any] = {"threads": threads, "progress": lambda done: progress(done, total)}
+    scores = searched_scores(children.own, children.opp, rules, beyond, **how) * np.float32(scale)
     over = batch.is_over(children.own, children.opp, rules)
     scores[over] = batch.final_scores(children.own[over], children.opp[over], rules)
     return by_action(children, -scores, len(own), rules, NEVER)

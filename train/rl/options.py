@@ -8,10 +8,10 @@ from typing import Any, Literal
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
-from search.agents import AgentSpec
+from search.agents import AgentSpec, whole_number
 from search.batch import DEEPEST
 from train.errors import TrainError, check_whole
-from train.labels.labellers import Plan, labeller_plan, option_numbers
+from train.labels.labellers import Plan, check_probcut, labeller_plan, option_numbers
 from train.options import GameOptions, Options, option
 
 Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
@@ -135,7 +135,7 @@ def faster_precision(device: str = "cpu", *, matrices: bool = False) -> Precisio
 #: The labeller that is the network in training itself.
 SELF = "self"
 #: Plies that its own search can look ahead, each some ten times as dear as the one before; and empty squares that it solves.
-SELF_RANGES = {"depth": (1, 3), "exact": (0, DEEPEST)}
+SELF_NUMBERS = {"depth": whole_number(1, 3), "exact": whole_number(0, DEEPEST)}
 SELF_DEPTH, SELF_EXACT = 2, 12
 #: Presets by board size.
 _EXPERT_PRESETS: dict[int, dict[str, Any]] = {
@@ -187,7 +187,7 @@ class ExpertOptions(GameOptions):
             object.__setattr__(self, "precision", faster_precision(matrices=True))
         super().__post_init__()
         check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
-        self.plan  # noqa: B018 - refuses a labeller that is none
+        check_probcut(self.plan, self.rules)
 
     @property
     def architecture(self) -> Architecture:
@@ -200,7 +200,7 @@ class ExpertOptions(GameOptions):
         spec = AgentSpec.parse(self.labeller)
         if spec.name != SELF:
             return labeller_plan(spec)
-        numbers = option_numbers(spec, SELF_RANGES, "depth or exact")
+        numbers = option_numbers(spec, SELF_NUMBERS, "depth or exact")
         return Plan(numbers.get("exact", SELF_EXACT), SELF, numbers.get("depth", SELF_DEPTH))
 
 

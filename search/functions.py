@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import ctypes
 import math
+import re
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
-from numba import njit
+from numba import from_dtype, njit, types
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
+from reversi_env.core.building import FAILURES, explanations
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.core.called_back import CALLED_BACK
@@ -173,6 +176,32 @@ def evaluator(
     return make if function is None else make(function)
 
 
+def _first_words(error: BaseException) -> str:
+    """What numba says first, the call that it is about and the line, without the colours and the list of all that it tried."""
+    text = re.sub(r"\x1b\[[0-9;]*m|\.* Raised from None", "", str(error)).removeprefix(
+        "Failed in nopython mode pipeline"
+    )
+    text = re.sub(r"Record\(.*?;(True|False)\)", "record", text)  # all its fields
+    words = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("(step")]
+    call, place = re.search(r">>> (.*)", text), re.search(r"line (\d+):", text)
+    return (words or [""])[0].rstrip(".:") + (f" {call[1]}" if call else "") + (f", line {place[1]}" if place else "")
+
+
+def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> None:
+    """Say in a line why an evaluator's function cannot be compiled, if it cannot: numba tells of all kernels around it, too."""
+    try:
+        function.compile(arguments)
+    except KeyError as error:
+        raise EvaluatorError(f"evaluator {name} asks its record for {error}: expected a weight, or playable") from None
+    except FAILURES as error:
+        raise EvaluatorError(
+            f"evaluator {name} cannot be compiled ({_first_words(error)}): expected other code"
+        ) from None
+    given = function.overloads[arguments].signature.return_type
+    if not isinstance(given, (types.Number, types.Boolean)):
+        raise EvaluatorError(f"evaluator {name} gives {given}: expected a number, the value in discs")
+
+
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
     """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
     # A function that is changed and defined again, in a notebook, is another one.
@@ -190,6 +219,8 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
     if count not in (2, 3):
         raise EvaluatorError(f"evaluator {name} takes {count} arguments: expected (own, opp) or (record, own, opp)")
     register_function(kind, of_boards if count == 2 else of_record, fingerprint(function))
+    boards = (types.uint64, types.uint64)
+    explanations.append(partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards)))
 
     def derive(given: Weights, rules: Rules) -> dict[str, Any]:
         return {**given, mark: 0}

@@ -18,9 +18,15 @@ from numba.core import sigutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering
 from numba.core.typeinfer import TypeInferer
+
+#: What numba raises for a function that it cannot compile; the last, where a record does not have a field.
+FAILURES = (NumbaError, UnsupportedBytecodeError, KeyError)
+#: Called when a kernel cannot be built, before numba's error goes on its way: each may raise one that says more, in fewer words.
+explanations: list[Callable[[], None]] = []
 
 
 class _Building(threading.local):
@@ -122,7 +128,13 @@ class KernelDispatcher(CPUDispatcher):
         known: Any = self.overloads.get(arguments)
         if known is not None and isinstance(known.entry_point, InnerEntry) and not is_inner():
             del self.overloads[arguments]
-        return super().compile(sig)
+        try:
+            return super().compile(sig)
+        except FAILURES:
+            if not is_inner():
+                for explain in explanations:
+                    explain()
+            raise
 
     def add_overload(self, cres: Any) -> None:
         """Make a result known: to Python too, if it is a full one."""

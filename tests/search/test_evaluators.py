@@ -10,8 +10,9 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from reversi_env.bits import popcount
+from reversi_env.core import building
 from reversi_env.errors import PositionError
-from search import Engine, Limits, evaluator, evaluators, make_agent
+from search import Engine, Limits, evaluator, evaluators, functions, make_agent
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
@@ -350,3 +351,31 @@ def test_a_compiled_function_may_be_changed_and_defined_again():
 def test_what_makes_no_evaluator(make, message):
     with pytest.raises(EvaluatorError, match=message):
         make()
+
+
+def with_as(own, opp):
+    with own as opened:
+        return opened
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda own, opp: own + "x", "signature add(uint64, Literal[str](x)), line"),
+        (lambda record, own, opp: record + "x", "signature add(record, Literal[str](x)), line"),
+        (lambda own, opp: no_such_name(own), "(NameError: name 'no_such_name' is not defined)"),  # noqa: F821
+        (lambda own, opp: own.bit_count(), "(Unknown attribute 'bit_count' of type uint64, line"),
+        (with_as, "construct is not supported)"),
+        (lambda record, own, opp: record.nothing, "asks its record for 'nothing': expected a weight"),
+        (lambda own, opp: None, "gives none: expected a number"),
+    ],
+)
+def test_code_that_cannot_be_compiled_is_told_in_a_line(monkeypatch, function, message):
+    """Numba's own message is of a hundred lines, on the search's kernels, in which the evaluator's are hard to find."""
+    monkeypatch.setattr(building, "explanations", [])
+    monkeypatch.setattr(functions, "explanations", building.explanations)
+    mine = evaluator(compiled=True, name="mine")(function)
+    for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
+        with pytest.raises(EvaluatorError, match=r"evaluator mine .*: expected [^\n]*$") as error:
+            use()
+        assert message in str(error.value)

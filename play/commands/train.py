@@ -20,6 +20,7 @@ from play.commands.options import Json, Threads, torch_threads
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from reversi_env import Rules
     from train.alphazero.run import Taught
     from train.fitting.fit import Epoch
     from train.fitting.training import Trained
@@ -37,7 +38,9 @@ GAME = {"size", "variant", "exact"}
 )
 def train(
     context: typer.Context,
-    labels: Annotated[str | None, typer.Argument(metavar="LABELS", help="Folder that reversi label made.")] = None,
+    labels: Annotated[
+        list[str] | None, typer.Argument(metavar="LABELS", help="Folder that reversi label made, or several.")
+    ] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Folder for weights and logs.")] = None,
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
@@ -53,6 +56,9 @@ def train(
     ] = None,
     labeller: Annotated[
         str | None, typer.Option("--labeller", help="Evaluator that searches them instead: network:depth=4,mean=2.")
+    ] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", help="Go on from these weights: network, or network:weights=FILE.")
     ] = None,
     probcut: Annotated[
         str | None, typer.Option("--probcut", metavar="WEIGHTS", help="Fit selective search to these weights.")
@@ -83,7 +89,8 @@ def train(
     Example: reversi train labels/10-14 --out runs/first
 
     Fits a network to labelled positions; options that are not given are those
-    that did well for the game. With --bootstrap there is nothing to begin
+    that did well for the game. With --start it goes on from weights that there
+    are; what the labels say nothing of stays as it is. With --bootstrap there is nothing to begin
     with: endgames are solved and learnt, earlier positions are searched into
     what is learnt, and so on back to the opening. --scale 1 of that is for a
     GPU and many cores.
@@ -109,7 +116,7 @@ def train(
         raise ReversiError("--out is missing: expected a folder for weights and logs")
     kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
     own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
-    own |= {"network": network, "positions": positions, "labeller": labeller, "device": device}
+    own |= {"network": network, "positions": positions, "labeller": labeller, "device": device, "start": start}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
     if kind == "--probcut":
@@ -124,7 +131,7 @@ def train(
         changes.pop("device", None)
     how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device or "cpu", "threads": threads}
     jobs: dict[str, tuple[Any, Any]] = {
-        "LABELS": (partial(_on_labels, str(labels)), _print_result),
+        "LABELS": (partial(_on_labels, labels or []), _print_result),
         "--bootstrap": (_from_nothing, _print_result),
         "--teacher": (_teacher, _print_taught),
         "--distil": (partial(_distil, str(distil)), _print_result),
@@ -169,16 +176,16 @@ def _command(arguments: list[str]) -> str:
     return shlex.join(kept)
 
 
-def _kind(labels: str | None, **asked: Any) -> str:
+def _kind(labels: list[str] | None, **asked: Any) -> str:
     """Which kind of training is asked for, by its option or as LABELS; more than one, or none, is refused."""
     from reversi_env.errors import ReversiError
 
     kinds = [f"--{name}" for name, value in asked.items() if value]
-    if labels is not None and kinds:
-        raise ReversiError(f"LABELS {labels!r} with {kinds[0]}: expected one of them")
+    if labels and kinds:
+        raise ReversiError(f"LABELS {' '.join(labels)!r} with {kinds[0]}: expected one of them")
     if len(kinds) > 1:
         raise ReversiError(f"{kinds[0]} with {kinds[1]}: expected one of them")
-    if labels is None and not kinds:
+    if not labels and not kinds:
         raise ReversiError(
             "LABELS is missing: expected a folder that `reversi label` made, or --bootstrap, --teacher, --distil or --probcut"
         )
@@ -194,10 +201,10 @@ def _check_options(kind: str, options: dict[str, Any]) -> None:
 
     fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, SelfPlayOptions))
     known = {
-        "LABELS": fit | {"network", "device"},
+        "LABELS": fit | {"network", "device", "start"},
         "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
         "--teacher": taught,
-        "--distil": fit | {"network", "positions", "labeller", "device"},
+        "--distil": fit | {"network", "positions", "labeller", "device", "start"},
         "--probcut": {"seed"},
     }
     for name in options.keys() - known[kind]:
@@ -233,24 +240,36 @@ def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any
     from train.fitting.options import preset
 
     weights = teacher_of(Path(teacher))
-    rules, network = read_residual(weights).rules, changes.pop("network", "deep")
-    how |= {"network": network} | {name: changes.pop(name, None) for name in ("positions", "labeller")}
-    fit = preset(rules.size, rules.variant, network, **changes)
+    rules = read_residual(weights).rules
+    how |= _beginning(rules, changes, "deep")
+    how |= {name: changes.pop(name, None) for name in ("positions", "labeller")}
+    fit = preset(rules.size, rules.variant, how["network"], **changes)
     return distil(weights, out, fit, **how, progress=show, told=_epochs(show, fit.epochs))
 
 
-def _on_labels(labels: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, str | None]:
+    """The kind of network and the weights to go on from, if any, which decide the kind: taken out of the options."""
+    from train.fitting.training import starting_weights
+
+    network, start = changes.pop("network", None), changes.pop("start", None)
+    if start is not None:
+        network = starting_weights(start, rules, network).name
+    return {"network": network or usual, "start": start}
+
+
+def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
     from reversi_env.errors import ReversiError, shown
     from train.fitting.options import preset
     from train.fitting.training import train_on_labels
     from train.labels import read_manifest
 
-    if Path(labels).is_file():
-        raise ReversiError(f"LABELS {shown(labels, 300)} is a file: expected a folder that `reversi label` made")
-    manifest = read_manifest(Path(labels)).options
-    network = changes.pop("network", "linear")
-    options = preset(manifest.size, manifest.variant, network, **changes)
-    how |= {"network": network, "solving": partial(show, "solving successors")}
+    for folder in labels:
+        if Path(folder).is_file():
+            raise ReversiError(f"LABELS {shown(folder, 300)} is a file: expected a folder that `reversi label` made")
+    rules = read_manifest(Path(labels[0])).options.rules
+    how |= _beginning(rules, changes, "linear")
+    options = preset(rules.size, rules.variant, how["network"], **changes)
+    how |= {"solving": partial(show, "solving successors")}
     return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
 
 

@@ -129,6 +129,7 @@ train labels -o out --size 6 => --size is not for a training on LABELS: expected
 train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS or --distil
 train --teacher -o out --epochs 3 => --epochs is not for --teacher: expected it with LABELS or --distil
 train --teacher --bootstrap -o out => --bootstrap with --teacher: expected one of them
+train --bootstrap -o out --start network => --start is not for --bootstrap: expected it with LABELS or --distil
 train --bootstrap -o out --labeller network => --labeller is not for --bootstrap: expected it with --distil
 train --distil nowhere -o out => no finished teacher in 'nowhere': expected a folder that `reversi train --teacher` or `reversi rl
 train --bootstrap -o out --size 5 => size 5 is not supported

@@ -1,9 +1,11 @@
 """`reversi train`: its files, its output, Ctrl-C, and its one-line errors."""
 
 import csv
+import hashlib
 import json
 import subprocess
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,38 @@ def test_json_and_the_structural_loss(reversi, here):
     assert reversi(*arguments)[0] == 0  # finished already
     assert files(here / "out") == before
     check_refusal(reversi, (*arguments, "--device", "tpu"), "device 'tpu': expected")
+
+
+def test_it_goes_on_from_weights(reversi, here):
+    """Several data sets are learnt from together, and phases of which they have nothing stay as they were."""
+    generate(replace(LABELS, count=1500, empties=(9, 10), seed=1), here / "more")
+    assert reversi("train", "../labels", "more", "--out", "first", "--epochs", 4)[0] == 0
+    (first,) = (here / "first").glob("6x6-*.safetensors")
+    begun = read_weights(first)
+    assert [part["rows"] for part in begun.record["data"]] == [3000, 1500]
+    assert begun.record["error_by_empties"].keys() == {"3", "4", "5", "6", "7", "9", "10"}
+    generate(replace(LABELS, count=1500, empties=(9, 10), seed=2), here / "again")
+    code, out, _ = reversi("train", "again", "--start", f"network:weights={first}", "--out", "second", "--epochs", 4)
+    assert code == 0
+    (second,) = (here / "second").glob("6x6-*.safetensors")
+    assert f"weights: second/{second.name}" in out
+    ended, span = read_weights(second), begun.span(6)
+    assert ended.record["start_sha256"] == hashlib.sha256(first.read_bytes()).hexdigest()
+    changed = {phase for phase in range(len(begun.weights)) if (begun.weights[phase] != ended.weights[phase]).any()}
+    assert changed == {9 // span, 10 // span}
+    arguments = ("train", "again", "--out", "third", "--start")
+    for start, message in (
+        ("six-factor", "start 'six-factor': expected network, or network:weights=FILE"),
+        ("network:weights=nowhere", "nowhere"),
+        ("network --network linear", "a linear network to start from 'network': expected deep, which its weights are"),
+    ):
+        check_refusal(reversi, (*arguments, *start.split()), message)
+    check_refusal(
+        reversi, ("train", "again", here.parent / "labels", "--size", 6, "--out", "third"), "--size is not for"
+    )
+    generate(replace(LABELS, variant="normal", count=50, empties=(5, 5)), here / "other")
+    check_refusal(reversi, ("train", "again", "other", "--out", "third"), "labels of different games")
+    assert not (here / "third").exists()
 
 
 def test_a_bootstrap(reversi, here):

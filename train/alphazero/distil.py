@@ -68,6 +68,7 @@ def distil(
     *,
     positions: int | None = None,
     network: str = "deep",
+    start: str | None = None,
     labeller: str | None = None,
     command: str = "",
     device: str = "cpu",
@@ -77,8 +78,8 @@ def distil(
 ) -> Trained:
     """Fit a network to what the teacher in a file, or in its folder, says of so many *positions*, in the folder *out*.
 
-    With a *labeller*, an evaluator with its depth, it is fitted to what that finds by search.
-    Interrupted in any way, the same call goes on; the labels are made once.
+    With a *labeller*, an evaluator with its depth, it is fitted to what that finds by search. *start* names weights
+    to go on from. Interrupted in any way, the same call goes on; the labels are made once.
     """
     weights = teacher_of(teacher)
     if out.resolve() == weights.parent.resolve():
@@ -90,8 +91,8 @@ def distil(
     def labels() -> Labels:
         return Labels.concatenate(list(lessons.read(out, wanted, progress)))
 
-    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
-    return train_in_folder(labels, lambda found: data, out, options, **how, progress=told)
+    how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
+    return train_in_folder(labels, data, out, options, **how, progress=told)
 
 
 def teacher_of(path: Path) -> Path:

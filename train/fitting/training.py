@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from models.networks import read_weights
+from models.network import NetworkEvaluator
+from models.networks import Network, read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
+from reversi_env.errors import shown
+from search import evaluators
 from train.charts import line_chart
+from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.compiled import engine_for
 from train.fitting.fit import Epoch, FitOptions, fit
@@ -42,36 +45,40 @@ class Trained:
 
 
 def train_on_labels(
-    folder: str | os.PathLike[str],
+    folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     out: Path,
     options: FitOptions,
     *,
     network: str = "linear",
+    start: str | None = None,
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
     solving: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> Trained:
-    """Fit a network to the data set that `reversi label` made in *folder*, in the folder *out*.
+    """Fit a network to the data sets that `reversi label` made in *folders*, or in one folder, in the folder *out*.
 
+    *start* names weights to go on from (`starting_weights`): phases of which there are no labels stay as they are then.
     Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
     how many successors of how many are solved, for the structural loss.
     """
-    engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
-    labels = read(folder)
-    how: dict[str, Any] = {"network": network, "command": command, "device": device, "threads": threads}
-    about = partial(_summary, Path(folder))
-    return train_in_folder(lambda: labels, about, out, options, **how, solving=solving, progress=progress)
+    paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
+    sets = [read(path) for path in paths]
+    about = [_summary(path, labels) for path, labels in zip(paths, sets, strict=True)]
+    labels, data = Labels.concatenate(sets), about if len(about) > 1 else about[0]
+    how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
+    return train_in_folder(lambda: labels, data, out, options, **how, solving=solving, progress=progress)
 
 
 def train_in_folder(
     read_labels: Callable[[], Labels],
-    about: Callable[[Labels], dict[str, Any]],
+    data: Any,
     out: Path,
     options: FitOptions,
     *,
     network: str,
+    start: str | None,
     command: str,
     device: str,
     threads: int | None,
@@ -80,15 +87,16 @@ def train_in_folder(
 ) -> Trained:
     """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
 
-    *about* tells what the record says of them.
+    *data* is what the record says of them. *start* names weights of the same kind to go on from, or none.
     """
-    engine_for(network, options.loss, device)
+    engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
     with Run(out):
         labels = read_labels()
-        data: Labels | Trees = labels
+        learnt: Labels | Trees = labels
         if options.loss == "structural":
-            data = grow(labels, options.plies, device=device, threads=threads, progress=solving)
-        net, epochs = Trainable(network, labels.rules.size), list[Epoch]()
+            learnt = grow(labels, options.plies, device=device, threads=threads, progress=solving)
+        begun = None if start is None else starting_weights(start, labels.rules, network)
+        net, epochs = Trainable.of(begun) if begun else Trainable(network, labels.rules.size), list[Epoch]()
 
         def log(epoch: Epoch) -> None:
             epochs.append(epoch)
@@ -96,13 +104,16 @@ def train_in_folder(
             progress(epoch)
 
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
-        report = fit(net, data, options, **how, progress=log)
+        report = fit(net, learnt, options, **how, progress=log)
+        if begun:
+            _keep_phases(net, begun, np.unique(labels.empties))
         record = {
             "training": "labels",
             "network": network,
+            **({"start_sha256": evaluators.get(start).sha256(labels.rules)} if start else {}),
             "options": options.as_dict(),
             "device": device,
-            "data": about(labels),
+            "data": data,
             "positions": report.positions,
             "held_out": report.held_out,
             **report.figures(),
@@ -113,6 +124,27 @@ def train_in_folder(
     return Trained(
         labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)
     )
+
+
+def starting_weights(start: str, rules: Rules, network: str | None = None) -> Network:
+    """The weights for a game that *start* names, ``network`` or ``network:weights=FILE``; of the kind *network*, if given."""
+    evaluator = evaluators.get(start)
+    if not isinstance(evaluator, NetworkEvaluator):
+        raise TrainError(f"start {shown(start)}: expected network, or network:weights=FILE")
+    weights = evaluator.weights(rules)
+    if network not in (None, weights.name):
+        raise TrainError(
+            f"a {network} network to start from {shown(start)}: expected {weights.name}, which its weights are"
+        )
+    return weights
+
+
+def _keep_phases(net: Trainable, begun: Network, empties: np.ndarray) -> None:
+    """Put the phases that have none of these *empties* back to what they were: by blur, neighbours have learnt a little too."""
+    known = Trainable.of(begun)
+    others = np.setdiff1d(np.arange(net.phases), empties // net.span)
+    for part, before in zip(net.by_phase(), known.by_phase(), strict=True):
+        part[others] = before[others].to(part.device)
 
 
 def train_from_nothing(

@@ -19,7 +19,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from reversi_env import ReversiError
+from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.sealing import DIGITS, read_header, tensors_hash
 
@@ -64,6 +64,15 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
     return header, tensors
+
+
+def check_game(what: str, found: Rules, wanted: Rules) -> None:
+    """Refuse what is for another board or variant than the one that is *wanted*."""
+    if (found.size, found.variant) != (wanted.size, wanted.variant):
+        raise WeightsError(
+            f"{what} is for {found.size}x{found.size} {found.variant}: "
+            f"expected one for {wanted.size}x{wanted.size} {wanted.variant}"
+        )
 
 
 def check_name(path: Path, data: bytes, what: str) -> bool:

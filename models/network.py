@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from models.files import WeightsError
+from models.files import WeightsError, check_game
 from models.networks import Network, read_weights
 from models.networks.base import Compiled
 from reversi_env import ReversiError, Rules
@@ -73,11 +73,7 @@ class NetworkEvaluator(Evaluator):
         if key not in self._loaded:
             path = self.file(rules)
             weights = read_weights(path)
-            if (weights.rules.size, weights.rules.variant) != key:
-                raise WeightsError(
-                    f"weight file {str(path)!r} is for {weights.rules.size}x{weights.rules.size} {weights.rules.variant}: "
-                    f"expected one for {rules.size}x{rules.size} {rules.variant}"
-                )
+            check_game(f"weight file {str(path)!r}", weights.rules, rules)
             self._loaded[key] = weights, weights.compiled()
         return self._loaded[key]
 

@@ -34,7 +34,7 @@ class ZeroAgent(ResidualAgent):
     drawn by *seed*: from the policy, or by Gumbel's noise in the search; 1 is as the network was trained.
     """
 
-    name, makes = "zero", "reversi rl zero"
+    kind, makes = "zero", "reversi rl zero"
 
     def __init__(
         self,

@@ -15,6 +15,20 @@ with extra_libraries():
     from torch import Tensor, nn
 
 
+class StraightThrough(torch.autograd.Function):
+    """A tensor's place taken by its rounded form, with the tensor's gradient: no difference of the two is ever computed."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, rounded: Tensor) -> Tensor:
+        """The rounded form."""
+        return rounded.view_as(rounded)
+
+    @staticmethod
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+        """The tensor's gradient."""
+        return slope, None
+
+
 class Trainable(nn.Module):
     """Positions to values in discs for the side to move, in two steps: features, which a fit computes once, and a value.
 
@@ -71,8 +85,15 @@ class Trainable(nn.Module):
         return self.kind.value(own, features, empties, phases)
 
     def as_searched(self) -> dict[str, Tensor]:
-        """The parameters rounded as the search will have them, through which gradients pass to those that are not."""
-        return self.kind.as_searched(self.size, dict(self.named_parameters()))
+        """The parameters rounded as the search will have them; gradients pass as if they were not.
+
+        So a fit learns around the rounding. That matters most where positions have much in common: near the start, where rows of
+        empty corners and edges are counted eight times, rounding after the fit shifted all values of a phase by up to two discs.
+        """
+        with torch.no_grad():
+            arrays = self.kind.arrays(Rules(self.size))
+            rounded = {name: array.as_searched(self.arrays[name]) for name, array in arrays.items()}
+        return {name: StraightThrough.apply(tensor, rounded[name]) for name, tensor in self.named_parameters()}
 
     def phases_at(self, empties: Tensor) -> Tensor:
         """The phase for each number of empty squares, which need not be whole."""

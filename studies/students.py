@@ -29,7 +29,7 @@ from torch.nn import functional
 from models.boards import board_planes, board_tensor, legal_moves
 from models.core.deep_value import MOST, ONE
 from models.networks.deep import DeepPatternNet
-from models.trainable import Trainable
+from models.trainable import StraightThrough, Trainable
 from reversi_env import Rules
 from reversi_env.errors import shown
 from train.errors import TrainError
@@ -84,10 +84,10 @@ class Student(nn.Module):
         return value + head["constant"][:, 0]
 
     def _rounded_rows(self) -> Tensor:
-        """The rows as eight bits hold them; gradients pass as if they were not rounded, as in a fit (`Network.as_searched`)."""
+        """The rows as eight bits hold them; gradients pass as if they were not rounded, as in a fit (`Trainable.as_searched`)."""
         rows = self.get_parameter("rows")
-        rounded = (rows * ONE).round().clamp(-MOST, MOST) / ONE
-        return rows + (rounded - rows).detach()
+        rounded: Tensor = StraightThrough.apply(rows, (rows.detach() * ONE).round().clamp(-MOST, MOST) / ONE)
+        return rounded
 
     @torch.no_grad()
     def values(self, features: Tensor, empties: Tensor) -> Tensor:

@@ -10,7 +10,6 @@ products up in an instruction or three. So the layer costs next to nothing besid
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
+from models.arrays import library_of
 from models.core.carried_states import after_move, begin, try_move
 from models.core.pattern_states import emit_numbers, states_on_stack
 from models.core.pattern_value import COUNTS
@@ -125,7 +125,7 @@ def _scales(shape: Shape, heads: Any) -> Any:
 
     The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
     """
-    library = _library_of(heads)
+    library = library_of(heads)
     weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
     biases = abs(heads[:, None, shape.bias : shape.second]) * (ONE * MOST / LARGEST_BIAS)
     largest = library.maximum(library.amax(abs(weights), axis=1, keepdims=True), biases)
@@ -146,12 +146,7 @@ def rounded_heads(shape: Shape, heads: Any) -> Any:
     (weights, biases), scales = _whole(shape, heads), _scales(shape, heads)
     units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / ONE
     parts = heads[:, : shape.first], *units, heads[:, shape.second :]
-    return _library_of(heads).concatenate(parts, axis=1)
-
-
-def _library_of(numbers: Any) -> Any:
-    """The library of an array or of a tensor: numpy and torch have the functions that are used here by the same names."""
-    return sys.modules[type(numbers).__module__.partition(".")[0]]
+    return library_of(heads).concatenate(parts, axis=1)
 
 
 def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
+from models.arrays import library_of
 from models.files import WeightsError, file_content, named_by_hash
 from reversi_env import Rules
 from reversi_env.writing import write_atomically
@@ -59,7 +60,11 @@ class Array(NamedTuple):
             return self.nearest(parameters)
         if not self.is_whole:
             return parameters
-        return (parameters * self.one).round().clip(-self.most, self.most) / self.one
+        found, library = parameters * self.one, library_of(parameters)
+        library.round(found, out=found)
+        library.clip(found, -self.most, self.most, out=found)
+        found /= self.one
+        return found
 
 
 class Compiled(NamedTuple):
@@ -178,19 +183,6 @@ class Network:
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
         """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
         raise NotImplementedError
-
-    @classmethod
-    def as_searched(cls, size: int, parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The parameters rounded as the search has them; gradients pass as if they were not.
-
-        So a fit learns around the rounding. That matters most where positions have much in common: near the start, where rows of
-        empty corners and edges are counted eight times, rounding after the fit shifted all values of a phase by up to two discs.
-        """
-        import torch
-
-        with torch.no_grad():
-            found = {name: array.as_searched(parameters[name]) for name, array in cls.arrays(Rules(size)).items()}
-        return {name: tensor + (found[name] - tensor).detach() for name, tensor in parameters.items()}
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor | None:

@@ -126,7 +126,7 @@ class CompiledEngine(Engine):
         self._round()
 
     def _round(self, *, whole: bool = True) -> None:
-        """Find the numbers that the search will have, by which steps and values go (`Network.as_searched`).
+        """Find the numbers that the search will have, by which steps and values go (`Trainable.as_searched`).
 
         Whole numbers, of which there are most, are found anew by every piece of a step.
         """

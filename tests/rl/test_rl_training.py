@@ -270,6 +270,11 @@ def test_presets_are_options(size, algorithm):
     assert type(options).from_dict(json.loads(json.dumps(options.as_dict()))) == options
 
 
+def test_the_rate_falls_to_a_tenth_and_no_further():
+    """A last rollout goes beyond the steps that were asked for: -3 of all 4,000 are left after 16,384."""
+    assert [training_module._falling(0.5, left) for left in (1.0, 0.0, -3.0)] == [0.5, 0.05, 0.05]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

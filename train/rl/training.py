@@ -315,5 +315,8 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
 
 
 def _falling(rate: float, left: float) -> float:
-    """Adam's step when *left* of the training is still to come: from *rate* to a tenth of it."""
-    return rate * (0.1 + 0.9 * left)
+    """Adam's step when *left* of the training is still to come: from *rate* to a tenth of it.
+
+    The last rollout is played to its end, beyond the steps that were asked for: less than nothing is left then.
+    """
+    return rate * (0.1 + 0.9 * max(0.0, left))

@@ -20,7 +20,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 from numba import from_dtype, njit, types
@@ -122,9 +122,15 @@ class FunctionEvaluator(CalledEvaluator):
 
     def static_value(self, position: Position) -> float:
         """The function's value within the range of real scores; negated in the game that it was not written for."""
-        value = float(self._function(position))
+        given = self._function(position)
+        try:
+            value = float(given)
+        except (TypeError, ValueError):
+            value = math.nan
         if math.isnan(value):
-            raise EvaluatorError(f"evaluator {self.name} gave {value} for {position.to_text()}: expected a number")
+            raise EvaluatorError(
+                f"evaluator {self.name} gave {shown(given)} for {position.to_text()}: expected a number"
+            )
         limit = position.rules.square_count - 0.5
         return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
 
@@ -157,6 +163,7 @@ def evaluator(
     compiles it into the search, which is as fast as the published heuristics. It is then given two boards (uint64), *own* and
     *opp*, or a record and the two boards: the record has the *weights*, as fields of their names, and what is known of the board,
     ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and ``square_classes``. `reversi_env.bits` has functions of boards.
+    What is not a number, as 0 / 0, counts as 0 there; in plain Python it raises.
 
     In the other game than the one that it was *written_for* its values are negated. The *name* is the function's own, with hyphens.
     """
@@ -166,6 +173,8 @@ def evaluator(
             raise EvaluatorError(
                 f"{shown(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
             )
+        if written_for not in get_args(Variant):
+            raise EvaluatorError(f"written_for={shown(written_for)}: expected one of {', '.join(get_args(Variant))}")
         named = name or given.__name__.replace("_", "-").lower()
         if compiled:
             return _formula(given, named, dict(weights or {}), written_for)
@@ -204,23 +213,26 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
 
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
     """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
-    # A function that is changed and defined again, in a notebook, is another one.
-    mark = f"{checked_name(name)}-{fingerprint(function)[:16]}".replace("-", "_")
+    # A function that is changed and defined again, in a notebook or with another constant, is another one.
+    source = fingerprint(function, with_values=True)
+    mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
     fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
     kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
 
     def of_boards(net, own, opp):  # type: ignore[no-untyped-def]
-        return in_discs(net, np.float64(inner(own, opp)))
+        value = np.float64(inner(own, opp))
+        return in_discs(net, value if value == value else 0.0)
 
     def of_record(net, own, opp):  # type: ignore[no-untyped-def]
-        return in_discs(net, np.float64(inner(net, own, opp)))
+        value = np.float64(inner(net, own, opp))
+        return in_discs(net, value if value == value else 0.0)
 
     count = function.__code__.co_argcount
     if count not in (2, 3):
         raise EvaluatorError(f"evaluator {name} takes {count} arguments: expected (own, opp) or (record, own, opp)")
-    register_function(kind, of_boards if count == 2 else of_record, fingerprint(function))
+    register_function(kind, of_boards if count == 2 else of_record, source)
     boards = (types.uint64, types.uint64)
-    explanations.append(partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards)))
+    explanations[mark] = partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards))
 
     def derive(given: Weights, rules: Rules) -> dict[str, Any]:
         return {**given, mark: 0}

@@ -25,8 +25,9 @@ from numba.core.typeinfer import TypeInferer
 
 #: What numba raises for a function that it cannot compile; the last, where a record does not have a field.
 FAILURES = (NumbaError, UnsupportedBytecodeError, KeyError)
-#: Called when a kernel cannot be built, before numba's error goes on its way: each may raise one that says more, in fewer words.
-explanations: list[Callable[[], None]] = []
+#: By a word that the types of a kernel's arguments have: called when that kernel cannot be built, before numba's error goes on its
+#: way, and may raise one that says more, in fewer words.
+explanations: dict[str, Callable[[], None]] = {}
 
 
 class _Building(threading.local):
@@ -132,8 +133,10 @@ class KernelDispatcher(CPUDispatcher):
             return super().compile(sig)
         except FAILURES:
             if not is_inner():
-                for explain in explanations:
-                    explain()
+                told = str(arguments)
+                for word, explain in list(explanations.items()):
+                    if word in told:
+                        explain()
             raise
 
     def add_overload(self, cres: Any) -> None:

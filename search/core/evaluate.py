@@ -19,8 +19,10 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable
-from types import FunctionType
+from contextlib import suppress
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -69,15 +71,18 @@ def register_function(dtype: np.dtype, function: Callable, source: str) -> None:
     _FUNCTIONS[record], TYPE_FINGERPRINTS[record] = function, source
 
 
-def fingerprint(function: Callable) -> str:
-    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to."""
-    try:
+def fingerprint(function: Callable, *, with_values: bool = False) -> str:
+    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to.
+
+    *with_values*: of both, for a function whose file may be run with other constants.
+    """
+    source = ""
+    with suppress(OSError, TypeError):
         file = inspect.getsourcefile(function)
-        if file is not None:
-            return source_fingerprint(file)
-    except (OSError, TypeError):
-        pass
-    return hashlib.sha256(repr(_essence(function, ())).encode()).hexdigest()
+        source = source_fingerprint(file) if file is not None else ""
+    if source and not with_values:
+        return source
+    return hashlib.sha256(f"{source}{_essence(function, ())!r}".encode()).hexdigest()
 
 
 def _essence(value: Any, within: tuple[Any, ...]) -> Any:
@@ -86,8 +91,16 @@ def _essence(value: Any, within: tuple[Any, ...]) -> Any:
     if isinstance(function, FunctionType) and function not in within:
         code, found = function.__code__, inspect.getclosurevars(function)
         named = sorted({**found.globals, **found.nonlocals}.items())
-        return code.co_code, code.co_consts, [(name, _essence(one, (*within, function))) for name, one in named]
-    return (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+        return _essence_of_code(code), [(name, _essence(one, (*within, function))) for name, one in named]
+    if isinstance(value, np.ndarray):
+        return value.dtype, value.shape, value.tobytes()
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # where things are says nothing of them
+
+
+def _essence_of_code(code: CodeType) -> Any:
+    """Instructions, names and constants, and those of the functions inside."""
+    constants = [_essence_of_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return code.co_code, code.co_names, constants
 
 
 @kernel

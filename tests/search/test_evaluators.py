@@ -10,9 +10,8 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from reversi_env.bits import popcount
-from reversi_env.core import building
 from reversi_env.errors import PositionError
-from search import Engine, Limits, evaluator, evaluators, functions, make_agent
+from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
@@ -343,6 +342,14 @@ def test_a_compiled_function_may_be_changed_and_defined_again():
         (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "takes 1 arguments: expected \\(own, opp\\)"),
         (lambda: evaluator(weights={"a": 1}, name="two")(lambda position: 0), "expected them with compiled=True"),
         (
+            lambda: evaluator(name="four", written_for="Normal")(lambda position: 0),
+            "written_for='Normal': expected one of normal, reversed",
+        ),
+        (
+            lambda: evaluator(name="five")(lambda position: None).static_value(Position.initial()),
+            "evaluator five gave None for ---.*: expected a number",
+        ),
+        (
             lambda: evaluator(name="three")(lambda position: float("nan")).static_value(Position.initial()),
             "gave nan for ---.*: expected a number",
         ),
@@ -351,6 +358,33 @@ def test_a_compiled_function_may_be_changed_and_defined_again():
 def test_what_makes_no_evaluator(make, message):
     with pytest.raises(EvaluatorError, match=message):
         make()
+
+
+def test_the_same_code_with_another_constant_is_another_evaluator():
+    """Of a closure, of the module or of a function that it calls: in this process, and from the cache in the next."""
+
+    def made(factor):
+        @evaluator(compiled=True)
+        def mine(own, opp):
+            return factor * (popcount(own) - popcount(opp))
+
+        return mine
+
+    position = Position.initial().play("d3")
+    one, five = made(1.0), made(5.0)
+    assert [each.static_value(position) for each in (one, five, made(1.0))] == [-3, -15, -3]
+    values = [Engine(each).search(position, Limits(depth=2)).value for each in (one, five)]
+    assert values == [values[0], 5 * values[0]]
+    assert values[0] != 0
+
+
+def test_what_is_not_a_number_counts_nothing():
+    @evaluator(compiled=True)
+    def corners(own, opp):
+        return 10.0 * (popcount(own & 129) - popcount(opp & 129)) / popcount((own | opp) & 129)
+
+    assert corners.static_value(Position.initial()) == 0
+    assert Engine(corners).search(Position.initial(), Limits(depth=2)).value == 0
 
 
 def with_as(own, opp):
@@ -370,10 +404,8 @@ def with_as(own, opp):
         (lambda own, opp: None, "gives none: expected a number"),
     ],
 )
-def test_code_that_cannot_be_compiled_is_told_in_a_line(monkeypatch, function, message):
+def test_code_that_cannot_be_compiled_is_told_in_a_line(function, message):
     """Numba's own message is of a hundred lines, on the search's kernels, in which the evaluator's are hard to find."""
-    monkeypatch.setattr(building, "explanations", [])
-    monkeypatch.setattr(functions, "explanations", building.explanations)
     mine = evaluator(compiled=True, name="mine")(function)
     for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
         with pytest.raises(EvaluatorError, match=r"evaluator mine .*: expected [^\n]*$") as error:

@@ -41,8 +41,8 @@ try:
 except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one folder there
     fcntl = None  # type: ignore[assignment]
 
-#: Where a folder remembers the options of its run.
-RUN = "run.json"
+#: Where a folder remembers the options of its run, or what it has; and where a training is.
+RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
@@ -53,7 +53,8 @@ class Run:
     ``file`` remembers the *options* and the *ingredients*: what else decides the results, as hashes of the weights that
     options only name. It is JSON, of one level; with a *format* both have a level of their own. Options in *free* may change,
     those in *growing* may grow. A job that has not *begun*, with nothing to go on from, may have any others; by default one
-    has, once it has the file.
+    has, once it has the file. A folder of another kind of run is refused: each has one of the files named above as its ``file``,
+    or none, if what it writes may lie beside anything.
     """
 
     def __init__(
@@ -62,15 +63,15 @@ class Run:
         options: Options | None = None,
         ingredients: Mapping[str, Any] | None = None,
         *,
-        file: str = RUN,
+        file: str | None = None,
         format: str = "",
         free: Collection[str] = (),
         growing: Collection[str] = (),
         begun: Callable[[], bool] | None = None,
     ) -> None:
         self.folder, self.options, self.ingredients = folder, options, dict(ingredients or {})
-        self._path, self._format, self._free, self._growing = folder / file, format, free, growing
-        self._begun = begun
+        self._file = file or (RUN if options is not None else None)
+        self._format, self._free, self._growing, self._begun = format, free, growing, begun
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
@@ -85,6 +86,7 @@ class Run:
                     f"{str(self.folder)!r} is being written by another process: expected it to end first, or another folder"
                 ) from None
         try:
+            self._check_kind()
             remove_parts(self.folder)
             self.remember()
         except BaseException:
@@ -97,6 +99,20 @@ class Run:
             os.close(self._lock)
             self._lock = None
 
+    @property
+    def _path(self) -> Path:
+        return self.folder / (self._file or RUN)
+
+    def _check_kind(self) -> None:
+        """Refuse a folder in which another kind of run has its files."""
+        if self._file is None:
+            return
+        for other in {RUN, MANIFEST} - {self._file}:
+            if (self.folder / other).exists():
+                raise TrainError(f"{str(self.folder)!r} has {other}, of another kind of run: expected another folder")
+        if not self._path.exists() and (self.folder / CHECKPOINT).exists():
+            raise TrainError(f"{str(self.folder)!r} has {CHECKPOINT}, of another kind of run: expected another folder")
+
     def remember(self) -> None:
         """Write the options into the folder, or refuse to go on with others than those that are there."""
         if self.options is None:
@@ -105,24 +121,30 @@ class Run:
         if self._format:
             levels = {"options": self.options.as_dict(), "ingredients": self.ingredients}
             here = {"format": self._format, "version": __version__, **levels}
-        begun = self._path.exists() if self._begun is None else self._begun()
-        if begun and not self._path.exists():
+        there = read_json(self._path, self._format) if self._path.exists() else None
+        begun = there is not None if self._begun is None else self._begun()
+        if begun and there is None:
             raise TrainError(f"{str(self.folder)!r} has results but no {self._path.name}: expected an empty folder")
-        if begun and self._same(read_json(self._path, self._format), here):
+        if there is not None and not begun:
+            self._options_of(there)
+        if there is not None and begun and self._same(there, here):
             return
         write_atomically(self._path, (json.dumps(here, indent=1) + "\n").encode())
+
+    def _options_of(self, there: dict[str, Any]) -> dict[str, Any]:
+        """The options that the file has; those of another kind of run are refused."""
+        known = dict(there.get("options") or {}) if self._format else there
+        return _completed(self._path, known, type(self.options), {} if self._format else self.ingredients)  # type: ignore[arg-type]
 
     def _same(self, there: dict[str, Any], here: dict[str, Any]) -> bool:
         """Whether the file need not be written again; what cannot be gone on from raises."""
         assert self.options is not None
-        known, ingredients, marks = there, there, self.ingredients
+        ingredients, marks = there, self.ingredients
         if self._format:
-            known, ingredients = (dict(there.get(part) or {}) for part in ("options", "ingredients"))
-            marks, ingredients = as_hashes(marks), as_hashes(ingredients)
+            marks, ingredients = as_hashes(marks), as_hashes(dict(there.get("ingredients") or {}))
         # a hash that an earlier version did not write down is taken as it is now: the options, which are the same, name it
         marks = {name: mark for name, mark in marks.items() if name in ingredients or not name.endswith("_sha256")}
-        known = _completed(self._path, known, type(self.options), {} if self._format else self.ingredients)
-        check_same(self.folder, known, self.options.as_dict(), free=self._free, growing=self._growing)
+        check_same(self.folder, self._options_of(there), self.options.as_dict(), free=self._free, growing=self._growing)
         check_same(self.folder, ingredients, marks)
         return {**there, "version": ""} == {**here, "version": ""}
 

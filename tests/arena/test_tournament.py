@@ -14,8 +14,9 @@ from tests.search.test_external import FAKE
 from train.games.options import TournamentOptions
 from train.games.sprt import Sprt
 from train.games.standings import standings
-from train.games.storage import GAMES, MANIFEST, RECORDS
+from train.games.storage import GAMES, RECORDS
 from train.games.tournament import read_tournament, run_tournament, threads_of
+from train.run import MANIFEST
 
 #: Small boards, fixed depths: fast, and the same every time.
 AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")

@@ -23,8 +23,8 @@ from train.rl.options import preset
 from train.rl.players import BatchPolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
-from train.rl.training import CHECKPOINT, Training
-from train.run import Run, remembered
+from train.rl.training import Training
+from train.run import CHECKPOINT, Run, remembered
 
 
 def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
@@ -252,6 +252,7 @@ def test_opponents_with_other_weights_than_it_was_begun_with_are_refused(tmp_pat
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
     training = Training(tmp_path, small_training(), regret=False)
+    Run(tmp_path, small_training()).remember()
     (tmp_path / CHECKPOINT).write_bytes(b"damaged")
     with pytest.raises(TrainError, match="checkpoint.safetensors' cannot be read"):
         training.run()

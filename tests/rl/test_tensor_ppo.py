@@ -21,8 +21,8 @@ from train.rl.files import read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import masked
 from train.rl.options import preset
-from train.rl.tensor_ppo import CHECKPOINT, Moves, PpoLoss, TensorPPO, advantages
-from train.run import Run
+from train.rl.tensor_ppo import Moves, PpoLoss, TensorPPO, advantages
+from train.run import CHECKPOINT, Run
 
 SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "envs": 32, "rollout": 8}
 SMALL |= {"steps": 768, "batch_size": 64, "epochs": 2, "snapshot": 256, "evaluate": 512, "pool": 2, "past_share": 0.5}
@@ -171,6 +171,7 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="device cuda cannot be used"):
             TensorPPO(tmp_path, preset(**SMALL), device="cuda")
+    Run(tmp_path, preset(**SMALL)).remember()
     tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
     with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
         TensorPPO(tmp_path, preset(**SMALL)).run()

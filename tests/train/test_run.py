@@ -12,6 +12,7 @@ from train.fitting.fit import FitOptions
 from train.fitting.training import train_on_labels
 from train.games.options import TournamentOptions
 from train.games.tournament import run_tournament
+from train.judging.puzzles import PuzzleOptions, make_puzzles
 from train.labels import LabelOptions, generate
 from train.options import Options
 from train.rl.expert import ExpertIteration
@@ -81,12 +82,23 @@ def test_other_options_than_a_folder_was_begun_with_are_refused(name, begun):
     option, value = job.changed
     with pytest.raises(TrainError) as error:
         job.run(replace(job.options, **{option: value}), folder)
-    there = getattr(job.options, option)
-    told = "options, data or device" if name == "fit" else f"{option}={there!r}"
-    expected = "expected the same, or another folder" if name == "fit" else f"not {value!r}, or another folder"
-    assert told in str(error.value)
-    assert expected in str(error.value)
+    assert f"{option}={getattr(job.options, option)!r}" in str(error.value)
+    assert f"not {value!r}, or another folder" in str(error.value)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+#: What a tuning writes may lie beside anything.
+ALONE = {name: job for name, job in JOBS.items() if name != "tuning"}
+ALONE["puzzles"] = Job(PuzzleOptions(size=6, count=1), ("seed", 1), make_puzzles)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_job_leaves_the_folder_of_another_one_alone(name, begun):
+    for other in ALONE.keys() - {name, "puzzles"}:
+        before = {path: path.read_bytes() for path in (begun / other).iterdir()}
+        with pytest.raises(TrainError, match="another kind of run: expected another|cannot be read \\(format '"):
+            ALONE[name].run(ALONE[name].options, begun / other)
+        assert {path: path.read_bytes() for path in (begun / other).iterdir()} == before
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -25,7 +25,7 @@ from train.fitting.engines import State, node_weights_of, prepared
 from train.fitting.options import FitOptions, preset
 from train.fitting.trees import Trees, grow, single_nodes
 from train.labels import Labels
-from train.run import load_state, save_state
+from train.run import check_same, load_state, save_state
 
 with extra_libraries():
     import torch
@@ -179,7 +179,13 @@ class _Fit:
     def save(self, path: Path, fingerprint: str) -> None:
         """Write all that a fit needs to go on, as it is after an epoch."""
         epochs = [asdict(epoch) for epoch in self.epochs]
-        header = {"fingerprint": fingerprint, "best": self.best, "since": self.since, "epochs": epochs}
+        header = {
+            "fingerprint": fingerprint,
+            "options": self.options.as_dict(),
+            "best": self.best,
+            "since": self.since,
+            "epochs": epochs,
+        }
         tensors = {f"now/{name}": array for name, array in self.engine.state().items()}
         save_state(path, tensors | {f"best/{name}": array for name, array in self.kept.items()}, header)
 
@@ -190,8 +196,9 @@ class _Fit:
             return
         header, tensors = found
         if header.get("fingerprint") != fingerprint:
+            check_same(path, header.get("options", {}), json.loads(json.dumps(self.options.as_dict())))
             raise TrainError(
-                f"{str(path)!r} was begun with other options, data or device: expected the same, or another folder"
+                f"{str(path)!r} was begun with other labels, weights or device: expected the same, or another folder"
             )
         self.engine.load(_part(tensors, "now/"))
         self.kept, self.best, self.since = _part(tensors, "best/"), header["best"], header["since"]

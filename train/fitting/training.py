@@ -22,14 +22,13 @@ from train.charts import line_chart
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.compiled import engine_for
-from train.fitting.fit import Epoch, FitOptions, fit
+from train.fitting.fit import Epoch, FitOptions, checked_device, fit
 from train.fitting.trees import Trees, grow
 from train.labels import Labels, read, read_manifest
-from train.labels.storage import MANIFEST
 from train.progress import Progress, silent
-from train.run import Run, write_csv
+from train.run import CHECKPOINT, MANIFEST, Run, write_csv
 
-CHECKPOINT, LOG, PLOT = "checkpoint.safetensors", "log.csv", "error-by-empties.svg"
+LOG, PLOT = "log.csv", "error-by-empties.svg"
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,9 @@ def train_in_folder(
 
     *data* is what the record says of them. *start* names weights of the same kind to go on from, or none.
     """
+    checked_device(device)
     engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
-    with Run(out):
+    with Run(out, file=CHECKPOINT):
         labels = read_labels()
         learnt: Labels | Trees = labels
         if options.loss == "structural":

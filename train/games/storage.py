@@ -19,10 +19,10 @@ from reversi_env.writing import write_atomically
 from train.games.openings import Opening
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import Forfeit, PlayedGame
-from train.run import JsonLines, Run
+from train.run import MANIFEST, JsonLines, Run
 
 FORMAT = "reversi-tournament-1"
-MANIFEST, GAMES, RECORDS, PLOT = "manifest.json", "games.jsonl", "games.ggf", "ratings.svg"
+GAMES, RECORDS, PLOT = "games.jsonl", "games.ggf", "ratings.svg"
 
 
 @dataclass(frozen=True)

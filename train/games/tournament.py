@@ -25,7 +25,8 @@ from train.games.openings import Opening, openings_of_file
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import play_game
 from train.games.sprt import Verdict, pair_counts
-from train.games.storage import MANIFEST, Folder, Record
+from train.games.storage import Folder, Record
+from train.run import MANIFEST
 
 
 class Tournament:

@@ -22,7 +22,7 @@ from train.labels.sampling import Boards, block_rows, block_shards, rows_in_bloc
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.storage import Manifest
 from train.progress import Progress, silent
-from train.run import Run
+from train.run import MANIFEST, Run
 
 #: What is kept of the games of a block until it is labelled.
 SAMPLED = "games-{:04}.safetensors"
@@ -53,7 +53,7 @@ def generate(
     storage.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)
-    with Run(path):
+    with Run(path, file=MANIFEST):
         manifest = storage.open_folder(path, options)
         done = storage.shards_in_place(path, manifest)
         rows = sum(len(options.rows(shard)) for shard in done)

@@ -30,10 +30,9 @@ from train.errors import TrainError
 from train.labels.data import COLUMNS, Labels
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
-from train.run import as_hashes, check_same, read_json
+from train.run import MANIFEST, as_hashes, check_same, read_json
 
 FORMAT = "reversi-labels-1"
-MANIFEST = "manifest.json"
 #: The columns that are numbers, and of which kind.
 NUMBERS = {"own": np.uint64, "opp": np.uint64, "score": np.float32, "empties": np.uint8, "depth": np.uint8}
 KINDS, VARIANTS = ("exact", "search"), get_args(Variant)

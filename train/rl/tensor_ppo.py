@@ -45,14 +45,13 @@ from train.rl.ladder import Ladder, flat_row
 from train.rl.network import PolicyValueNet, masked, turned, views
 from train.rl.options import RlOptions
 from train.rl.players import BatchPolicyPlayer
-from train.run import Run, write_csv
+from train.run import CHECKPOINT, Run, write_csv
 
 with extra_libraries():
     import torch
     from torch import Tensor, nn
 
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
-CHECKPOINT = "checkpoint.safetensors"
 #: Seconds between two checkpoints, at least.
 CHECKPOINT_SECONDS = 10.0
 #: A position is worth to one side what it costs the other, and they take turns.

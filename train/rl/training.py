@@ -39,7 +39,7 @@ from train.rl.options import RlOptions
 from train.rl.players import BatchPolicy, BatchPolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
 from train.rl.regret_callback import RegretCallback
-from train.run import Run, as_hashes, write_csv
+from train.run import CHECKPOINT, Run, as_hashes, write_csv
 
 with extra_libraries():
     import torch
@@ -48,7 +48,7 @@ with extra_libraries():
     from stable_baselines3.common.logger import KVWriter, Logger
 
 POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluations.csv", "curve.svg", "tensorboard"
-CHECKPOINT, SELVES = "checkpoint.safetensors", "pool"
+SELVES = "pool"
 #: What the checkpoint was up to version 0.1.
 OLD_CHECKPOINT = "checkpoint.pt"
 #: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.

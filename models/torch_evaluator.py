@@ -26,6 +26,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from reversi_env.rules import checked_rules
 from search.agent import Agent
 from search.functions import CalledEvaluator
 from search.limits import MoveValue, SearchResult
@@ -75,7 +76,7 @@ class TorchEvaluator(CalledEvaluator):
         if inputs not in ("planes", "boards"):
             raise ReversiError(f"inputs={shown(inputs)}: expected 'planes' or 'boards'")
         super().__init__(name, "a torch module")
-        self.module, self.rules = module.to(device).eval(), rules or Rules()
+        self.module, self.rules = module.to(device).eval(), checked_rules(rules)
         self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
 
     def static_value(self, position: Position) -> float:
@@ -109,7 +110,10 @@ class TorchEvaluator(CalledEvaluator):
                 values = self.module(discs.to(torch.float32))
         if values.numel() != own.size:
             raise ReversiError(f"a module's output of shape {tuple(values.shape)}: expected {own.size} values")
-        return values.reshape(-1).to("cpu", torch.float64).numpy()
+        found = values.reshape(-1).to("cpu", torch.float64).numpy()
+        if np.isnan(found).any():
+            raise ReversiError(f"evaluator {self.name}: a module's value is not a number: expected numbers")
+        return found
 
 
 class TorchAgent(Agent):

@@ -135,6 +135,8 @@ class TreeSearch:
 
         What it finds of a game that is over means nothing.
         """
+        if (roots.rules.size, roots.rules.variant) != (self.rules.size, self.rules.variant):
+            raise ReversiError(f"states of {roots.rules}: expected those of {self.rules}")
         with torch.no_grad():
             if not (self.compiled and roots.own.is_cuda and not self.exact):
                 return self._search(roots, noise)

@@ -13,7 +13,7 @@ from reversi_env.core.perft import perft as count_sequences
 from reversi_env.core.stability import stable_discs
 from reversi_env.core.symmetry import canonical, position_hash, transform
 from reversi_env.errors import IllegalMoveError, PositionError, RulesError, shown
-from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules
+from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -68,7 +68,7 @@ class Position:
     @classmethod
     def initial(cls, rules: Rules | None = None) -> Position:
         """The start of the game, black to move."""
-        rules = rules or Rules()
+        rules = checked_rules(rules)
         black, white = rules.start_boards
         return cls(rules, black, white, BLACK)
 

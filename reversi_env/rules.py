@@ -137,3 +137,12 @@ class Rules:
         raise NotationError(
             f"{shown(name)} is not a square of the {self.size}x{self.size} board: expected a1 to {last}, or pass"
         )
+
+
+def checked_rules(rules: Rules | None) -> Rules:
+    """The rules, by default those of 8x8 normal; what are none, such as a size, raise."""
+    if rules is None:
+        return Rules()
+    if not isinstance(rules, Rules):
+        raise RulesError(f"rules {shown(rules)}: expected Rules, as in Rules(size=8, variant='normal')")
+    return rules

@@ -17,6 +17,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import shown
+from reversi_env.rules import checked_rules
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.core.work import TEAM_WORK
@@ -85,7 +86,7 @@ class Engine:
         selective: bool = True,
         loads: bool = True,
     ) -> None:
-        self.rules = rules or Rules()
+        self.rules = checked_rules(rules)
         self.evaluator = get(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self.table = Table(megabytes)

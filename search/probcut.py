@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.rules import checked_rules
 from search.cuts import (
     END,
     LEAST_SLOPE,
@@ -65,7 +66,7 @@ def fit(
     *positions* are given, or are so many of the midgame reached by random play. Coefficients that the evaluator may have are not
     even read.
     """
-    rules = rules or Rules()
+    rules = checked_rules(rules)
     count = positions if isinstance(positions, int) else len(positions)
     if count < FEWEST_POSITIONS or deepest < SHALLOWEST:
         raise ReversiError(

@@ -14,6 +14,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.threads import core_count
 from reversi_env.errors import shown
+from reversi_env.rules import checked_rules
 from search import evaluators
 from search.core import endgame, midgame
 from search.cuts import EXACT, LADDER, set_cuts
@@ -78,7 +79,7 @@ class Solver:
         evaluator: Evaluator | str | None = None,
         selective: bool = True,
     ) -> None:
-        self.rules = rules or Rules()
+        self.rules = checked_rules(rules)
         self.table = table or Table()
         self._works = make_works(self.rules, checked_threads(threads))
         self._evaluator = None if evaluator is None else evaluators.get(evaluator)
@@ -360,7 +361,7 @@ def solve_batch(
     """
     from reversi_env.batch import checked_boards
 
-    rules = rules or Rules()
+    rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)

@@ -47,6 +47,8 @@ class Array(NamedTuple):
         """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
         if not self.is_whole:
             return self.parameters(parameters).astype(self.dtype)
+        if not np.isfinite(parameters).all():
+            raise WeightsError("parameters with infinities or not-a-number: expected numbers")
         return np.clip(np.rint(parameters * self.one), -self.most, self.most).astype(self.dtype)
 
     def parameters(self, stored: np.ndarray) -> np.ndarray:
@@ -226,9 +228,10 @@ class Network:
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(self.tensors(), {"architecture": self.architecture, **game, "record": self.record})
 
-    def save_in(self, folder: Path) -> Path:
-        """Write the file into *folder* under its own name; where it is."""
+    def save_in(self, folder: str | Path) -> Path:
+        """Write the file into *folder*, which is made if it is not there, under its own name; where it is."""
         data = self.to_bytes()
-        path = folder / named_by_hash(f"{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        path = Path(folder) / named_by_hash(f"{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
         write_atomically(path, data)
         return path

@@ -36,7 +36,7 @@ from reversi_env.envs.settings import Settings, no_start_found, seed_words
 from reversi_env.errors import PositionError, ReversiError, shown
 from reversi_env.functional import arrays
 from reversi_env.functional.state import NORMAL_8X8, State, kind_of
-from reversi_env.rules import Rules
+from reversi_env.rules import Rules, checked_rules
 
 __all__ = [
     "State",
@@ -86,6 +86,7 @@ def init(
     games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in games):
         raise ReversiError(f"shape={shown(shape)}: expected whole numbers of 0 or more")
+    checked_rules(rules)
     settings = Settings(rules.size, rules.variant, start=rules.start, opening_plies=opening_plies, empties=empties)
     count = int(np.prod(games)) if opening_plies or empties is not None else 1
     records = np.zeros(count, episodes.STATE)

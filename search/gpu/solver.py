@@ -12,6 +12,7 @@ from reversi_env.batch import checked_boards
 from reversi_env.extras import extra_libraries
 from reversi_env.gpu.batch import usable_device
 from reversi_env.gpu.driver import SIMULATED, shared_array
+from reversi_env.rules import checked_rules
 from search.gpu import endgame
 from search.solver import solve_batch
 from search.works import make_works
@@ -47,7 +48,7 @@ def solve_batch_cuda(
     guess costs time, never truth. *threads* of the CPU take over the positions that are too long for the card.
     *progress* is called with the number of positions solved so far.
     """
-    rules = rules or Rules()
+    rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     if own.size and empties.max() > endgame.MOST_EMPTIES:

@@ -219,6 +219,7 @@ def test_figures_agree_with_the_wrapper(variant, tmp_path):
 
 def test_agents_that_solve_give_away_nothing(small):
     assert small.regret(agents.make("exact:exact=8")).overall.optimal == 1
+    assert small.regret("exact:exact=8").overall.optimal == 1
 
 
 def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):

@@ -14,6 +14,7 @@ from models.network import FOLDER
 from models.networks import NETWORKS, read_weights
 from models.networks.dense import DenseNet
 from models.networks.linear import PatternNet
+from models.trainable import Trainable
 from reversi_env import ReversiError, Rules
 from reversi_env.sealing import SealError, read_header, sealed, unsealed
 from tests.models.twins import random_network
@@ -77,6 +78,10 @@ def test_weights_of_a_training_that_diverged_are_refused(number):
     arrays = {name: np.full(shape, number, dtype) for name, (dtype, shape, *_) in DenseNet.arrays(Rules(4)).items()}
     with pytest.raises(WeightsError, match=r"holds infinities or not-a-number: expected finite weights"):
         DenseNet(Rules(4), **arrays)
+    net = Trainable("linear", 4)
+    net.arrays["weights"].fill_(number)
+    with pytest.raises(WeightsError, match="parameters with infinities or not-a-number: expected numbers"):
+        net.to_network(Rules(4))
 
 
 def test_the_name_says_the_game_and_the_hash(saved):

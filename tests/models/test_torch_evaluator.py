@@ -141,6 +141,11 @@ def test_what_is_wrong_is_said():
         tiny(4).static_value(Position.initial(Rules(4, "reversed")))
     with pytest.raises(ReversiError, match=r"output of shape \(1, 2, 4, 4\): expected 1 values"):
         TorchEvaluator(nn.Identity(), Rules(4)).static_value(Position.initial(Rules(4)))
+    diverged = tiny(4)
+    diverged.module.head.bias.data.fill_(torch.nan)
+    for use in (diverged.static_value, TorchAgent(diverged, exact=0).choose):
+        with pytest.raises(ReversiError, match="a module's value is not a number: expected numbers"):
+            use(Position.initial(Rules(4)))
 
 
 @pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")

@@ -234,3 +234,8 @@ def test_a_search_finds_a_move_that_wins_everything():
 def test_searches_that_cannot_be_are_refused(how, message):
     with pytest.raises(ReversiError, match=message):
         TreeSearch(answering(4), Rules(4), **how)
+
+
+def test_games_of_another_board_are_refused():
+    with pytest.raises(ReversiError, match=r"states of Rules\(size=6.*: expected those of Rules\(size=4"):
+        TreeSearch(answering(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
 from reversi_env.errors import shown
-from reversi_env.rules import PASS_NAME
+from reversi_env.rules import PASS_NAME, checked_rules
 from search.agent import Agent
 from search.agents import make
 from search.external.failure import EngineFailure
@@ -137,7 +137,7 @@ def play_match(
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     if opening_plies < 0:
         raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
-    rules = rules or Rules()
+    rules = checked_rules(rules)
     first, second = players = [make(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
     for agent in players:
         if not isinstance(agent, Agent):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
+from reversi_env.rules import checked_rules
 from search.agent import Agent
 from train.games.batch import BatchPlayer, Boards, Numbers, batch_player, play_games
 from train.games.openings import Openings
@@ -48,7 +49,7 @@ def self_play(
     """
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
-    rules = rules or Rules()
+    rules = checked_rules(rules)
     player = batch_player(agent, rules)
     other = player if opponent is None else batch_player(opponent, rules)
     pairs = Openings.random(rules, games, opening_plies, seed)

@@ -25,7 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
+from search import evaluators
 from search.agent import Agent
+from search.agents import AgentSpec
 from search.evaluation import Evaluator
 from search.formulas import Formula
 from search.solver import solve_batch
@@ -185,8 +187,9 @@ class ExactSet:
 
     # --- evaluators -------------------------------------------------------------------------------
 
-    def errors(self, evaluator: Evaluator) -> Errors:
+    def errors(self, evaluator: Evaluator | str) -> Errors:
         """An evaluator's static values against the truth. A formula is first scaled to fit best; a network speaks of discs."""
+        evaluator = evaluators.get(evaluator)
         values = evaluator.static_values(self.own, self.opp, self.rules)
         return self.compared(values, scaled=isinstance(evaluator, Formula))
 
@@ -209,8 +212,14 @@ class ExactSet:
 
     # --- players ----------------------------------------------------------------------------------
 
-    def regret(self, agent: Agent, progress: Callable[[int, int], None] = lambda done, total: None) -> Judgement:
-        """What *agent* gives away, asked in one position after the other; another program is shown each as a start."""
+    def regret(self, agent: Agent | str, progress: Callable[[int, int], None] = lambda done, total: None) -> Judgement:
+        """What *agent*, or the one of a spec, gives away, asked in one position after the other.
+
+        Another program is shown each as a start.
+        """
+        if isinstance(agent, str):
+            with AgentSpec.parse(agent).make() as made:
+                return self.regret(made, progress)
         actions = np.empty(len(self), np.int64)
         for i, boards in enumerate(zip(self.own.tolist(), self.opp.tolist(), strict=True)):
             position = Position(self.rules, *boards)

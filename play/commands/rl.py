@@ -34,6 +34,12 @@ Out = Annotated[str | None, typer.Option("--out", "-o", help="Folder for policie
 Cache = Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")]
 
 
+def _going_on(command: str, out: str | None, threads: int | None, more: str = "") -> str:
+    """What to say when it was stopped: the folder knows the options, but not the threads, on which sums depend."""
+    count = "" if threads is None else f" --threads {threads}"
+    return f"stopped; go on with: reversi {command} --out {shlex.quote(str(out))}{count}{more}"
+
+
 def _run(out: str | None, kind: type[Options], preset: Callable[..., Options], changes: dict[str, Any]) -> Any:
     """What a training is made with: its folder, and the options that this was begun with, or a preset, with *changes*."""
     from reversi_env.errors import ReversiError
@@ -97,8 +103,7 @@ def rl(
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
     where = "" if device == "cpu" else f" --device {device}"
-    going_on = f"stopped; go on with: reversi rl --out {shlex.quote(str(out))}{where}"
-    with ends_at_ctrl_c(going_on), progress_bar() as show:
+    with ends_at_ctrl_c(_going_on("rl", out, threads, where)), progress_bar() as show:
         training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     _show_training(training, perf_counter() - began, as_json)
@@ -181,8 +186,7 @@ def zero(
     from train.alphazero.run import SelfPlayRun
 
     run, began = _run(out, SelfPlayOptions, preset, {**given(context), "kind": "zero"}), perf_counter()
-    going_on = f"stopped; go on with: reversi rl zero --out {shlex.quote(str(out))}"
-    with ends_at_ctrl_c(going_on), progress_bar() as show:
+    with ends_at_ctrl_c(_going_on("rl zero", out, threads)), progress_bar() as show:
         training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
         taught = training.run()
         table = training.examined() if exam and training.options.ladder else None
@@ -248,8 +252,7 @@ def expert(
     checked_even("--exam", exam)
     run, began, table = _run(out, ExpertOptions, expert_preset, given(context)), perf_counter(), None
     how: dict[str, Any] = {"threads": torch_threads(threads), "cache": cache}
-    going_on = f"stopped; go on with: reversi rl expert --out {shlex.quote(str(out))}"
-    with ends_at_ctrl_c(going_on), progress_bar() as show:
+    with ends_at_ctrl_c(_going_on("rl expert", out, threads)), progress_bar() as show:
         training = ExpertIteration(**run, **how, progress=show)
         training.run()
         if exam:

@@ -90,10 +90,10 @@ def train(
 
     Fits a network to labelled positions; options that are not given are those
     that did well for the game. With --start it goes on from weights that there
-    are; what the labels say nothing of stays as it is. With --bootstrap there is nothing to begin
-    with: endgames are solved and learnt, earlier positions are searched into
-    what is learnt, and so on back to the opening. --scale 1 of that is for a
-    GPU and many cores.
+    are; what the labels say nothing of stays as it is. With --bootstrap there
+    is nothing to begin with: endgames are solved and learnt, earlier positions
+    are searched into what is learnt, and so on back to the opening. --scale 1
+    of that is for a GPU and many cores.
 
     --teacher is another way from nothing: a residual network plays itself by
     the ten thousand games, all on one device, and learns what they came to.

@@ -125,6 +125,8 @@ class TorchAgent(Agent):
     def __init__(self, evaluator: TorchEvaluator, depth: int = 2, *, exact: int = 10, seed: int | None = None) -> None:
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
             raise ReversiError(f"depth={shown(depth)}: expected a whole number of 1 or more")
+        if not isinstance(evaluator, TorchEvaluator):
+            raise ReversiError(f"evaluator of type {type(evaluator).__name__}: expected TorchEvaluator(module)")
         self.evaluator, self.depth, self.exact = evaluator, depth, exact
         self._ties = None if seed is None else np.random.default_rng(seed)
         self._solver: Solver | None = None

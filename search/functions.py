@@ -33,7 +33,7 @@ from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.core.called_back import CALLED_BACK
 from search.core.evaluate import fingerprint, register_function
-from search.core.heuristics import in_discs, record_type
+from search.core.heuristics import BOARD_FIELDS, in_discs, record_type
 from search.evaluation import Evaluator, EvaluatorError, checked_name
 from search.formulas import Formula, Weight, Weights
 
@@ -216,6 +216,10 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
     # A function that is changed and defined again, in a notebook or with another constant, is another one.
     source = fingerprint(function, with_values=True)
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
+    for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
+        raise EvaluatorError(
+            f"weight {shown(taken)} of evaluator {name}: expected another name, the record has that field"
+        )
     fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
     kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
 

@@ -34,7 +34,7 @@ def test_the_seed_decides():
     assert len(first) == len(first.score) > 4 * 20
 
 
-@pytest.mark.parametrize(("games", "plies"), [(0, 2), (2, -1), (2, 60)])
-def test_bad_input(games, plies):
+@pytest.mark.parametrize(("games", "plies", "seed"), [(0, 2, 0), (2, -1, 0), (2, 60, 0), (2, 2, -1)])
+def test_bad_input(games, plies, seed):
     with pytest.raises(ReversiError, match="expected|no random game"):
-        self_play("random", games, Rules(4), opening_plies=plies)
+        self_play("random", games, Rules(4), opening_plies=plies, seed=seed)

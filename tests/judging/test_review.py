@@ -76,6 +76,10 @@ def test_bad_input():
         analyse("f5d6", depth=1)
     with pytest.raises(ReversiError, match="is unknown"):
         analyse("f5d6", "disks")
+    found = analyse(["f5", "d6"], "discs", depth=2)
+    assert [move.move for move in found.moves] == ["f5", "d6"]
+    with pytest.raises(ReversiError, match="colour 'green': expected black or white"):
+        found.lost("green")
 
 
 def test_the_command(review, tmp_path, reversi, json_lines):

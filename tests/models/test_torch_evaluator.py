@@ -135,6 +135,8 @@ def test_what_is_wrong_is_said():
         TorchEvaluator(TinyNet(4), Rules(4), inputs="pixels")
     with pytest.raises(ReversiError, match="depth=0: expected a whole number of 1 or more"):
         TorchAgent(tiny(4), 0)
+    with pytest.raises(ReversiError, match=r"evaluator of type TinyNet: expected TorchEvaluator\(module\)"):
+        TorchAgent(TinyNet(4))
     with pytest.raises(ReversiError, match="expected one of"):
         TorchAgent(tiny(4)).choose(Position.initial(Rules(6)))
     with pytest.raises(ReversiError, match="expected those of"):

@@ -340,6 +340,10 @@ def test_a_compiled_function_may_be_changed_and_defined_again():
         (lambda: evaluator(7), "7 is no function: expected one, or models.TorchEvaluator"),
         (lambda: evaluator(lambda position: 0), "evaluator name '<lambda>': expected lower-case words"),
         (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "takes 1 arguments: expected \\(own, opp\\)"),
+        (
+            lambda: evaluator(compiled=True, name="six", weights={"corners": 1})(lambda net, own, opp: 0),
+            "weight 'corners' of evaluator six: expected another name",
+        ),
         (lambda: evaluator(weights={"a": 1}, name="two")(lambda position: 0), "expected them with compiled=True"),
         (
             lambda: evaluator(name="four", written_for="Normal")(lambda position: 0),

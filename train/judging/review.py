@@ -15,6 +15,7 @@ from typing import Any, Literal, overload
 
 from models.network import strongest_evaluator
 from reversi_env import Position, ReversiError
+from reversi_env.errors import shown
 from reversi_env.notation import Game, read_transcript
 from reversi_env.rules import PASS_NAME
 from search.engine import Engine
@@ -73,7 +74,9 @@ class Review(Sequence[MoveReview]):
         return len(self.moves)
 
     def lost(self, colour: str) -> float:
-        """Discs that one side gave away in all."""
+        """Discs that one side, ``black`` or ``white``, gave away in all."""
+        if colour not in ("black", "white"):
+            raise ReversiError(f"colour {shown(colour)}: expected black or white")
         return sum(move.loss for move in self.moves if move.colour == colour)
 
     def as_dicts(self) -> list[dict[str, Any]]:
@@ -118,7 +121,7 @@ class Review(Sequence[MoveReview]):
 
 
 def analyse(
-    game: Game | str,
+    game: Game | str | Sequence[str],
     evaluator: str | None = None,
     *,
     depth: int | None = None,
@@ -127,12 +130,13 @@ def analyse(
     threads: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Review:
-    """Judge every move of a *game*, or of a transcript such as ``f5d6c3``.
+    """Judge every move of a *game*, or of a transcript such as ``f5d6c3``, or of such moves one by one.
 
     Positions are searched *depth* plies (2 or more; 8 if there is no *time*) or *time* seconds each, and solved from *exact* empty
     squares on; by default where the engine finds that quick enough. *evaluator*: by default the strongest that knows the game.
     """
-    game = read_transcript(game) if isinstance(game, str) else game
+    if not isinstance(game, Game):
+        game = read_transcript(game if isinstance(game, str) else "".join(game))
     if depth is not None and depth < LEAST_DEPTH:
         raise ReversiError(f"depth={depth}: expected {LEAST_DEPTH} plies or more")
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)

@@ -149,7 +149,7 @@ def _note_ends(record: np.ndarray, ends: Cuts) -> None:
 
 def checked_margin(margin: float, known: Any = True) -> float:
     """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
-    if isinstance(margin, bool) or not isinstance(margin, (int, float)) or not 0 <= margin <= WIDEST_MARGIN:
+    if isinstance(margin, bool) or not isinstance(margin, (int, float, np.number)) or not 0 <= margin <= WIDEST_MARGIN:
         raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
     if margin and not known:
         raise ReversiError(

@@ -72,7 +72,7 @@ class Formula(Evaluator):
     """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
 
     ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
-    of the formula is worth in discs: one number, or one for every board size.
+    of the formula is worth in discs: one number, or one for every board size. ``code``: a hash of the function, if it is a user's.
     """
 
     name: str
@@ -83,6 +83,7 @@ class Formula(Evaluator):
     scale: float | Mapping[int, float] = 1.0
     source: str = ""
     derive: Derivation | None = None
+    code: str = ""
 
     def __post_init__(self) -> None:
         checked_name(self.name)
@@ -156,4 +157,5 @@ class Formula(Evaluator):
 
     def content(self, rules: Rules) -> bytes:
         """Its weights and what they are worth."""
-        return f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}".encode()
+        told = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"
+        return (f"{told} {self.code}" if self.code else told).encode()

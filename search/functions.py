@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import math
 import re
 import warnings
@@ -32,7 +33,7 @@ from reversi_env.core.building import FAILURES, explanations
 from reversi_env.errors import shown
 from reversi_env.rules import Variant
 from search.core.called_back import CALLED_BACK
-from search.core.evaluate import fingerprint, register_function
+from search.core.evaluate import essence, fingerprint, register_function
 from search.core.heuristics import BOARD_FIELDS, in_discs, record_type
 from search.evaluation import Evaluator, EvaluatorError, checked_name
 from search.formulas import Formula, Weight, Weights
@@ -214,7 +215,8 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
     """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
     # A function that is changed and defined again, in a notebook or with another constant, is another one.
-    source = fingerprint(function, with_values=True)
+    code = essence(function)
+    source = hashlib.sha256(f"{fingerprint(function)} {code}".encode()).hexdigest()
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
     for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
         raise EvaluatorError(
@@ -242,4 +244,4 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
         return {**given, mark: 0}
 
     about = (function.__doc__ or "").partition("\n")[0]
-    return Formula(name, about, kind, weights, written_for=written_for, derive=derive)
+    return Formula(name, about, kind, weights, written_for=written_for, derive=derive, code=code)

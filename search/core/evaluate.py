@@ -22,7 +22,7 @@ import inspect
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,36 +71,55 @@ def register_function(dtype: np.dtype, function: Callable, source: str) -> None:
     _FUNCTIONS[record], TYPE_FINGERPRINTS[record] = function, source
 
 
-def fingerprint(function: Callable, *, with_values: bool = False) -> str:
-    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to.
-
-    *with_values*: of both, for a function whose file may be run with other constants.
-    """
-    source = ""
+def fingerprint(function: Callable) -> str:
+    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to."""
     with suppress(OSError, TypeError):
         file = inspect.getsourcefile(function)
-        source = source_fingerprint(file) if file is not None else ""
-    if source and not with_values:
-        return source
-    return hashlib.sha256(f"{source}{_essence(function, ())!r}".encode()).hexdigest()
+        if file is not None:
+            return source_fingerprint(file)
+    return essence(function)
+
+
+def essence(function: Callable) -> str:
+    """Hash of what decides the compiled form of a function: its code, and the constants and functions that it refers to."""
+    return hashlib.sha256(repr(_essence(function, ())).encode()).hexdigest()
 
 
 def _essence(value: Any, within: tuple[Any, ...]) -> Any:
-    """What decides the compiled form of a function without a file: its code, and the constants and functions that it refers to."""
     function = value.py_func if isinstance(value, Dispatcher) else value
     if isinstance(function, FunctionType) and function not in within:
-        code, found = function.__code__, inspect.getclosurevars(function)
-        named = sorted({**found.globals, **found.nonlocals}.items())
-        return _essence_of_code(code), [(name, _essence(one, (*within, function))) for name, one in named]
+        return _essence_of_function(function, (*within, function))
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes()
+    if isinstance(value, (tuple, list)):
+        return type(value).__name__, [_essence(one, within) for one in value]
     return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # where things are says nothing of them
 
 
-def _essence_of_code(code: CodeType) -> Any:
-    """Instructions, names and constants, and those of the functions inside."""
-    constants = [_essence_of_code(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
-    return code.co_code, code.co_names, constants
+def _essence_of_function(function: FunctionType, within: tuple[Any, ...]) -> Any:
+    """Code, defaults, and what the names in it, and in the functions inside it, stand for as far as that is known by now."""
+    code, known = function.__code__, dict[str, Any]()
+    instructions, names = _essence_of_code(code)
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # nothing is in it yet
+            known[name] = cell.cell_contents
+    known |= {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    for module, library in [(name, one) for name, one in known.items() if isinstance(one, ModuleType)]:
+        for name in sorted(names & vars(library).keys()):
+            found = vars(library)[name]
+            if not callable(found) or isinstance(found, Dispatcher):  # numba takes constants in as they are
+                known[f"{module}.{name}"] = found
+    defaults = function.__defaults__, sorted((function.__kwdefaults__ or {}).items())
+    values = [(name, _essence(one, within)) for name, one in known.items() if not isinstance(one, ModuleType)]
+    return instructions, _essence(list(defaults), within), values
+
+
+def _essence_of_code(code: CodeType) -> tuple[Any, set[str]]:
+    """Instructions, names and constants, those of the functions inside too; and all the names."""
+    inside = [_essence_of_code(one) for one in code.co_consts if isinstance(one, CodeType)]
+    constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
+    names = set(code.co_names).union(*(found for _, found in inside))
+    return (code.co_code, code.co_names, constants, [one for one, _ in inside]), names
 
 
 @kernel

@@ -7,11 +7,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from numba import njit
 
 from reversi_env import Position, Rules, batch
 from reversi_env.bits import popcount
 from reversi_env.errors import PositionError
 from search import Engine, Limits, evaluator, evaluators, make_agent
+from search.core.evaluate import essence
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
@@ -380,6 +382,33 @@ def test_the_same_code_with_another_constant_is_another_evaluator():
     values = [Engine(each).search(position, Limits(depth=2)).value for each in (one, five)]
     assert values == [values[0], 5 * values[0]]
     assert values[0] != 0
+
+
+def test_all_that_compiled_code_refers_to_counts(monkeypatch):
+    """Attributes of modules, names in functions inside, defaults of helpers, long arrays, and not what is not there yet."""
+    monkeypatch.setattr(published, "factor", 1.0, raising=False)
+    long = np.arange(2000)
+
+    def made(factor):
+        helper = njit(lambda count, times=factor: times * count)
+        numbers = (factor * long,)
+        functions = (
+            lambda own, opp: published.factor * popcount(own),
+            lambda own, opp: (lambda count: published.factor * count)(popcount(own)),
+            lambda own, opp: helper(popcount(own)),
+            lambda own, opp: numbers[0][1000] + popcount(own),
+            lambda own, opp: later(popcount(own)),
+        )
+        found = [essence(function) for function in functions]
+        later = abs
+        return functions, found
+
+    (functions, first), (_, again) = made(1.0), made(1.0)
+    assert first == again
+    monkeypatch.setattr(published, "factor", 5.0)
+    assert [one == other for one, other in zip(first, made(5.0)[1], strict=True)] == [False] * 4 + [True]
+    same_name = [evaluator(compiled=True, name="same")(function) for function in functions[:2]]
+    assert len({each.sha256(Rules()) for each in same_name}) == 2
 
 
 def test_what_is_not_a_number_counts_nothing():

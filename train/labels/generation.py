@@ -16,7 +16,15 @@ from train.cluster.pool import Processes
 from train.errors import TrainError
 from train.labels import storage
 from train.labels.data import Labels
-from train.labels.labellers import Counter, Scores, check_solvable, exact_scores, labeller_plan, searched_scores
+from train.labels.labellers import (
+    Counter,
+    Scores,
+    check_probcut,
+    check_solvable,
+    exact_scores,
+    labeller_plan,
+    searched_scores,
+)
 from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, block_rows, block_shards, rows_in_block, sample_block, sample_positions
 from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
@@ -50,6 +58,7 @@ def generate(
     path = Path(folder)
     search_instead = ", or --labeller network:depth=4, which searches"
     check_solvable(options.most_solved, options.rules, options.labeller, search_instead)
+    check_probcut(labeller_plan(options.labeller), options.rules)
     storage.require_pyarrow()
     if device != "cpu":
         _try_device(options, device)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reversi_env.errors import shown
 from search import evaluators
 from train.errors import TrainError
-from train.labels.labellers import check_probcut, labeller_plan
+from train.labels.labellers import labeller_plan
 from train.options import GameOptions, option
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
@@ -60,7 +60,7 @@ class LabelOptions(GameOptions):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise TrainError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
         evaluators.get(self.player)
-        check_probcut(labeller_plan(self.labeller), self.rules)
+        labeller_plan(self.labeller)
 
     @property
     def strata(self) -> int:

@@ -11,7 +11,7 @@ from reversi_env.rules import Variant
 from search.agents import AgentSpec, whole_number
 from search.batch import DEEPEST
 from train.errors import TrainError, check_whole
-from train.labels.labellers import Plan, check_probcut, labeller_plan, option_numbers
+from train.labels.labellers import Plan, labeller_plan, option_numbers
 from train.options import GameOptions, Options, option
 
 Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
@@ -187,7 +187,7 @@ class ExpertOptions(GameOptions):
             object.__setattr__(self, "precision", faster_precision(matrices=True))
         super().__post_init__()
         check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
-        check_probcut(self.plan, self.rules)
+        self.plan  # noqa: B018 - refuses a labeller that is none
 
     @property
     def architecture(self) -> Architecture:

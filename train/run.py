@@ -43,6 +43,8 @@ except ImportError:  # pragma: no cover - Windows: nothing keeps two processes f
 
 #: Where a folder remembers the options of its run, or what it has; and where a training is.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
+#: The first labels of a teacher's lessons.
+LESSONS = "labels-0000.npz"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
@@ -107,11 +109,14 @@ class Run:
         """Refuse a folder in which another kind of run has its files."""
         if self._file is None:
             return
-        for other in {RUN, MANIFEST} - {self._file}:
+        others = {RUN, MANIFEST, CHECKPOINT, LESSONS} - {self._file}
+        if (
+            self._path.exists()
+        ):  # its own, whatever lies beside; only a checkpoint may be a training's that has options too
+            others = {RUN} if self._file == CHECKPOINT else set()
+        for other in sorted(others):
             if (self.folder / other).exists():
                 raise TrainError(f"{str(self.folder)!r} has {other}, of another kind of run: expected another folder")
-        if not self._path.exists() and (self.folder / CHECKPOINT).exists():
-            raise TrainError(f"{str(self.folder)!r} has {CHECKPOINT}, of another kind of run: expected another folder")
 
     def remember(self) -> None:
         """Write the options into the folder, or refuse to go on with others than those that are there."""

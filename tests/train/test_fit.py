@@ -241,7 +241,9 @@ def test_a_checkpoint_of_something_else(labels, tmp_path):
     fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
     with pytest.raises(ReversiError, match="was begun with seed=0: expected the same, not 1"):
         fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
-    with pytest.raises(ReversiError, match="was begun with other labels, weights or device: expected the same"):
+    with pytest.raises(
+        ReversiError, match="was begun with other labels, weights, options or device: expected the same"
+    ):
         fit(Trainable("linear", 6), labels.select(np.arange(300)), FEW, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ReversiError, match="fit' cannot be read .*: expected it as it was written; delete it"):

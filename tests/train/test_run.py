@@ -19,7 +19,7 @@ from train.rl.expert import ExpertIteration
 from train.rl.options import ExpertOptions, RlOptions, expert_preset
 from train.rl.options import preset as rl_preset
 from train.rl.training import Training
-from train.run import JsonLines, Run, read_csv, remembered, write_csv
+from train.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
 from train.tuning.objectives import LabelError
 from train.tuning.runs import TuneOptions, tune
 
@@ -99,6 +99,17 @@ def test_a_job_leaves_the_folder_of_another_one_alone(name, begun):
         with pytest.raises(TrainError, match="another kind of run: expected another|cannot be read \\(format '"):
             ALONE[name].run(ALONE[name].options, begun / other)
         assert {path: path.read_bytes() for path in (begun / other).iterdir()} == before
+
+
+def test_what_lies_beside_does_not_keep_a_job_from_its_own_folder(begun):
+    """Two kinds that shared a folder before, as a training and a tournament of its policy, both go on there."""
+    folder = begun / "shared"
+    with Run(folder, rl_preset(4)):
+        (folder / "manifest.json").write_text("{}")
+    with Run(folder, rl_preset(4)):
+        (folder / CHECKPOINT).write_text("")
+    with pytest.raises(TrainError, match="has run.json, of another kind of run"), Run(folder, file=CHECKPOINT):
+        pass
 
 
 @pytest.mark.parametrize("name", JOBS)

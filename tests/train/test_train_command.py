@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from models.networks import read_weights
@@ -98,6 +99,12 @@ def test_it_goes_on_from_weights(reversi, here):
     assert ended.record["start_sha256"] == hashlib.sha256(first.read_bytes()).hexdigest()
     changed = {phase for phase in range(len(begun.weights)) if (begun.weights[phase] != ended.weights[phase]).any()}
     assert changed == {9 // span, 10 // span}
+    others = np.delete(np.arange(len(begun.constants)), [9, 10])
+    assert np.array_equal(begun.constants[others], ended.constants[others])
+    ruinous = ("train", "again", "--start", f"network:weights={first}", "--epochs", 1, "--learning-rate", 10)
+    assert reversi(*ruinous, "--out", "ruined")[0] == 0
+    (kept,) = (here / "ruined").glob("6x6-*.safetensors")
+    assert np.array_equal(read_weights(kept).weights, begun.weights)  # none that is worse
     arguments = ("train", "again", "--out", "third", "--start")
     for start, message in (
         ("six-factor", "start 'six-factor': expected network, or network:weights=FILE"),

@@ -36,7 +36,7 @@ from train.labels import Labels
 from train.labels.data import COLUMNS
 from train.labels.labellers import Counter, check_probcut, exact_scores, labeller_plan, searched_scores
 from train.progress import Progress, silent
-from train.run import load_arrays, save_arrays
+from train.run import LESSONS, load_arrays, save_arrays
 
 with extra_libraries():
     import torch
@@ -92,7 +92,7 @@ def distil(
         return Labels.concatenate(list(lessons.read(out, wanted, progress)))
 
     how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
-    return train_in_folder(labels, data, out, options, **how, progress=told)
+    return train_in_folder(labels, data, out, options, **how, file=LESSONS, progress=told)
 
 
 def teacher_of(path: Path) -> Path:

@@ -30,9 +30,6 @@ from train.run import check_same, load_state, save_state
 with extra_libraries():
     import torch
 
-#: The rule of the steps, which no option tells: a checkpoint of a fit that went by another one is refused.
-RULE = "by rounded weights"
-
 __all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
 
 
@@ -86,10 +83,12 @@ def fit(
     device: str = "cpu",
     threads: int | None = None,
     checkpoint: Path | None = None,
+    goes_on: bool = False,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitReport:
     """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept.
 
+    Those that it begins with are among them if it *goes_on*, from weights that have learnt something already.
     *checkpoint* is a file that is written after every epoch and read if it is there; the epochs that it knows are reported
     to *progress* at once. One of another fit raises a `TrainError`. With the structural loss, successors of labelled
     positions are solved first, unless *labels* are `Trees` already.
@@ -107,6 +106,8 @@ def fit(
             f"{net.size}x{net.size} board: expected positions of that board"
         )
     fitting = _Fit(net, trees, options, checked_device(device), threads)
+    if goes_on:
+        fitting.count_beginning()
     fingerprint = "" if checkpoint is None else _fingerprint(net, trees, options, device)
     if checkpoint is not None:
         fitting.restore(checkpoint, fingerprint)
@@ -154,6 +155,10 @@ class _Fit:
         self.epochs: list[Epoch] = []
         self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
+    def count_beginning(self) -> None:
+        """Let no epoch count that is worse than the weights that it begins with."""
+        self.best = float(self._errors().mean())
+
     def is_done(self) -> bool:
         """Whether there are no more epochs, or patience has ended."""
         return len(self.epochs) >= self.options.epochs or self.since >= self.options.patience
@@ -196,9 +201,10 @@ class _Fit:
             return
         header, tensors = found
         if header.get("fingerprint") != fingerprint:
-            check_same(path, header.get("options", {}), json.loads(json.dumps(self.options.as_dict())))
+            if "options" in header:  # of which one says more than that there is a difference
+                check_same(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
             raise TrainError(
-                f"{str(path)!r} was begun with other labels, weights or device: expected the same, or another folder"
+                f"{str(path)!r} was begun with other labels, weights, options or device: expected the same, or another folder"
             )
         self.engine.load(_part(tensors, "now/"))
         self.kept, self.best, self.since = _part(tensors, "best/"), header["best"], header["since"]
@@ -210,8 +216,8 @@ class _Fit:
 
 
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
-    """What a checkpoint must have in common with a fit: the rule, options, data, the weights at the beginning, the device."""
-    digest = hashlib.sha256(json.dumps([RULE, options.as_dict(), device, str(trees.rules)]).encode())
+    """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
+    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
     parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
     for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
         digest.update(np.ascontiguousarray(array).data)

@@ -62,10 +62,12 @@ def train_on_labels(
     Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
     how many successors of how many are solved, for the structural loss.
     """
+    _check_means(network, options, device)
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
     sets = [read(path) for path in paths]
     about = [_summary(path, labels) for path, labels in zip(paths, sets, strict=True)]
-    labels, data = Labels.concatenate(sets), about if len(about) > 1 else about[0]
+    labels, data = (Labels.concatenate(sets), about) if len(sets) > 1 else (sets[0], about[0])
+    del sets
     how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
     return train_in_folder(lambda: labels, data, out, options, **how, solving=solving, progress=progress)
 
@@ -81,16 +83,17 @@ def train_in_folder(
     command: str,
     device: str,
     threads: int | None,
+    file: str = CHECKPOINT,
     solving: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> Trained:
     """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
 
-    *data* is what the record says of them. *start* names weights of the same kind to go on from, or none.
+    *data* is what the record says of them, *file* what the folder is known by (`Run`).
+    *start* names weights of the same kind to go on from, or none.
     """
-    checked_device(device)
-    engine_for(network, options.loss, device)  # refuses a loss that it does not have, before any work
-    with Run(out, file=CHECKPOINT):
+    _check_means(network, options, device)
+    with Run(out, file=file):
         labels = read_labels()
         learnt: Labels | Trees = labels
         if options.loss == "structural":
@@ -104,7 +107,7 @@ def train_in_folder(
             progress(epoch)
 
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
-        report = fit(net, learnt, options, **how, progress=log)
+        report = fit(net, learnt, options, **how, goes_on=begun is not None, progress=log)
         if begun:
             _keep_phases(net, begun, np.unique(labels.empties))
         record = {
@@ -139,12 +142,21 @@ def starting_weights(start: str, rules: Rules, network: str | None = None) -> Ne
     return weights
 
 
+def _check_means(network: str, options: FitOptions, device: str) -> None:
+    """Refuse a device that is not there, and a loss that a kind of network does not have on it, before any work."""
+    checked_device(device)
+    engine_for(network, options.loss, device)
+
+
 def _keep_phases(net: Trainable, begun: Network, empties: np.ndarray) -> None:
     """Put the phases that have none of these *empties* back to what they were: by blur, neighbours have learnt a little too."""
     known = Trainable.of(begun)
     others = np.setdiff1d(np.arange(net.phases), empties // net.span)
     for part, before in zip(net.by_phase(), known.by_phase(), strict=True):
         part[others] = before[others].to(part.device)
+    by_empties, before = net.by_empties(), known.by_empties()
+    others = np.setdiff1d(np.arange(len(by_empties)), empties)
+    by_empties[others] = before[others].to(by_empties.device)
 
 
 def train_from_nothing(

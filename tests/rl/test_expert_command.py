@@ -41,4 +41,4 @@ def test_the_command_trains_and_remembers(json_lines, reversi, tmp_path):
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     command = ("rl", "expert", "--out", "run", *TINY.split(), *HOW, "--cache", "cache", "--samples", 100_000_000)
     status, _, err = interrupted((tmp_path / "run" / "labels-001.npz").exists, *command, cwd=tmp_path)
-    assert (status, err) == (130, "stopped; go on with: reversi rl expert --out run\n")
+    assert (status, err) == (130, "stopped; go on with: reversi rl expert --out run --threads 1\n")

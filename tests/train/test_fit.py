@@ -108,7 +108,7 @@ def test_what_is_held_out_is_never_learnt_from(labels):
 
 
 @pytest.mark.parametrize(
-    ("kind", "epochs"), [*((kind, 10) for kind in QUICK), pytest.param("wide", 6, marks=pytest.mark.slow)]
+    ("kind", "epochs"), [*((kind, 10) for kind in QUICK), pytest.param("wide", 3, marks=pytest.mark.slow)]
 )
 def test_every_network_learns_is_saved_and_found_again(kind, epochs, labels, tmp_path):
     """With the preset of its kind, and through a file; what is rounded there is small."""

@@ -99,8 +99,12 @@ def test_it_goes_on_from_weights(reversi, here):
     assert ended.record["start_sha256"] == hashlib.sha256(first.read_bytes()).hexdigest()
     changed = {phase for phase in range(len(begun.weights)) if (begun.weights[phase] != ended.weights[phase]).any()}
     assert changed == {9 // span, 10 // span}
+    trees = ("train", "again", "--start", f"network:weights={first}", "--epochs", 2, "--loss", "structural")
     others = np.delete(np.arange(len(begun.constants)), [9, 10])
     assert np.array_equal(begun.constants[others], ended.constants[others])
+    assert reversi(*trees, "--out", "trees")[0] == 0
+    (third,) = (here / "trees").glob("6x6-*.safetensors")
+    assert (read_weights(third).constants[8] != begun.constants[8]).any()  # of successors
     ruinous = ("train", "again", "--start", f"network:weights={first}", "--epochs", 1, "--learning-rate", 10)
     assert reversi(*ruinous, "--out", "ruined")[0] == 0
     (kept,) = (here / "ruined").glob("6x6-*.safetensors")

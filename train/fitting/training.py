@@ -109,7 +109,7 @@ def train_in_folder(
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
         report = fit(net, learnt, options, **how, goes_on=begun is not None, progress=log)
         if begun:
-            _keep_phases(net, begun, np.unique(labels.empties))
+            _keep_phases(net, begun, np.unique(learnt.empties))
         record = {
             "training": "labels",
             "network": network,

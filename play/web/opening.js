@@ -7,19 +7,31 @@ import { $, app } from "./state.js";
 import { movesTo, pathTo } from "./tree.js";
 
 const known = new Map(), MOST_KNOWN = 500, MOST_GAMES = 6;
+let isAsking = false;
 
-export async function renderOpening() {
+// What stands there stays until there is an answer about the position that is shown.
+export function renderOpening() {
   const { line, here } = app, [{ board, turn }] = pathTo(here), moves = movesTo(here);
+  if (!moves.length || line.idle) return show(null);
   const body = { board, turn, variant: line.variant, moves }, key = JSON.stringify(body);
-  if (moves.length && !line.idle && !known.has(key)) {
-    if (known.size >= MOST_KNOWN) known.clear();
-    known.set(key, null);
-    const found = await call("POST", "/api/openings", { body }).catch(() => null);
-    if (found) known.set(key, found);
-    else known.delete(key);
-    if (app.here !== here) return;
-  }
-  const found = moves.length && !line.idle ? known.get(key) : null, { moves: book = [], games = [] } = (app.analysis && found) || {};
+  if (known.has(key)) show(known.get(key));
+  else ask(here, body, key);
+}
+
+// One question at a time: who goes through a game in a hurry asks about where they have arrived, not about all that they passed.
+async function ask(here, body, key) {
+  if (isAsking) return;
+  isAsking = true;
+  const found = await call("POST", "/api/openings", { body }).catch(() => null);
+  isAsking = false;
+  if (known.size >= MOST_KNOWN) known.clear();
+  if (found) known.set(key, found);
+  if (found || app.here !== here) renderOpening();
+  else show(null); // until it is drawn again, which asks again
+}
+
+function show(found) {
+  const { moves: book = [], games = [] } = (app.analysis && found) || {};
   const stands = (key, moves, text) => moves.length && words(key, { moves: together(moves.map(text)) });
   const valued = ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`;
   const counted = ({ move, games, points, score }) => words("opening.played", { move, n: games, points: Math.round(100 * points), score: signed(score) });

@@ -16,6 +16,7 @@ from search import agents
 from search.regret import ExactRegret
 from search.solver import solve_all_moves
 from studies.regret import step_of
+from tests.cli.jobs import PATIENCE
 from train.errors import TrainError
 from train.judging import endgames
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -339,7 +340,7 @@ def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
 
 def test_no_torch_is_loaded():
     program = "import sys, train.judging.regret_curves, train.judging.exam; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], timeout=PATIENCE).returncode == 0
 
 
 # --- in a training --------------------------------------------------------------------------------

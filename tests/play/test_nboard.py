@@ -11,6 +11,7 @@ from play.protocols.nboard import NBoardEngine, serve
 from play.thinker import Thinker
 from reversi_env import Position, Rules
 from search.solver import solve_all_moves
+from tests.cli.jobs import PATIENCE
 
 #: The game of the document's example session.
 EXAMPLE = (
@@ -156,12 +157,12 @@ def test_a_ping_ends_the_thinking():
 
     def lines():
         yield from ("nboard 2", "set depth 60", "go")
-        assert thinking.wait(60)
+        assert thinking.wait(PATIENCE)
         yield from ("ping 1", "set depth 1", "hint 1", "ping 2")
 
     session = threading.Thread(target=serve, args=(NBoardEngine(Thinker("six-factor"), send), lines()), daemon=True)
     session.start()
-    session.join(120)
+    session.join(PATIENCE)
     assert not session.is_alive()
     kinds = [line.split()[0] for line in sent]
     assert kinds.index("===") < kinds.index("pong")  # the move is an answer to what came before the ping

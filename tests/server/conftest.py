@@ -131,7 +131,7 @@ def running(options: ServerOptions, monotonic: Callable[[], float] = time.monoto
         assert not thread.is_alive()
 
 
-OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1)
+OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, patience=WAIT_SECONDS)
 
 
 @pytest.fixture(scope="session")

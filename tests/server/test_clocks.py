@@ -38,7 +38,7 @@ def in_loop(api, work, *arguments):
         found = work(*arguments)
         return await found if asyncio.isfuture(found) or asyncio.iscoroutine(found) else found
 
-    return asyncio.run_coroutine_threadsafe(run(), api.hall.store._loop).result(60)
+    return asyncio.run_coroutine_threadsafe(run(), api.hall.store._loop).result(WAIT_SECONDS)
 
 
 def drop(api, created):

@@ -11,6 +11,8 @@ from websockets.sync.server import serve
 from play import client
 from play.client import Client, ConnectError, Ticket, server_url, verified
 
+from .conftest import WAIT_SECONDS
+
 
 def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines):
     arguments = ("--level", 4, "--opponent", "six-factor:level=1", "--size", 6)
@@ -71,7 +73,7 @@ def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(WAIT_SECONDS)
     assert games["black"].moves == games["white"].moves
     assert games["black"].score() == games["white"].score()
     assert games["black"].is_over()

@@ -15,7 +15,7 @@ from play.server.store import StoreError, opened
 from tests.cli.jobs import children_of, launch
 from tests.search.test_external import gone
 
-from .conftest import eventually, stop
+from .conftest import WAIT_SECONDS, eventually, stop
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -118,12 +118,14 @@ class Killable:
     def ask(self, path, token=None, body=None):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=60) as response:
+        with urllib.request.urlopen(
+            urllib.request.Request(self.url + path, data, headers), timeout=WAIT_SECONDS
+        ) as response:
             return json.load(response)
 
     def end(self, signal_number):
         self.process.send_signal(signal_number)
-        _, errors = self.process.communicate(timeout=60)
+        _, errors = self.process.communicate(timeout=WAIT_SECONDS)
         return self.process.returncode, errors
 
 

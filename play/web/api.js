@@ -31,8 +31,8 @@ function refusal({ code, message }, status) {
   return new Problem(hasWords(`refused.${code}`) ? words(`refused.${code}`, { message }) : message ?? words("problem.refused"), status);
 }
 
-// Close codes after which trying again is of no use.
-const FINAL = new Set([4403, 1008]);
+// The close code after which trying again is of no use: the server knows no such game, or not this key to it.
+const NOT_ADMITTED = 4403;
 const LONGEST_WAIT = 5000;
 
 export class GameSocket {
@@ -83,8 +83,8 @@ export class GameSocket {
 
   #lost(event) {
     if (this.#closed) return;
-    this.onConnection(false, FINAL.has(event.code));
-    if (FINAL.has(event.code)) return this.close();
+    this.onConnection(false, event.code === NOT_ADMITTED);
+    if (event.code === NOT_ADMITTED) return this.close();
     this.#timer = setTimeout(() => this.#connect(), this.#wait);
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
   }

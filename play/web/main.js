@@ -5,7 +5,7 @@ import { stillness } from "./board.js";
 import { begin as beginLanguage, colourName, sentences, words } from "./language.js";
 import { renderLibrary } from "./library.js";
 import * as loader from "./loader.js";
-import { like, likes, noteGame, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
+import { forget, like, likes, noteGame, rememberGame, rememberReview, rememberedGame, rememberedReview } from "./memory.js";
 import * as puzzle from "./puzzle.js";
 import { documentOf, ggfOf, lineOf } from "./records.js";
 import { after } from "./rules.js";
@@ -37,8 +37,15 @@ function setView(view) {
   askStudy();
   preview();
   render();
+  if (view === "setup" && !setup.isReady()) act(prepareSetup); // as it did not come before
   if (isOther && ((view === "game" && app.game) || (view === "puzzle" && app.puzzle))) focusBoard();
   else if (isOther) $(`${view}-title`).focus({ preventScroll: true }); // in a review the arrow keys step
+}
+
+async function prepareSetup() {
+  await setup.prepare($("setup"));
+  preview();
+  render();
 }
 
 // Show what the form that is filled in asks for.
@@ -141,19 +148,29 @@ async function openGame(id) {
   app.game = game;
   if (location.pathname + location.hash !== `/#game=${id}`) history.pushState(null, "", `/#game=${id}`);
   game.socket = new GameSocket(id, token, {
-    onJoined: (role) => { game.role = role; },
+    onJoined: (role) => {
+      game.role = role;
+      noteGame(id, { isUntried: false });
+    },
     onState: (state) => onState(game, state),
     onProblem: (problem) => { game.sent = false; complain(problem); render(); },
     onConnection: (connected, final) => {
       game.connected = connected;
       game.sent = false;
-      if (final) complain(new Problem(words("problem.forgotten")));
+      if (final) refused(game);
       render();
     },
   });
   idleLine(request?.size ?? 8, request?.variant ?? "normal");
   app.analysis = entry.analysis ?? false;
   setView("game");
+}
+
+// The server does not admit us, and never will: a key that a link brought was wrong, and is not kept.
+function refused(game) {
+  game.isRefused = true;
+  if (rememberedGame(game.id)?.isUntried) forget(`game ${game.id}`);
+  complain(new Problem(words("problem.forgotten")));
 }
 
 function onState(game, state) {
@@ -233,6 +250,7 @@ function announce(before, state) {
     return words(move === "pass" ? "move.passes" : "move.plays", { colour: colourName(mover), move });
   });
   if (before && state.moves.length < before.moves.length) texts.push(words("undo.done"));
+  else if (before?.undo_request && before.undo_request === app.game.mine && !state.undo_request && !made.length) complain(new Problem(words("undo.refused")));
   if (mayMove()) texts.push(words("status.mine"));
   if (texts.length) say(sentences(texts));
 }
@@ -267,11 +285,11 @@ async function act(work) {
 
 async function takeBack() {
   standing.noteHelp();
-  const { mode, mine } = app.game;
+  const { mode, mine, state } = app.game, isGranted = state.undo_request === other(mine);
   // both sides sit here: who chose last asks, the other agrees
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
   if (await tell("undo", mine ?? mover) && mode === "here") tell("undo", other(mover));
-  if (mode === "friend") complain(new Problem(words("undo.waiting")));
+  if (mode === "friend" && !isGranted) complain(new Problem(words("undo.waiting")));
 }
 
 function resign() {
@@ -352,7 +370,11 @@ async function share() {
   if (!line.review) line.link = `/#watch=${game.id}.${game.tokens.spectator}`;
   else {
     let name = line.shared ?? rememberedReview(line.key)?.link;
-    if (!name) ({ review: name } = await call("POST", "/api/reviews", { body: documentOf(line) }));
+    if (!name) {
+      const body = documentOf(line), sent = JSON.stringify(body);
+      ({ review: name } = await call("POST", "/api/reviews", { body }));
+      if (app.line !== line || JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
+    }
     if (line.key) rememberReview(line.key, { link: name });
     line.link = `/review/${name}`;
   }
@@ -465,8 +487,10 @@ async function route() {
   clearTimeout(placeTimer);
   const shared = location.pathname.match(/^\/review\/([\w-]+)$/)?.[1], { state } = history;
   const [kind, rest = ""] = location.hash.slice(1).split("=");
-  if (shared) openReview({ ...lineOf(await call("GET", `/api/reviews/${shared}`)), shared });
-  else if (kind === "join" || kind === "watch") await join(kind, ...rest.split("."));
+  if (shared) {
+    const { href } = location, document = await call("GET", `/api/reviews/${shared}`);
+    if (location.href === href) openReview({ ...lineOf(document), shared }); // unless we went elsewhere meanwhile
+  } else if (kind === "join" || kind === "watch") await join(kind, ...rest.split("."));
   else if (kind === "game" && rest === app.game?.id) setView("game");
   else if (kind === "game" && rest) await openGame(rest);
   else if (kind === "review" && rest) {
@@ -485,9 +509,10 @@ async function route() {
 
 // Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
 async function join(kind, id, ...rest) {
-  const token = rest.at(-1), colour = kind === "join" ? rest[0] : null;
-  if (id && token && /^(black|white)$/.test(colour) && !rememberedGame(id)?.mine) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token } });
-  else if (id && token && !rememberedGame(id)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token } });
+  const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may add to it
+  const known = rememberedGame(id), isUntried = true; // until the server has admitted us
+  if (id && token && /^(black|white)$/.test(colour) && (known?.isUntried || !known?.mine)) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token }, isUntried });
+  else if (id && token && (known?.isUntried || !known)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token }, isUntried });
   history.replaceState(null, "", `/#game=${id}`);
   await openGame(id);
 }
@@ -584,13 +609,8 @@ async function begin() {
   idleLine(8, "normal");
   preview();
   wire();
-  try {
-    await setup.prepare($("setup"));
-    await route();
-  } catch (error) {
-    complain(error);
-    setView("setup");
-  }
+  await act(prepareSetup);
+  if (!(await act(route)) && app.view === "setup") setView("setup");
 }
 
 begin();

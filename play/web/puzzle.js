@@ -14,6 +14,8 @@ const OWN = "own", MOST_OWN = 100, LEARNT = 3, SPREAD = 200, SECONDS = 1, LINE_M
 // A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
 const MARGIN = { exact: 2, guessed: 4 };
 
+let failed = ""; // why there is no puzzle
+
 // --- which one -----------------------------------------------------------------------------------
 
 // Show the puzzle that is asked already, or another one.
@@ -25,7 +27,7 @@ export async function open() {
 }
 
 export async function next() {
-  const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await drawn(kind);
+  const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await asked(kind);
   if (puzzled().kind !== kind) return; // another was chosen in the meantime
   notePuzzles({ current: about ?? null });
   app.puzzle = null;
@@ -43,7 +45,21 @@ function begin(about) {
 
 export function choose(kind) {
   notePuzzles({ kind, current: null });
+  app.puzzle = null;
   return next();
+}
+
+// What `drawn` gives; where it fails, that is shown until it is tried again.
+async function asked(kind) {
+  try {
+    const about = await drawn(kind);
+    failed = "";
+    return about;
+  } catch (error) {
+    failed = error.message;
+    hooks.found();
+    throw error;
+  }
 }
 
 // One of the package's, about as hard as its player is strong, and not seen before if there is such a one.
@@ -200,8 +216,8 @@ export function renderPuzzle() {
   for (const option of $("puzzle-kind").options) option.textContent = kindText(option.value, own.length);
   $("puzzle-kind").value = kind;
   $("puzzle-tags").textContent = puzzle?.about.rating ? words("puzzle.difficulty", { rating: rounded(puzzle.about.rating) }) : "";
-  $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : words(kind === OWN ? "puzzle.empty" : "puzzle.none");
-  $("puzzle-next").hidden = !puzzle?.isCounted;
+  $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : kind === OWN ? words("puzzle.empty") : failed || words("puzzle.none");
+  $("puzzle-next").hidden = puzzle ? !puzzle.isCounted : kind === OWN || !failed;
   $("puzzle-again").hidden = !puzzle?.isCounted || puzzle.isSolved;
   $("puzzle-solve").hidden = !puzzle || puzzle.isSolved;
   $("puzzle-study").hidden = !puzzle?.isCounted;

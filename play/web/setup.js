@@ -55,6 +55,8 @@ export function describe(spec) {
   return { title: titleOf(name), strength };
 }
 
+export const isReady = () => agents.length > 0;
+
 export async function prepare(form) {
   ({ agents, address } = await call("GET", "/api/agents"));
   for (const select of [form.agent, form.agent2]) select.replaceChildren(...agents.map(({ name }) => new Option(name, name)));

@@ -2,6 +2,9 @@
 
 import { call } from "./api.js";
 
+// Milliseconds until a server that is busy or silent is asked again.
+const SHORTEST_WAIT = 700, LONGEST_WAIT = 10_000;
+
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
 export const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
@@ -11,6 +14,7 @@ export class Study {
   #queue = [];
   #busy = false;
   #generation = 0;
+  #wait = SHORTEST_WAIT;
 
   constructor(onFound) {
     this.onFound = onFound;
@@ -51,12 +55,14 @@ export class Study {
         found.moves = Object.fromEntries(found.moves.map((entry) => [entry.move, entry]));
         this.#remember(keyOf(position, variant), found);
         this.failed = "";
+        this.#wait = SHORTEST_WAIT;
         if (generation === this.#generation) this.onFound(position);
       } catch (error) {
         this.failed = error.message;
         if (error.status === 429 || error.status === 503 || error.status === 0) {
-          await new Promise((wait) => setTimeout(wait, 700));
-          if (generation === this.#generation && error.status) this.#queue.unshift({ position, variant, seconds });
+          if (generation === this.#generation) this.onFound(position); // which shows it, and asks again for what is wanted
+          await new Promise((wake) => setTimeout(wake, this.#wait));
+          this.#wait = Math.min(LONGEST_WAIT, 2 * this.#wait);
         }
       }
     }

@@ -133,7 +133,7 @@ function renderNotes() {
   $("promote").hidden = !line.review;
   $("promote").disabled = !head;
   $("remove").disabled = !here.parent || !tried;
-  if (document.activeElement !== $("comment")) $("comment").value = here.comment;
+  if ($("comment").value !== here.comment) $("comment").value = here.comment;
 }
 
 function renderInsight() {

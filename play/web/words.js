@@ -50,12 +50,13 @@ export function statusText() {
   const { game, here: position } = app;
   if (app.view === "puzzle" && app.puzzle) return app.puzzle.here.parent ? positionText(app.puzzle.here) : words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
   if (app.view !== "game") return words(`status.${app.view}`, { game: gameText(app.preview) });
-  if (game && !game.connected) return words(game.state ? "status.lost" : "status.connecting");
+  if (game && !game.connected) return words(game.isRefused ? "problem.forgotten" : game.state ? "status.lost" : "status.connecting");
   if (!isLive() || !atEnd()) return positionText(position);
   const { state } = game, colour = colourName(state.turn);
   if (state.status === "finished") return resultText(resultOf(state), seatHere());
   const passed = state.moves.at(-1) === "pass" && words("status.passed", { colour: colourName(other(state.turn)) });
   if (mayMove()) return sentences([passed, game.mode === "here" ? words("status.move", { colour }) : words("status.mine")]);
+  if (game.paused) return words("status.paused");
   const { kind, agent } = state[state.turn];
   return sentences([passed, kind === "agent" ? words("status.thinking", { agent: setup.describe(agent).title }) : words("status.waiting", { colour })]);
 }

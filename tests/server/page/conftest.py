@@ -1,6 +1,7 @@
 """One browser and one server for all walks through the page."""
 
 import os
+import re
 import shutil
 from dataclasses import replace
 
@@ -33,14 +34,19 @@ def server(tmp_path_factory):
         yield api
 
 
+def is_fault(message, mishaps):
+    """Whether a message on the console is of an error, and not of a request to *mishaps*, a regular expression."""
+    return message.type == "error" and not (mishaps and re.search(mishaps, message.location["url"]))
+
+
 @pytest.fixture
 def open_page(browser, server):
-    """Open the page at a size; whatever it complains about fails the test."""
+    """Open the page at a size; whatever it complains about fails the test. Requests to *mishaps* may fail."""
     from .steps import DESKTOP, WAIT, expect  # which skips where there is no playwright, as this file could not
 
     contexts, complaints = [], []
 
-    def open_page(viewport=DESKTOP, address="", reduced_motion="reduce", **options):
+    def open_page(viewport=DESKTOP, address="", reduced_motion="reduce", mishaps=None, **options):
         context = browser.new_context(viewport=viewport, reduced_motion=reduced_motion, **options)
         context.set_default_timeout(WAIT)
         contexts.append(context)
@@ -48,9 +54,10 @@ def open_page(browser, server):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         ours = (server.url, "blob:", "data:")
         page.on("request", lambda request: request.url.startswith(ours) or complaints.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("console", lambda message: complaints.append(message.text) if is_fault(message, mishaps) else None)
         page.goto(server.url + "/" + address)
-        expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)
+        if not mishaps:
+            expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)
         return page
 
     yield open_page

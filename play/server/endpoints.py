@@ -76,7 +76,7 @@ def endpoint(method: str, path: str, name: str, *refuses: int, status: int = 200
     def declare(work: Work) -> Work:
         hints = get_type_hints(work)
         answers, needs_token = hints.pop("return"), "room" in hints
-        usual = [400, 429, *([413] if method == "POST" else []), *([401, 403, 404] if needs_token else [])]
+        usual = [400, 403, 429, *([408, 413] if method == "POST" else []), *([401, 404] if needs_token else [])]
         kinds = hints.get("body"), {str: None, bytes: State}.get(answers, answers)  # bytes: a state that is written
         about = method, path, name, work.__doc__ or "", work
         ENDPOINTS.append(Endpoint(*about, *kinds, status, needs_token, (*usual, *refuses)))

@@ -196,7 +196,10 @@ class Result(Struct):
 
 
 class State(Struct, tag="state", tag_field="type"):
-    """All that there is to know about a game. *revision* grows with every change; *moves* has every pass as ``pass``."""
+    """All that there is to know about a game. *moves* has every pass as ``pass``.
+
+    *revision* grows with every move, taking back and end; not with who is there, nor with the wish to take back.
+    """
 
     game: str
     revision: int

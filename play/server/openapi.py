@@ -13,8 +13,9 @@ from reversi_env import __version__
 _REFUSALS = {
     400: "The request cannot be read, or asks for what is not allowed.",
     401: "There is no token.",
-    403: "The token does not open this game, or not this seat.",
+    403: "The token does not open this game, or not this seat; or a page of another server asks.",
     404: "There is no such game or review.",
+    408: "The body did not arrive in time.",
     409: "Not now: another's turn, an earlier ply, a finished game.",
     413: "The body is too large.",
     429: "Too many requests; try again later.",

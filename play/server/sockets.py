@@ -20,7 +20,7 @@ from play.server.options import ServerOptions
 from play.server.room import Room
 
 #: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
-POLICY, TOO_SLOW, NOT_ADMITTED = 1008, 4408, 4403
+POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
 
 
 def same_origin(headers: Headers) -> bool:
@@ -106,7 +106,7 @@ async def _admit(hall: Hall, socket: WebSocket) -> None:
         room.enter(connection)
     except Refused as refused:
         await socket.send_text(encode(refused.problem()).decode())
-        await socket.close(NOT_ADMITTED, refused.code)
+        await socket.close(TRY_LATER if refused.status in (429, 503) else NOT_ADMITTED, refused.code)
         return
     await _follow(hall.options, socket, room, connection)
 

@@ -271,6 +271,17 @@ def test_floods_are_stopped(special):
     assert statuses == [201, 201, 201, 429, 429]
 
 
+def test_a_full_game_may_be_entered_later(special):
+    api = special(room_connections=1)
+    created = api.create(size=4)
+    with api.socket(created["game"], created["tokens"]["black"]), api.socket(created["game"]) as late:
+        late.send(type="join", token=created["tokens"]["white"])
+        assert late.expect("error")["code"] == "room_full"
+        with pytest.raises(ConnectionClosed) as closed:
+            late.receive()
+    assert closed.value.rcvd.code == 1013
+
+
 def test_what_waits_is_limited_for_each_visitor(special):
     api = special(client_analyses=0)
     position = {"board": Position.initial().to_text(), "turn": "black"}

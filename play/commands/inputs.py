@@ -15,7 +15,7 @@ from play.commands.frame import print_json
 
 if TYPE_CHECKING:
     from play.game import Game
-    from reversi_env import Position
+    from reversi_env import Position, Rules
     from reversi_env.notation import Problem
     from reversi_env.rules import Variant
 
@@ -106,22 +106,18 @@ def typed_position(
         game = typed_game(board, variant, size, number)
         if after is not None and after > len(game.moves):
             raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
-        position = game.position if after is None else game.positions[after]
-    elif number is not None:
+        return game.position if after is None else game.positions[after]
+    if number is not None:
         raise ReversiError(f"--game {number} with a board: expected a file with games")
-    elif after is not None:
+    if after is not None:
         raise ReversiError(f"--after {after} with a board: expected the moves of a game, or a file with one")
-    else:
-        position = _position_of_board(board, side or "X", variant, size)
-    if size not in (None, position.rules.size):
-        raise ReversiError(
-            f"--size {size} with a game on {position.rules.size}x{position.rules.size}: expected the same"
-        )
+    position = _position_of_board(board, side or "X", variant, size)
+    _check_agreement(position.rules, variant, size)
     return position
 
 
 def typed_game(text: str, variant: Variant, size: int | None = None, number: int | None = None) -> Game:
-    """The game of moves such as ``f5d6c3``, or of a file; the rules are those that the options tell, but a GGF file has its own."""
+    """The game of moves such as ``f5d6c3``, or of a file; where that has rules of its own, options must not contradict them."""
     from play.game import Game
     from play.terminal.storage import load
     from reversi_env import ReversiError, Rules
@@ -134,7 +130,18 @@ def typed_game(text: str, variant: Variant, size: int | None = None, number: int
     game, count = load(text, number or 1, Game(rules))
     if number is None and count > 1:
         print(f"reversi: the first of {count} games in {text}; --game N takes another", file=sys.stderr)
+    _check_agreement(game.rules, variant, size)
     return game
+
+
+def _check_agreement(own: Rules, variant: Variant, size: int | None) -> None:
+    """Refuse options that contradict the rules that a text has of its *own*; the normal game is the default, which says nothing."""
+    from reversi_env import ReversiError
+
+    if size not in (None, own.size):
+        raise ReversiError(f"--size {size} with a game on {own.size}x{own.size}: expected the same")
+    if variant == "reversed" and own.variant == "normal":
+        raise ReversiError("--variant reversed with a normal game: expected the same")
 
 
 def _position_of_board(board: str, side: str, variant: Variant, size: int | None) -> Position:

@@ -278,7 +278,7 @@ class Session:
         game, count = storage.load(name, number, self.game)
         for agent in filter(None, self.settings.agents.values()):
             self._thinker(agent).check(game.rules)
-        self.game = game
+        self.game, self._saved_as = game, None
         which = f"game {number} of {count} in " if count > 1 else ""
         self._tell(f"loaded {len(game.moves)} move{'s' if len(game.moves) != 1 else ''} from {which}{name}")
         self._after_moves()

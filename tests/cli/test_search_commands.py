@@ -343,3 +343,16 @@ def test_a_fresh_process_keeps_the_contract_too():
     assert result.returncode == 1
     assert [json.loads(line)["line"] for line in result.stdout.splitlines()] == [3, 4, 5, 6, 7]
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["analyse", "review"])
+def test_options_must_not_contradict_the_rules_of_a_file(reversi, tmp_path, command):
+    file = tmp_path / "game.ggf"
+    file.write_text(Game.from_transcript("f5d6", Rules()).to_ggf())
+    for options, message in (
+        (("--variant", "reversed"), "--variant reversed with a normal game: expected the same"),
+        (("--size", 6), "--size 6 with a game on 8x8: expected the same"),
+    ):
+        code, out, err = reversi(command, file, *options)
+        assert (code, out) == (2, "")
+        assert message in err

@@ -199,6 +199,11 @@ def test_a_file_is_not_replaced_by_accident(play, state):
     assert (state / "old.ggf").read_text().startswith("(;GM[Othello]")
 
 
+def test_a_game_that_was_loaded_is_not_the_one_that_was_saved(play, state):
+    shown = play("b1", "save first.txt", "new", "b1", "save second.txt", "load first.txt", "save second.txt")
+    assert "file 'second.txt' exists: expected another name, or save! to replace it" in shown
+
+
 def test_a_save_without_a_name_finds_one(play, state):
     play("b1", "save")
     (path,) = state.glob("reversi-*.ggf")

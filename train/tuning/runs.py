@@ -23,14 +23,14 @@ from search.formula_files import formula_file
 from search.formulas import Formula
 from train.options import Options, option
 from train.run import JsonLines, Run, check_same
-from train.tuning.objectives import LabelError, Losses, Objective, losses_here
+from train.tuning.objectives import LabelError, Losses, Objective, losses_here, spread_out
 from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.space import Space, space_of
 
 #: Best candidates that are judged again, on games or positions of their own, before one is chosen.
 FINALISTS = 5
 #: Positions that give tuned weights their scale in discs, where the objective has none: few empties, solved in a moment.
-SCALE_POSITIONS = 2000
+SCALE_POSITIONS = {4: 300, 6: 2000, 8: 2000}
 SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
 
 
@@ -158,10 +158,6 @@ def _chosen(
 
 def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: str) -> bytes:
     rules = objective.rules
-    truth = objective
-    if not isinstance(truth, LabelError):
-        empties = SCALE_EMPTIES[rules.size]
-        truth = LabelError(rules.size, rules.variant, SCALE_POSITIONS, empties, seed=options.seed)
     record = {
         "game": {"size": rules.size, "variant": rules.variant},
         "tuning": {**options.described(), "generations": options.generations, "evaluations": tuned.evaluations},
@@ -172,7 +168,22 @@ def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: 
         "command": command,
         "version": __version__,
     }
-    return formula_file(tuned.evaluator, tuned.formula, {rules.size: truth.scale(tuned.evaluator)}, record)
+    scale = _scale_of(tuned.evaluator, objective, options.seed)
+    return formula_file(tuned.evaluator, tuned.formula, {rules.size: scale}, record)
+
+
+def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
+    """Discs for one unit of the formula: by exact scores near the end, as far as its play by the objective allows.
+
+    What wins games may mean the opposite there: few moves of the opponent's, in the reversed game. A formula that was judged by its
+    play keeps the sign that it played with.
+    """
+    if isinstance(objective, LabelError):
+        return objective.scale(tuned)
+    rules = objective.rules
+    positions, empties = SCALE_POSITIONS[rules.size], SCALE_EMPTIES[rules.size]
+    scale = LabelError(rules.size, rules.variant, positions, empties, seed=seed).scale(tuned)
+    return scale if scale > 0 else spread_out([tuned], rules)[0].scale_on(rules)
 
 
 # --- the log --------------------------------------------------------------------------------------

@@ -239,3 +239,8 @@ def test_evaluation_needs_no_monitor():
         _, _, dones, infos = monitored.step(env.games.sample_legal())
         for i in np.flatnonzero(dones):
             assert 0 < infos[i]["episode"]["l"] <= 14
+
+
+def test_what_it_keeps_is_not_written_over():
+    with pytest.raises(SettingsError, match="copy=False: expected True"):
+        ReversiVecEnv(4, size=4, copy=False)

@@ -285,6 +285,11 @@ def test_the_rate_falls_to_a_tenth_and_no_further():
         ({"games": 3}, "games=3: expected an even number"),
         ({"algorithm": "a2c"}, "algorithm='a2c': expected"),
         ({"plies": 9}, "plies=9: expected"),
+        (
+            {"envs": 3, "rollout": 11, "batch_size": 32},
+            "batch_size=32 leaves one of 33 positions .* batches of two or more",
+        ),
+        ({"envs": 2, "rollout": 2, "batch_size": 1}, "batch_size=1 leaves one of 4 positions"),
         ({"opponents": ("random", "nobody")}, "agent 'nobody' is unknown"),
     ],
 )

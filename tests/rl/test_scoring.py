@@ -78,3 +78,5 @@ def test_a_policy_that_cannot_play_is_told_so(truth):
         score_policy(last_legal, RULES, games=3)
     with pytest.raises(TrainError, match="policy 'greedy': expected a callable"):
         score_policy("greedy", RULES)
+    with pytest.raises(TrainError, match="option 'variant' of a policy's observations: expected some of .*'dtype'"):
+        score_policy(last_legal, RULES, variant="reversed")

@@ -75,6 +75,17 @@ class RlOptions(GameOptions):
         if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
             raise TrainError(f"opponents={shown(self.opponents)}: tensor-ppo plays itself and its past, expected none")
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
+        if self.algorithm == "ppo":
+            self._check_batches()
+
+    def _check_batches(self) -> None:
+        """Refuse batches of one position: what PPO divides its advantages by, their spread, would be nothing."""
+        positions, size = self.envs * self.rollout, self.batch_size
+        if (positions % size or min(positions, size)) == 1:
+            raise TrainError(
+                f"batch_size={size} leaves one of {positions} positions (envs={self.envs}, rollout={self.rollout}) to the last"
+                " batch: expected batches of two or more"
+            )
 
     @property
     def architecture(self) -> Architecture:

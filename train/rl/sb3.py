@@ -40,6 +40,10 @@ class ReversiVecEnv(VecEnv):
     """
 
     def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
+        if not options.setdefault("copy", True):
+            raise SettingsError(
+                "copy=False: expected True, for Stable-Baselines3 keeps what it has seen until after the next step"
+            )
         self.games = ReversiVectorEnv(num_envs, opponent=opponent, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         super().__init__(num_envs, self.games.single_observation_space, self.games.single_action_space)
         self._actions = np.zeros(num_envs, np.int64)

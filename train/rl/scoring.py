@@ -23,6 +23,8 @@ from train.judging.exact import ExactSet, Judgement
 from train.judging.exam import packaged_endgames
 from train.rl.ladder import Ladder, Standing
 
+#: Options of an environment that say what a policy is shown.
+FORM = ("observation", "extra_planes", "dtype", "channels_last")
 #: Positions shown to a policy at once.
 BATCH = 4096
 ON_8X8 = Rules()
@@ -70,6 +72,8 @@ class ObservingPlayer:
     """
 
     def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
+        if unknown := set(form) - set(FORM):
+            raise TrainError(f"option {shown(min(unknown))} of a policy's observations: expected some of {FORM}")
         self.rules, self._batched = rules, batched
         self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
         self._squares = self._settings.squares()

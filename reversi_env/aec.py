@@ -137,6 +137,8 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """The board from *agent*'s side, and its legal actions if it is to move."""
         self._require_a_game()
+        if agent not in PLAYERS:
+            raise SettingsError(f"agent {shown(agent)}: expected one of {PLAYERS}")
         planes = self._board.reshape(2, self.rules.size, self.rules.size)
         selected = agent == PLAYERS[self._turn]
         mask = self._mask[0].copy() if selected or self._over else np.zeros(self._mask.size, np.int8)

@@ -60,8 +60,10 @@ class Position:
         if self.own & self.opp:
             overlap = ", ".join(self._names(self.own & self.opp))
             raise PositionError(f"discs of both colours on {overlap}: expected at most one disc a square")
-        if self.turn not in (BLACK, WHITE):
-            raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
+        if self.turn.__class__ is not Colour:
+            if isinstance(self.turn, bool) or self.turn not in (BLACK, WHITE):
+                raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
+            object.__setattr__(self, "turn", Colour(self.turn))
 
     # --- making positions -------------------------------------------------------------------------
 
@@ -153,7 +155,15 @@ class Position:
         """Number of discs of *colour*, or of both."""
         if colour is None:
             return self.round
-        return (self.black if colour == BLACK else self.white).bit_count()
+        return (self.own if self._is_turn(colour) else self.opp).bit_count()
+
+    def _is_turn(self, colour: Colour | None) -> bool:
+        """Whether *colour* is that of the side to move; ``None`` is."""
+        if colour is None or colour == self.turn:
+            return True
+        if colour == -self.turn:
+            return False
+        raise PositionError(f"colour {shown(colour)}: expected BLACK or WHITE, or None for the side to move")
 
     def legal_board(self) -> int:
         """Board of the squares where the side to move may play."""
@@ -181,7 +191,7 @@ class Position:
     def disc_difference(self, colour: Colour | None = None) -> int:
         """Discs of *colour* (by default the side to move) minus the other's, as they lie."""
         difference = self.own.bit_count() - self.opp.bit_count()
-        return difference if colour in (None, self.turn) else -difference
+        return difference if self._is_turn(colour) else -difference
 
     def score(self, colour: Colour | None = None) -> int:
         """Result of the finished game in discs for *colour* (by default the side to move): positive means that it won.
@@ -193,7 +203,7 @@ class Position:
                 "the game is not over, so it has no score: disc_difference() counts the discs as they lie"
             )
         final = self.rules.sign * int(bitboard.final_score(*self._boards(), np.uint64(self.rules.playable)))
-        return final if colour in (None, self.turn) else -final
+        return final if self._is_turn(colour) else -final
 
     def winner(self) -> Colour | None:
         """The side that won; ``None`` for a draw and while the game goes on."""
@@ -203,12 +213,12 @@ class Position:
 
     def stable(self, colour: Colour | None = None) -> int:
         """Board of discs of *colour* (by default the side to move) proven safe for the rest of the game."""
-        boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
+        boards = self._boards() if self._is_turn(colour) else self._boards()[::-1]
         return int(stable_discs(*boards, np.uint64(self.rules.playable)))
 
     def frontier(self, colour: Colour | None = None) -> int:
         """Board of discs of *colour* (by default the side to move) that touch an empty square."""
-        boards = self._boards() if colour in (None, self.turn) else self._boards()[::-1]
+        boards = self._boards() if self._is_turn(colour) else self._boards()[::-1]
         return int(bitboard.frontier(*boards, np.uint64(self.rules.playable)))
 
     # --- playing ----------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from numbers import Integral
 from typing import Literal, get_args
 
 from reversi_env.core.geometry import FRAME
@@ -62,7 +63,7 @@ class Rules:
     start: Start = "standard"
 
     def __post_init__(self) -> None:
-        if isinstance(self.size, bool) or self.size not in SIZES:
+        if not isinstance(self.size, Integral) or self.size not in SIZES:
             raise RulesError(f"size {shown(self.size)} is not supported: expected one of 4, 6, 8")
         if self.variant not in get_args(Variant):
             raise RulesError(f"variant {shown(self.variant)} is unknown: expected 'normal' or 'reversed'")

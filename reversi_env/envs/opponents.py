@@ -60,8 +60,9 @@ class OpponentPool:
         """Add an opponent, drawn in proportion to *weight*; its number."""
         if isinstance(opponent, OpponentPool):
             raise SettingsError("a pool cannot contain a pool: expected its opponents one by one")
-        self._weights.append(_checked_weight(weight))
-        self._players.append(Player(opponent))
+        player, weight = Player(opponent), _checked_weight(weight)  # nothing has changed if either is refused
+        self._players.append(player)
+        self._weights.append(weight)
         self.version += 1
         return len(self._players) - 1
 

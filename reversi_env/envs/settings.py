@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
@@ -182,7 +182,11 @@ class Settings:
     def _check_planes(self) -> None:
         _check_choice("dtype", self.dtype, get_args(DtypeChoice))
         extra = self.extra_planes
-        known = not isinstance(extra, str) and all(name in get_args(PlaneChoice) for name in extra)
+        known = (
+            isinstance(extra, Iterable)
+            and not isinstance(extra, str)
+            and all(name in get_args(PlaneChoice) for name in extra)
+        )
         if not known or len(set(extra)) < len(extra):
             raise SettingsError(f"extra_planes={shown(extra)}: expected some of {get_args(PlaneChoice)}, each once")
         object.__setattr__(self, "extra_planes", tuple(extra))
@@ -286,6 +290,14 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     except ValueError:
         names = ", ".join(AutoresetMode.__members__)
         raise SettingsError(f"autoreset_mode={shown(mode)}: expected one of {names}") from None
+
+
+def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | None:
+    """One seed for what *count* games share, such as a wrapper's lots; ``None`` unless all of them have one."""
+    if isinstance(seed, (int, np.integer)):
+        return int(seed)
+    words, seeded = seed_words(seed, count)
+    return int(np.random.SeedSequence(words.tolist()).generate_state(1, np.uint64)[0]) if seeded.all() else None
 
 
 def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:

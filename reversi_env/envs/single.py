@@ -199,6 +199,8 @@ class ReversiEnv(OneGame, gym.Env):
 
     def set_state(self, state: np.ndarray) -> None:
         """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
+        if self._pool_version != self.opponents.version:
+            self._read_pool()
         self._state = checked_states(state, 1, self.settings, self._pool)
         self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
 

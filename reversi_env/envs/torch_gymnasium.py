@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from reversi_env import batch
+from reversi_env.envs.settings import shared_seed
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
@@ -44,7 +45,7 @@ class TorchGymnasiumEnv(VectorEnv):
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks."""
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        super().reset(seed=shared_seed(seed, self.num_envs))
         observations, infos = self.envs.reset(seed=seed, options=options)
         return self._given(observations), self._infos(infos)
 

@@ -27,6 +27,7 @@ from reversi_env.envs.settings import (
     position_of,
     refuse_shaping_without_opponent,
     seed_words,
+    shared_seed,
 )
 from reversi_env.errors import shown
 from reversi_env.position import Position
@@ -130,7 +131,7 @@ class ReversiVectorEnv(VectorEnv):
         settings = self.settings.with_options(options)
         which = self._reset_mask(options)
         words, seeded = seed_words(seed, self.num_envs)
-        super().reset(seed=seed if isinstance(seed, int) else None)
+        super().reset(seed=shared_seed(seed, self.num_envs))
         if self.copy:
             self._new_buffers()
         with self._undone_on_error():

@@ -205,7 +205,7 @@ def to(state: State, device: Any) -> State:
 
 def _home(field: Any) -> Any:
     """The module that does it for this kind of array."""
-    if isinstance(field, (np.ndarray, np.generic, int)):
+    if isinstance(field, (np.ndarray, np.generic, int, list, tuple)):
         return arrays
     from reversi_env.functional import tensors
 

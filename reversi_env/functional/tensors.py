@@ -55,7 +55,7 @@ def as_words(board: torch.Tensor) -> torch.Tensor:
 def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> Any:
     """The states of positions; made by the CPU."""
     turns = as_array(turn) if isinstance(turn, torch.Tensor) else turn
-    made = arrays.from_boards(kind, as_array(own), as_array(opp), np.asarray(turns).astype(np.int8))
+    made = arrays.from_boards(kind, as_array(own), as_array(opp), turns)
     return type(made)(*(field.to(own.device) for field in _shown(made)))
 
 

@@ -177,6 +177,8 @@ class WthorFile:
 
         Boards and results, in discs as recorded, are the side's that makes the move. Games that do not go on are left out.
         """
+        if not 0 <= plies < SQUARES - 4:
+            raise NotationError(f"{shown(plies)} moves: expected 0 to {SQUARES - 5}")
         squares = self.squares[:, plies]
         own, opp, reached = positions_with(self.squares, *_start(), SQUARES - 4 - plies)
         black = replay_games(self.squares[:, :plies], *_start())[0]
@@ -275,6 +277,8 @@ def _read_header(data: bytes) -> WthorHeader:
         raise NotationError(f"board size {size}: expected 0 or 8, for 8x8")
     if kind != 0:
         raise NotationError(f"kind {kind}: expected 0, for games")
+    if depth > SQUARES - 4:
+        raise NotationError(f"depth {depth} of the exact scores: expected at most {SQUARES - 4} empty squares")
     expected = _HEADER.size + games * _RECORD.itemsize
     if len(data) != expected:
         raise NotationError(f"{len(data)} bytes: expected {expected} for the {games} games that the header announces")

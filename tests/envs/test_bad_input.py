@@ -334,3 +334,13 @@ def test_the_aec_environment_has_no_single_agent_options_and_names_unknown_ones(
 def test_a_batch_has_a_size_and_a_mode(options, message):
     with pytest.raises(SettingsError, match=f"{next(iter(options))}=.*{message}"):
         ReversiVectorEnv(**{"num_envs": 2} | options)
+
+
+def test_nobody_elses_side_is_shown():
+    with pytest.raises(SettingsError, match="agent 'nobody': expected one of"):
+        game().observe("nobody")
+
+
+def test_planes_that_are_none_are_refused():
+    with pytest.raises(SettingsError, match="extra_planes=None: expected some of"):
+        ReversiEnv(extra_planes=None)

@@ -197,6 +197,11 @@ def vars_of(rules):
         (lambda state: functional.from_boards(state.own, state.own), "boards that overlap"),
         (lambda state: functional.from_boards(state.own, state.opp[:1]), "boards of shape"),
         (lambda state: functional.from_boards(state.own == 0, state.own), "boards of .*bool: expected"),
+        (
+            lambda state: functional.from_boards(state.own, state.opp, turn=-1),
+            "turn -1: expected 0 where black is to move",
+        ),
+        (lambda state: functional.from_boards(state.own, state.opp, turn=0.7), "turn 0.7: expected 0 where"),
         (lambda state: functional.to(state, "nowhere"), "device='nowhere': .*expected 'cpu' or 'cuda'"),
     ],
 )
@@ -231,3 +236,8 @@ def test_a_compiled_function_has_one_graph():
         assert same(after, expected)
         assert torch.equal(values, others)
         state = after
+
+
+def test_boards_may_be_lists():
+    boards = [board.tolist() for board in functional.init(3)[:2]]
+    assert functional.from_boards(*boards, turn=[0, 1, 0]).turn.tolist() == [0, 1, 0]

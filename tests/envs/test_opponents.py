@@ -11,7 +11,7 @@ from stable_baselines3 import PPO
 
 from reversi_env import Position
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
-from reversi_env.errors import IllegalMoveError
+from reversi_env.errors import IllegalMoveError, ReversiError
 from tests.envs.helpers import LastLegal, last_legal
 
 
@@ -409,3 +409,13 @@ def test_a_pool_needs_somebody_to_draw():
 def test_pools_do_not_nest():
     with pytest.raises(SettingsError, match="cannot contain a pool"):
         OpponentPool([OpponentPool(["random"])])
+
+
+@pytest.mark.parametrize("bad", [("greedyy", 1.0), ("greedy", -1.0)])
+def test_a_pool_that_refuses_somebody_stays_as_it_was(bad):
+    pool = OpponentPool(["random"])
+    with pytest.raises(ReversiError):
+        pool.add(*bad)
+    assert len(pool) == 1
+    assert pool.add("greedy") == 1
+    ReversiEnv(size=4, opponent=pool).reset(seed=1)

@@ -262,3 +262,14 @@ def test_the_aec_state_is_in_colours():
         assert (to_move == turn).all()
         assert env.state() in env.state_space
         env.step(env.sample_legal())
+
+
+def test_a_state_against_somebody_new_in_the_pool_is_taken():
+    pool = OpponentPool(["random"])
+    old = ReversiEnv(size=4, opponent=pool)
+    pool.add("greedy")
+    pool.set_weight(0, 0.0)
+    new = ReversiEnv(size=4, opponent=pool)
+    new.reset(seed=1)
+    old.set_state(new.get_state())
+    assert old.get_state()["opponent"][0] == 1

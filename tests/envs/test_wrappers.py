@@ -284,3 +284,13 @@ def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
     with only_these_warnings(["is different from the unwrapped version"]):  # it says that it sees a wrapper
         check_env(env)
     assert env.spec.make().observation_space == env.observation_space
+
+
+@pytest.mark.parametrize("seed", [5, np.int64(5), list(range(8))], ids=repr)
+def test_the_same_seeds_turn_a_batch_in_the_same_way(seed):
+    def drawn():
+        wrapped = VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4))
+        wrapped.reset(seed=seed)
+        return wrapped.symmetries.tolist()
+
+    assert drawn() == drawn()

@@ -139,6 +139,7 @@ SECOND_GAME = 16 + 68
         (b"\xff" * 84, "board size 255: expected 0 or 8"),
         (wthor_header(0, size=10), "board size 10: expected 0 or 8"),
         (wthor_header(0, kind=1), "kind 1: expected 0"),
+        (with_byte(14, 61), "depth 61 of the exact scores: expected at most 60"),
         (wthor_header(2**32 - 1), "16 bytes: expected 292057776076"),
         (with_byte(SECOND_GAME + 8, 19), "game 1, move 1: byte 19, expected row and column from 11 to 88, or 0"),
         (with_byte(SECOND_GAME + 9, 90), "game 1, move 2: byte 90"),
@@ -240,3 +241,9 @@ def test_positions_of_all_games_with_so_many_empty_squares():
     for empties in (-1, 61):
         with pytest.raises(NotationError, match=f"{empties} empty squares: expected 0 to 60"):
             file.positions(empties)
+
+
+@pytest.mark.parametrize("plies", [-1, 60])
+def test_moves_that_no_game_has_are_refused(plies):
+    with pytest.raises(NotationError, match=f"{plies} moves: expected 0 to 59"):
+        read_wthor(wthor_file(wthor_record(["f5"]))).played(plies)

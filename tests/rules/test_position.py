@@ -169,3 +169,23 @@ def test_whatever_text_is_read_only_our_errors_escape(text):
 def test_whatever_boards_are_given_only_our_errors_escape(own, opp):
     with contextlib.suppress(ReversiError):
         Position(Rules(), own, opp)
+
+
+@pytest.mark.parametrize("colour", ["black", 0, 2, "X"])
+@pytest.mark.parametrize("ask", [Position.discs, Position.disc_difference, Position.stable, Position.frontier])
+def test_what_is_no_colour_is_refused(ask, colour):
+    with pytest.raises(PositionError, match="expected BLACK or WHITE"):
+        ask(START, colour)
+
+
+def test_a_turn_may_be_the_number_of_a_colour():
+    position = Position(Rules(), START.own, START.opp, -1)
+    assert position == START
+    assert position.turn is BLACK
+    assert repr(position.play("f5")) == repr(START.play("f5"))
+
+
+@pytest.mark.parametrize("size", [6.0, True, "6", None])
+def test_a_size_is_a_whole_number(size):
+    with pytest.raises(RulesError, match="expected one of 4, 6, 8"):
+        Rules(size)

@@ -12,6 +12,7 @@ True
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.playout import count_random_plies, random_positions_loop
 from reversi_env.errors import IllegalMoveError, PositionError, RulesError, shown
 from reversi_env.position import Position
-from reversi_env.rules import Rules
+from reversi_env.rules import Rules, checked_rules
 
 Boards = NDArray[np.uint64]
 Squares = NDArray[np.int64]
@@ -179,9 +180,13 @@ def random_positions(
     A game that ends earlier is played again with other moves until it does not, so all positions have a history of
     exactly that length — unless a hundred tries fail, which raises: no random game is that long.
     """
-    lengths = np.broadcast_to(np.asarray(plies, np.int64), (count,)).copy()
-    if (lengths < 0).any():
-        raise RulesError(f"plies {shown(plies)}: expected 0 or more")
+    rules, count, seed = checked_rules(rules), _whole("count", count), _whole("seed", seed)
+    given = np.asarray(plies)
+    if given.dtype.kind not in "iu" or given.shape not in ((), (count,)) or (given < 0).any():
+        raise RulesError(
+            f"plies {shown(plies)}: expected a whole number of 0 or more, or one for each of {count} positions"
+        )
+    lengths = np.broadcast_to(given.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
     reached = np.empty(count, np.bool_)
     random_positions_loop(
@@ -196,10 +201,17 @@ def random_positions(
 
 def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool | None = None) -> int:
     """Play *games* random games from the start and return their plies, passes included, all together."""
+    rules, games, seed = checked_rules(rules), _whole("games", games), _whole("seed", seed)
     black, white = (np.uint64(board) for board in rules.start_boards)
     lengths = np.empty(games, np.int64)
     count_random_plies(games, black, white, np.uint64(rules.playable), np.uint64(seed), lengths, parallel=parallel)
     return int(lengths.sum())
+
+
+def _whole(name: str, number: int) -> int:
+    if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < 1 << 64:
+        raise RulesError(f"{name}={shown(number)}: expected a whole number of 0 or more")
+    return int(number)
 
 
 def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:

@@ -150,7 +150,7 @@ async function openGame(id) {
   game.socket = new GameSocket(id, token, {
     onJoined: (role) => {
       game.role = role;
-      noteGame(id, { isUntried: false });
+      if (rememberedGame(id)?.isUntried) noteGame(id, { isUntried: false });
     },
     onState: (state) => onState(game, state),
     onProblem: (problem) => { game.sent = false; complain(problem); render(); },
@@ -373,7 +373,8 @@ async function share() {
     if (!name) {
       const body = documentOf(line), sent = JSON.stringify(body);
       ({ review: name } = await call("POST", "/api/reviews", { body }));
-      if (app.line !== line || JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
+      if (app.line !== line) return; // who has gone elsewhere wants no link any more
+      if (JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
     }
     if (line.key) rememberReview(line.key, { link: name });
     line.link = `/review/${name}`;

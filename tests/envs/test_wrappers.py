@@ -7,7 +7,7 @@ from gymnasium.error import InvalidAction
 from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
-from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError, TorchVectorEnv
 from reversi_env.envs.wrappers import (
     CanonicalPositions,
     LastMovePlane,
@@ -289,8 +289,12 @@ def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
 @pytest.mark.parametrize("seed", [5, np.int64(5), list(range(8))], ids=repr)
 def test_the_same_seeds_turn_a_batch_in_the_same_way(seed):
     def drawn():
-        wrapped = VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4))
+        wrapped, tensors = (
+            VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4)),
+            TorchVectorEnv(8, size=4).as_gymnasium(),
+        )
         wrapped.reset(seed=seed)
-        return wrapped.symmetries.tolist()
+        tensors.reset(seed=seed)
+        return wrapped.symmetries.tolist(), tensors.np_random.random()
 
     assert drawn() == drawn()

@@ -22,7 +22,7 @@ _ENDS = ("score", "winner", "opponent")
 
 
 class ReversiVecEnv(VecEnv):
-    """*num_envs* games for stable-baselines3; options as in `reversi_env.envs.ReversiVectorEnv`.
+    """*num_envs* games for stable-baselines3; options as in `reversi_env.envs.ReversiVectorEnv`, but for ``copy=False``.
 
     A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation``,
     ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed, and the game's

@@ -29,6 +29,15 @@ def choose(page, **fields):
             page.check(f"input[name={name}][value='{value}']", force=True)
 
 
+def until(page, condition):
+    """Let the page go on until *condition* is true."""
+    for _ in range(WAIT // 10):
+        if condition():
+            return
+        page.wait_for_timeout(10)
+    raise AssertionError("it did not come about")
+
+
 def moves(page):
     return page.locator("#moves button").all_inner_texts()
 

@@ -12,7 +12,7 @@ from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 from tests.server.test_reading import WTHOR
 
-from .steps import PHONE, WAIT, choose, expect, my_turn, play_some, shuts_nobody_out
+from .steps import PHONE, WAIT, choose, expect, my_turn, play_some, shuts_nobody_out, until
 
 pytestmark = pytest.mark.slow
 
@@ -301,23 +301,18 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
 def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):
     page, held = open_page(), []
     page.route("**/api/openings", lambda route: held.append(route))  # as a server that has no time yet
-
-    def until_held(count):
-        while len(held) < count:
-            page.wait_for_timeout(10)
-
     page.click("#nav-review")
     page.fill("#transcript", "f5d6c3d3c4")
     page.click("#loader button[type=submit]")
     expect(page.locator("#game-title")).to_have_text("Review")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    until_held(1)
+    until(page, lambda: len(held) == 1)
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     expect(page.locator("#ply")).to_have_text("5 / 5")
     held[0].continue_()
-    until_held(2)
+    until(page, lambda: len(held) == 2)
     asked = [route.request.post_data_json["moves"] for route in held]
     assert asked == [["f5"], ["f5", "d6", "c3", "d3", "c4"]]
     held[1].continue_()

@@ -306,6 +306,6 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
 
 
 #: The shapes of the deep networks, and of the wide ones.
-SHAPE, WIDE = Shape(8, 16), Shape(16, 32)
+SHAPE, WIDE = Shape(8, 16), Shape(16, 16)
 DEEP_NET, deep_value = evaluator_for(SHAPE)
 WIDE_NET, wide_value = evaluator_for(WIDE)

@@ -153,9 +153,9 @@ class DeepPatternNet(PatternNetwork):
 
 
 class WidePatternNet(DeepPatternNet):
-    """The same with rows twice as long and a head of twice as many units, for those who have a teacher's labels by the ten million.
+    """The same with rows twice as long, for those who have labels by the ten million.
 
-    From a few million it learns no more than `DeepPatternNet`; a value takes a quarter more time.
+    From a few million it learns no more than `DeepPatternNet`; searches take up to a third more time.
     """
 
     name = "wide"

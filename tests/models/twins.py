@@ -66,7 +66,7 @@ def deep_value(network, own, opp, empties):
     phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
     numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
     rows, head = network.rows[phase], network.heads[phase].tolist()
-    width, units = {"deep": (8, 16), "wide": (16, 32)}[network.name]
+    width, units = {"deep": (8, 16), "wide": (16, 16)}[network.name]
     sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(width)]
     inputs = [min(max(x, 0.0), 127 / 128) for x in sums] + [min(max(-x, 0.0), 127 / 128) for x in sums]
     straight, first, (*others, constant) = head[:width], head[width : -2 * units - 1], head[-2 * units - 1 :]

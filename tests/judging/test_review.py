@@ -7,6 +7,8 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, write_ggf
+from search.cuts import MARGIN
+from search.engine import Engine
 from search.solver import solve_all_moves
 from tests.notation.samples import random_moves
 from train import analyse, charts
@@ -43,6 +45,21 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
     assert all(move.loss >= 0 and not move.exact for move in first)
     assert any(move.loss > 0 for move in first)
     assert len(analyse("f5d6c3", "discs", time=0.01)) == 3
+
+
+def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):
+    """Selective searches are deep in no time; whole ones to their depth would take for ever."""
+    margins = []
+    begin_with = Engine._begin_with
+
+    def begin(engine, margin):
+        margins.append(margin)
+        begin_with(engine, margin)
+
+    monkeypatch.setattr(Engine, "_begin_with", begin)
+    review = analyse("f5d6c3g5", "network", time=0.05)
+    assert review[-1].loss > 0  # so that it was searched
+    assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
 
 
 @pytest.mark.parametrize(

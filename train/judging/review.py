@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import InitVar, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, overload
 
@@ -18,6 +18,7 @@ from reversi_env import Position, ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import Game, read_transcript
 from reversi_env.rules import PASS_NAME
+from search.cuts import MARGIN
 from search.engine import Engine
 from search.limits import Limits
 from train import charts
@@ -29,6 +30,8 @@ LOSSES = {4: (1, 3, 5), 6: (2, 4, 8), 8: (2, 5, 10)}
 NOTHING = 0.01
 #: Plies, at least: a move is compared with the best one, a ply less deep.
 LEAST_DEPTH = 2
+#: How much longer than the best move the one that was played is looked at by the clock, to reach the same depth.
+MOST_TIME = 2
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,10 @@ def analyse(
         raise ReversiError(f"depth={depth}: expected {LEAST_DEPTH} plies or more")
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)
     engine = Engine(evaluator or strongest_evaluator(game.start.rules), game.start.rules, threads=threads)
+    if limits.depth is None and engine.evaluator.probcut(game.start.rules):
+        engine.set_probcut(
+            MARGIN
+        )  # a search by the clock prunes, and the one to its depth that follows has to prune alike
     moves = []
     for number, (position, move) in enumerate(zip(game.positions(), game.moves, strict=False), 1):
         if move != PASS_NAME:
@@ -157,6 +164,8 @@ def _judged(engine: Engine, position: Position, move: str, number: int, limits: 
         child = position.play(move)
         # as deep as the best move was looked at, proven where that is, and likely in the same time
         same = Limits(depth=max(1, found.depth - 1), empties_exact=child.empties if found.exact else 0)
+        if limits.time is not None and not found.exact:
+            same = replace(same, time=MOST_TIME * limits.time)
         if 0 < found.confidence < 100:
             same = limits
         after = -child.score() if child.is_over() else -engine.search(child, same).value

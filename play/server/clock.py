@@ -71,6 +71,10 @@ class Clock:
             self._left[mover] += self.increment
         return in_time
 
+    def take_back(self, mover: Colour) -> None:
+        """A move of *mover* does not count: nor does its increment, but for one, so that nobody is out of time for taking back."""
+        self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], self.increment))
+
     def state(self, now: float) -> ClockState:
         """What is told to clients, in hundredths of a second."""
         black, white = (round(max(0.0, self.left(colour, now)), 2) for colour in (BLACK, WHITE))

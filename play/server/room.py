@@ -29,7 +29,7 @@ from play.server.pool import Pool, WorkerLost
 from play.server.store import GameRow, Store
 from play.server.worker import Answer, Job
 from reversi_env import Position, ReversiError
-from reversi_env.rules import BLACK, WHITE, Colour
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
 
 log = logging.getLogger("reversi.server")
 
@@ -219,10 +219,14 @@ class Room:
         return self._changed(before)
 
     def _take_back(self, colours: set[Colour]) -> asyncio.Future[bytes]:
+        played = list(zip(self.game.positions, self.game.moves, strict=False))
         try:
             self.game.undo_to(colours)
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
+        for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
+            if self.clock and move != PASS_NAME:
+                self.clock.take_back(position.turn)
         return self._changed(len(self.game.moves))
 
     def _end(self, ending: Any, loser: Colour) -> asyncio.Future[bytes]:

@@ -169,6 +169,31 @@ def test_the_grace_is_for_the_game_and_not_for_every_move():
     assert clock.state(15.0).black == 0  # and who is too late gets nothing
 
 
+def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
+    api = special(hand)
+    created = api.create(size=4, clock={"seconds": 10, "increment": 60})
+
+    def clocks():
+        state = api.state(created)["clock"]
+        return state["black"], state["white"]
+
+    def undo(*colours):  # one asks, the other one agrees
+        for colour in colours:
+            assert api.call("POST", f"/api/games/{created['game']}/undo", created["tokens"][colour]).status_code == 200
+
+    assert api.move(created, "black", "b1", 0).status_code == 200
+    assert clocks() == (10, 10)  # before the first move no time runs
+    for _ in range(3):
+        hand.now += 1
+        assert api.move(created, "white", "a1", 1).status_code == 200
+        undo("white", "black")
+    assert clocks() == (10, 60)  # of the time that somebody had, an increment is left at least
+    assert api.move(created, "white", "a1", 1).status_code == 200
+    undo("black", "white")  # both moves
+    assert clocks() == (10, 60)
+    assert not api.state(created)["moves"]
+
+
 def test_used_grace_is_not_given_back_by_a_drop(special, hand):
     api = special(monotonic=hand, clock_grace=2.0)
     created = started(api)

@@ -63,7 +63,10 @@ class ClockRequest(_Strict):
     """Time for each side; who has none left loses. It runs on the server from the first move on, connected or not."""
 
     seconds: Annotated[float, Meta(ge=1, le=86_400, description="Seconds for the whole game.")]
-    increment: Annotated[float, Meta(ge=0, le=600, description="Seconds added after every move.")] = 0.0
+    increment: Annotated[
+        float,
+        Meta(ge=0, le=600, description="Seconds added after every move but the first, before which no time runs."),
+    ] = 0.0
 
 
 class CreateGame(_Strict):
@@ -432,6 +435,20 @@ def read(kind: Any, data: bytes) -> Any:
         reason = str(error)[:200] or "the message is not JSON as expected"
         expected = "" if kind is Incoming else f"; expected an object with {_expected(kind)}"
         raise Refused(400, "bad_message", reason + expected) from None
+
+
+class _Named(Struct):
+    """What a message is called, whatever else it says."""
+
+    id: Id | UnsetType = UNSET
+
+
+def id_of(data: bytes) -> str | UnsetType:
+    """The id of a client's message that may be wrong in any other way."""
+    try:
+        return _decoder(_Named).decode(data).id
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return UNSET
 
 
 @cache

@@ -7,7 +7,6 @@ import contextlib
 from time import monotonic
 from typing import Any
 
-from msgspec import UNSET
 from starlette.datastructures import Headers
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
@@ -105,7 +104,7 @@ async def _admit(hall: Hall, socket: WebSocket) -> None:
         connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
         room.enter(connection)
     except Refused as refused:
-        await socket.send_text(encode(refused.problem()).decode())
+        await socket.send_text(encode(refused.problem(messages.id_of(first))).decode())
         await socket.close(TRY_LATER if refused.status in (429, 503) else NOT_ADMITTED, refused.code)
         return
     await _follow(hall.options, socket, room, connection)
@@ -135,13 +134,11 @@ async def _read(options: ServerOptions, socket: WebSocket, room: Room, connectio
         if not allowed.take(""):
             connection.answer(encode(Problem("too_fast", "too many messages", 429)))
             break
-        message = None
         try:
-            message = read(Incoming, text)
-            _carry_out(message, room, connection)
+            _carry_out(read(Incoming, text), room, connection)
         except Refused as refused:
             errors += 1
-            connection.answer(encode(refused.problem(message.id if message else UNSET)))
+            connection.answer(encode(refused.problem(messages.id_of(text))))
     connection.leave(POLICY, "too many errors" if errors >= options.most_errors else "too many messages")
     await _until_closed(socket)
 
@@ -161,11 +158,11 @@ def _carry_out(message: Any, room: Room, connection: Connection) -> None:
 
 
 async def _received(socket: WebSocket) -> bytes:
-    """The next message; an empty one for bytes, which nobody should send."""
+    """The next message, sent as text or as bytes."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
-    return (message.get("text") or "").encode("utf-8", "replace")
+    return message.get("bytes") or (message.get("text") or "").encode("utf-8", "replace")
 
 
 async def _until_closed(socket: WebSocket) -> None:

@@ -1,6 +1,7 @@
 """What a server does not do for strangers: agents that run programs or read files, pages of other servers, floods."""
 
 import asyncio
+import json
 import socket as sockets
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -90,6 +91,21 @@ def test_large_bodies_are_refused_before_they_are_read(api):
         yield from (b"x" * 1000 for _ in range(100))
 
     assert api.call("POST", "/api/games", content=unsaid()).status_code == 413
+
+
+def test_errors_say_which_message_they_answer(api):
+    created = api.create(size=4)
+    with api.socket(created["game"]) as socket:
+        socket.send(type="join", token="x" * 32, id="J")
+        assert (socket.expect("error"))["id"] == "J"
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        socket.expect("state")
+        for number, wrong in enumerate(({"move": "b1", "ply": -1}, {"move": "b1"}, {"move": 7, "ply": 0}, {"more": 1})):
+            socket.send(type="move", id=f"{number}", **wrong)
+            problem = socket.expect("error")
+            assert (problem["code"], problem["id"]) == ("bad_message", f"{number}")
+        socket.raw.send(json.dumps({"type": "ping", "id": "bytes"}).encode())
+        assert socket.expect("pong")["id"] == "bytes"
 
 
 def test_a_socket_must_join_first_and_with_the_right_token(api):

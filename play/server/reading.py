@@ -17,6 +17,8 @@ from reversi_env.rules import BLACK, SIZES, Variant
 #: Games that are told of at a time: a file may have many thousands.
 MOST_GAMES = 500
 #: How a board begins, and no moves do.
+#: Lines of comments, as OBF has them, before anything else; and where a game in GGF begins.
+_COMMENTS, _GAME = re.compile(r"\s*(?:%[^\n]*(?:\n\s*|$))*"), re.compile(r"\(\s*;")
 _BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
@@ -35,7 +37,8 @@ def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str
 
 
 def _of_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
-    if "(;" in text:
+    text = _COMMENTS.sub("", text, count=1)
+    if _GAME.search(text):
         yield from (_told(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
     elif _BOARD.match(text):
         lines = [text] if len("".join(text.split())) in _LENGTHS else text.splitlines()

@@ -7,6 +7,7 @@ traceback; after Ctrl-C it is 130.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,7 +20,7 @@ import typer
 
 from play.commands.clone import CloneError
 from play.commands.interruptible import no_interrupt_lost
-from play.commands.usage import Application, Command, UsageError, complaint
+from play.commands.usage import Application, ClosedPipe, Command, UsageError, complaint
 
 #: Exit status when nobody reads our output any more: 128 + SIGPIPE, as shells have it.
 BROKEN_PIPE = 141
@@ -125,7 +126,7 @@ def main() -> None:
         if (line := complaint(error)) is not None:
             print(line, file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:  # whoever reads our output has seen enough, as in `reversi … | head`
+    except (BrokenPipeError, ClosedPipe):  # whoever reads our output has seen enough, as in `reversi … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BROKEN_PIPE)
     except MemoryError as error:
@@ -151,10 +152,16 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had."""
+    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had.
+
+    What is written may have characters that the terminal's encoding lacks: those become question marks.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
+        stream = getattr(sys, name)
+        if stream is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as we run
+        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _is_told(error: ValueError) -> bool:

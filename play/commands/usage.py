@@ -131,8 +131,19 @@ class Command(_Checked, TyperCommand):
     """A command."""
 
 
+class ClosedPipe(Exception):  # noqa: N818 - nothing is wrong
+    """Whoever reads our output has seen enough. Not a `BrokenPipeError`, which typer makes a failure of."""
+
+
 class _Group(_Checked, TyperGroup):
     """A command with commands of its own."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
 
     def _own(self, arguments: list[str]) -> int:
         """All before the name of a command, whose options may have the old names of others."""

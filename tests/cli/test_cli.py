@@ -1,6 +1,7 @@
 """The command line as a contract: stable JSON keys, clean standard output, one-line errors."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -79,6 +80,26 @@ def test_closed_streams_are_empty_ones(monkeypatch, stream, arguments):
         cli.main()
     getattr(sys, stream).close()
     assert not ended.value.code
+
+
+def test_characters_that_a_terminal_lacks_are_question_marks():
+    command = [sys.executable, "-m", "play", "match", "greedy", "random", "--games", "2", "--size", "4"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "%?" in result.stdout  # from … to
+
+
+def test_who_has_seen_enough_may_close_the_pipe():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "play", "solve", "-", "--table", "1"]
+    problem = "OX--OXX-OOX--XXX O;\n"
+    result = subprocess.run(
+        command, input=problem, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, check=False
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (cli.BROKEN_PIPE, "")
 
 
 def test_the_package_is_the_command_too():

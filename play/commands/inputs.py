@@ -36,7 +36,7 @@ def read_lines(file: str) -> Iterator[str]:
     if file == "-":
         if sys.stdin.isatty():
             print("reading positions from the terminal, one a line; Ctrl-D ends", file=sys.stderr)
-        yield from text_lines(io.TextIOWrapper(sys.stdin.buffer, "utf-8", errors="replace"))
+        yield from text_lines(io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace"))
         return
     try:
         yield from text_lines(file)

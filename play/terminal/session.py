@@ -272,7 +272,7 @@ class Session:
     def _load(self, *words: str) -> None:
         if not words:
             raise ReversiError("load without a file: expected load FILE, or load FILE N")
-        numbered = len(words) > 1 and words[-1].isascii() and words[-1].isdigit()
+        numbered = len(words) > 1 and words[-1].isascii() and words[-1].isdigit() and len(words[-1]) < 10
         name = " ".join(words[:-1] if numbered else words)
         number = int(words[-1]) if numbered else 1
         game, count = storage.load(name, number, self.game)

@@ -17,11 +17,12 @@ from reversi_env import ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
 from reversi_env.notation.context import within
+from reversi_env.notation.ggf_syntax import is_blank, read_properties
+from reversi_env.notation.sources import decoded
 from reversi_env.rules import BLACK, WHITE, Colour
 from reversi_env.writing import remove_parts, write_atomically
 
 _LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
-_GAME_BEGINS = re.compile(r"\(\s*;")
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
 MOST_KEPT = 20
@@ -127,7 +128,7 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
     try:
         if path.is_file() and path.stat().st_size > _LARGEST_FILE:
             raise ReversiError(f"file {shown(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = decoded(path.read_bytes())
     except OSError as error:
         raise ReversiError(f"file {shown(str(path), 300)} cannot be read: {_reason(error)}") from None
     if not text.strip():
@@ -135,13 +136,24 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
     count = 1
     with within(f"file {shown(str(path), 300)}"):
         if _LOOKS_LIKE_GGF.match(text):
-            count = len(_GAME_BEGINS.findall(text))
-            record = next(islice(read_ggf(text.splitlines()), number - 1, None), None) if 1 <= number <= count else None
-            if record is not None:
-                return Game.from_record(record), count
+            count = _games_in(text)
+            if 1 <= number <= count:
+                return Game.from_record(next(islice(read_ggf(text.splitlines()), number - 1, None))), count
         elif number == 1:
             return Game.from_transcript(text, like.start), 1
     raise ReversiError(f"game {number} of file {shown(str(path), 300)}: expected a number from 1 to {count}")
+
+
+def _games_in(text: str) -> int:
+    """How many games a GGF file has; one that cannot be read, which ends the reading, is one of them."""
+    count = offset = 0
+    while not is_blank(text, offset):
+        count += 1
+        try:
+            _, offset = read_properties(text, offset)
+        except ReversiError:
+            break
+    return count
 
 
 def _reason(error: OSError) -> str:

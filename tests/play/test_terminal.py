@@ -108,6 +108,7 @@ def test_two_people(play):
         ("level 5", "level '5': expected level 1, 2, 3 or 4"),
         ("load", "load without a file: expected load FILE, or load FILE N"),
         ("load nothing.ggf", "file 'nothing.ggf' cannot be read: no such file or directory"),
+        (f"load x {'9' * 5000}", "cannot be read"),
         ("save no/where.ggf", "file 'no/where.ggf' cannot be written: no such file or directory"),
         ("new green", "colour 'green': expected black, white or both"),
         ("\x1b[31m\xff", "is neither a move nor a command"),
@@ -220,6 +221,13 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     assert "The first of 2 games in many.ggf; --game N takes another." in shown
     assert "4x4, fewest discs win" in play(arguments=("--load", "many.ggf", "--game", 2))
     assert "game 3 of file 'many.ggf': expected a number from 1 to 2" in shown
+
+
+def test_what_looks_like_a_game_within_a_value_is_none(play, state):
+    (state / "smile.ggf").write_text("\ufeff(;GM[Othello]C[a smile (; here]B[f5];)")
+    shown = play("load smile.ggf", "load smile.ggf 2")
+    assert "loaded 1 move from smile.ggf" in shown
+    assert "game 2 of file 'smile.ggf': expected a number from 1 to 1" in shown
 
 
 def test_broken_files_are_one_line(play, state):

@@ -12,6 +12,7 @@ from play.commands.options import Json, VariantName
 
 if TYPE_CHECKING:
     from reversi_env import Position
+    from reversi_env.notation import Problem
     from reversi_env.rules import Variant
     from search.solver import Solver
 
@@ -91,7 +92,14 @@ def _solve_file(
         if as_json:
             print_json(result)
         else:
-            _print_line(result, problem.best_score if variant == "normal" else None)
+            _print_line(result, _said(problem, result) if variant == "normal" else None)
+
+
+def _said(problem: Problem, result: dict[str, Any]) -> int | None:
+    """The score that the file gives a position, of whose moves it may list a few only; None if it does not say."""
+    best, listed = problem.best_score, {move for move, _ in problem.scores}
+    known = best is not None and (result["move"] in listed or listed.issuperset(problem.position.legal_moves()))
+    return best if known or (best is not None and best > result["score"]) else None
 
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:

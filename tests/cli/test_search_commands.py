@@ -61,6 +61,23 @@ def test_solve_for_people(reversi, problem_file):
     assert [line.split(":")[0] for line in err.splitlines()] == ["line 4", "line 6", "line 7"]
 
 
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        ("C1:+6; D1:-4; D2:-4; D3:-4;", "  = file"),
+        ("C1:+6;", "  = file"),
+        ("D1:-4;", ""),  # of the best move it says nothing
+        ("D1:+8;", "  (the file says +8!)"),
+        ("C1:-2; D1:-4;", "  (the file says -2!)"),
+    ],
+)
+def test_solve_holds_against_the_file_what_it_says(reversi, scores, told):
+    text = f"\ufeffOX--OXX-OOX--XXX O; {scores}"  # with the mark that some editors begin a file with
+    _, out, err = reversi("solve", "-", "--table", 1, stdin=text)
+    assert out.startswith(f"line 1: +6{told}  5 empties")
+    assert not err
+
+
 @pytest.mark.parametrize("command", [("solve", "-", "--table", 1), ("evaluate", "-", "--agent", "discs")])
 @pytest.mark.parametrize(
     ("bad", "last"), [(5, "line 5:"), (6, "… and 1 more line that"), (30, "… and 25 more lines that")]

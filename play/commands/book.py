@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from play.commands.analyse import AnalyseCommand
 from play.commands.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
@@ -71,7 +72,7 @@ def build(
         print(f"{told['file']}: {_described(made)}, in {told['seconds']:.1f} s")
 
 
-@app.command()
+@app.command(cls=AnalyseCommand)
 def show(
     game: Annotated[str, typer.Argument(help="Moves such as [b]f5d6c3[/b], a board, or a file with a game.")] = "start",
     file: BookFile = None,

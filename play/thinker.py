@@ -74,6 +74,8 @@ class Thinker:
         if name not in CHANGEABLE:
             raise ReversiError(f"option {shown(name)}: expected one of {', '.join(CHANGEABLE)}")
         spec = self.spec.with_(**{name: value})
+        if name == "level":
+            spec = spec.without("depth")  # which a level stands for, and would win
         spec.check()
         vars(self).update(vars(Thinker(spec.text, **self._set_up)))  # type: ignore[arg-type]
 

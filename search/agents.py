@@ -93,8 +93,15 @@ class AgentSpec:
 
     def with_(self, **options: object) -> AgentSpec:
         """The same agent with these options in place of its own, or beside them."""
-        texts = {**self.options, **{key: str(value) for key, value in options.items()}}
-        listed = ",".join(f"{key}={value}" for key, value in texts.items())
+        return self._with_all({**self.options, **{key: str(value) for key, value in options.items()}})
+
+    def without(self, *names: str) -> AgentSpec:
+        """The same agent without these options of its own."""
+        return self._with_all({key: value for key, value in self.options.items() if key not in names})
+
+    def _with_all(self, options: Mapping[str, str]) -> AgentSpec:
+        """The same agent with just these options."""
+        listed = ",".join(f"{key}={value}" for key, value in options.items())
         if self.command:
             return AgentSpec(f"{self.name}[{listed}]:{self.command}")
         return AgentSpec(f"{self.name}:{listed}" if listed else self.name)

@@ -104,6 +104,8 @@ class NBoardEngine:
         elif what == "game":
             game = Game.from_ggf(value)
             self.thinker.check(game.rules)
+            if game.ending is not None:
+                game.undo()  # of how it ended: moves are made, and asked for, in games that were given up as well
             self.game = game
 
     def _send_name(self) -> None:

@@ -46,6 +46,22 @@ def test_threads_table_and_level_are_options(engine, sent):
     assert [line for line in sent if "threads='none'" in line]
 
 
+def test_a_level_takes_the_place_of_a_depth(engine, sent):
+    run(engine, "set level 1", f"set game {EXAMPLE}", "go")
+    assert engine.thinker.spec.text == "six-factor:level=1"
+    assert SEARCH.fullmatch(sent[-3])[3] == "1"
+
+
+def test_games_that_were_given_up_go_on(engine, sent):
+    given_up = EXAMPLE.replace("RE[?]", "RE[+64.00:r]")
+    assert given_up != EXAMPLE
+    run(engine, f"set game {given_up}")
+    move = engine.game.position.legal_moves()[0]
+    run(engine, f"move {move}", "go")
+    assert engine.game.moves == (*EXAMPLE_MOVES, move)
+    assert MOVE.fullmatch(sent[-1])[1].lower() in engine.game.position.legal_moves()
+
+
 def test_the_session_of_the_document(engine, sent):
     run(engine, "nboard 2", f"set game {EXAMPLE}", "set depth 6", "ping 1", "go")
     assert engine.game.moves == tuple(EXAMPLE_MOVES)

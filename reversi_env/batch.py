@@ -66,6 +66,8 @@ def flips(
     squares = _squares(squares, own)
     out = np.empty_like(own)
     loops.flips(own.size, squares, own, opp, out, parallel=parallel)
+    if rules.size < 8:
+        out[[not rules.playable >> sq & 1 for sq in squares.tolist()]] = 0
     return out
 
 
@@ -182,9 +184,10 @@ def random_positions(
     """
     rules, count, seed = checked_rules(rules), _whole("count", count), _whole("seed", seed)
     given = np.asarray(plies)
-    if given.dtype.kind not in "iu" or given.shape not in ((), (count,)) or (given < 0).any():
+    most, whole = 2 * rules.square_count, given.dtype.kind in "iu" and given.shape in ((), (count,))
+    if not whole or (given < 0).any() or (given > most).any():
         raise RulesError(
-            f"plies {shown(plies)}: expected a whole number of 0 or more, or one for each of {count} positions"
+            f"plies {shown(plies)}: expected a whole number from 0 to {most}, or one for each of {count} positions"
         )
     lengths = np.broadcast_to(given.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)

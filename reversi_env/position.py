@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -252,15 +253,17 @@ class Position:
         """Number of move sequences of exactly *depth* plies (a pass is a ply, games that end earlier do not count)."""
         if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
             raise RulesError(f"depth {shown(depth)}: expected a whole number of plies, 0 or more")
+        if depth > 2 * self.rules.square_count:
+            return 0  # no game is that long, however often somebody passes
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
 
     # --- symmetry ---------------------------------------------------------------------------------
 
     def transformed(self, symmetry: int) -> Position:
         """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
-        if symmetry not in range(8):
+        if not isinstance(symmetry, Integral) or symmetry not in range(8):
             raise PositionError(f"symmetry {shown(symmetry)} does not exist: expected 0 to 7")
-        own, opp = (int(transform(board, symmetry)) for board in self._boards())
+        own, opp = (int(transform(board, int(symmetry))) for board in self._boards())
         return Position(self.rules, own, opp, self.turn)
 
     def canonical(self) -> Position:

@@ -41,6 +41,8 @@ class Limits:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise LimitsError(f"{name}={shown(value)}: expected a whole number of {least} or more")
+            if value is not None and value >= 1 << 63:
+                raise LimitsError(f"{name}={shown(value)}: expected less than {1 << 63}, which is as good as no limit")
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from numbers import Integral
 from time import perf_counter
 
 import numpy as np
@@ -111,8 +112,9 @@ class Solver:
         """The value of *position* and a best line.
 
         ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known
-        to lie in. *hints* is a table of estimates whose best moves are tried first. With *node_limit* (of each thread)
-        the bounds may stay apart.
+        to lie in, which is taken for granted: where it does not, the range's nearer end may come out. *hints* is a
+        table of estimates whose best moves are tried first. With *node_limit* (of each thread) the bounds may stay
+        apart.
         """
         with self._one_at_a_time:
             self._switch.withdraw()
@@ -136,6 +138,11 @@ class Solver:
         """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
         began = perf_counter()
         self._check(position)
+        for name, number in (("guess", guess), ("node_limit", node_limit)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
+                raise ReversiError(f"{name}={shown(number)}: expected a whole number")
+        if node_limit is not None and not 0 <= node_limit < 1 << 63:
+            raise ReversiError(f"node_limit={shown(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
         asked = self._window = self._checked_window(window, wld)
         self.begin(hints, node_limit)
         for step in self.steps(position):
@@ -315,10 +322,12 @@ class Solver:
         most = self.rules.square_count
         if window is None:
             return (-2, 2) if wld else (-most, most)
-        lower, upper = window
-        if not -most <= lower <= upper <= most:
-            raise ReversiError(f"window {shown(window)}: expected two numbers in order from {-most} to {most}")
-        return lower, upper
+        given = window if isinstance(window, (tuple, list)) else ()
+        whole = [bound for bound in given if isinstance(bound, Integral) and not isinstance(bound, bool)]
+        if not len(given) == len(whole) == 2 or not -most <= whole[0] <= whole[1] <= most:
+            raise ReversiError(f"window {shown(window)}: expected two whole numbers in order from {-most} to {most}")
+        lower, upper = map(int, whole)
+        return lower - lower % 2, upper + upper % 2  # all scores are even
 
     def _table_move(self, position: Position, otherwise: str | None) -> str | None:
         """The only move, or the table's best one, or *otherwise* if it knows none."""

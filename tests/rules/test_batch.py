@@ -61,6 +61,19 @@ def test_children_and_play(boards, rules, parallel):
     assert (turned[children.square != PASS_SQUARE] != 0).all()
 
 
+def test_nothing_turns_by_a_move_off_the_board():
+    own, opp = np.array([1 << 18], np.uint64), np.array([1 << 9], np.uint64)  # a line to the frame's corner
+    assert batch.flips(0, own, opp, Rules(6)).tolist() == [0]
+    assert batch.flips(0, own, opp).tolist() == [1 << 9]
+
+
+def test_no_game_is_longer_than_two_plies_a_square():
+    for plies in (2**63, 129, np.array([1, 2**63], np.uint64)):
+        with pytest.raises(ReversiError, match=r"plies .*: expected a whole number from 0 to 128"):
+            batch.random_positions(2, plies)
+    assert Position.initial().perft(10**30) == 0
+
+
 def test_final_scores(rules, parallel):
     """Random games played to their end have the score that `Position` gives them."""
     own, opp = batch.random_positions(200, LONGEST[rules.size], rules, seed=1)
@@ -110,8 +123,8 @@ def test_random_games_have_the_known_mean_length():
         (lambda: batch.play([64], *batch.start(1)), "square 64 is illegal"),
         (lambda: batch.play([65], *batch.start(1)), "square 65: expected 0 to 63"),
         (lambda: batch.play([19, 19], *batch.start(3)), "expected 3 integers"),
-        (lambda: batch.random_positions(1, -1), "plies -1: expected a whole number of 0 or more"),
-        (lambda: batch.random_positions(3, 2.9), "plies 2.9: expected a whole number of 0 or more"),
+        (lambda: batch.random_positions(1, -1), "plies -1: expected a whole number from 0 to 128"),
+        (lambda: batch.random_positions(3, 2.9), "plies 2.9: expected a whole number from 0 to 128"),
         (lambda: batch.random_positions(3, [1, 2]), "one for each of 3 positions"),
         (lambda: batch.random_positions(-1, 2), "count=-1: expected a whole number of 0 or more"),
         (lambda: batch.random_positions(1, 2, seed=1.7), "seed=1.7: expected a whole number of 0 or more"),

@@ -196,9 +196,12 @@ def test_a_window_that_cannot_be_is_refused():
     assert solve(position).score < 40
     with pytest.raises(ReversiError, match=r"window \(62, 64\): expected a range that the value lies in"):
         Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
-    for window in ((4, 2), (-66, 0), (0, 65)):
-        with pytest.raises(ReversiError, match=r"window \(.*\): expected two numbers in order from -64 to 64"):
+    for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
+        with pytest.raises(ReversiError, match=r"window .*: expected two whole numbers in order from -64 to 64"):
             Solver().solve(position, window=window)
+    for wrong in ({"guess": 1.5}, {"guess": "x"}, {"node_limit": 1 << 63}, {"node_limit": True}):
+        with pytest.raises(ReversiError, match=rf"{next(iter(wrong))}=.*: expected"):
+            Solver().solve(position, **wrong)
 
 
 @every_game

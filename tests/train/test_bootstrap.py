@@ -146,6 +146,24 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     assert not (by_empties[8] == by_empties[9]).all()
 
 
+def test_what_is_deleted_of_a_bootstrap_is_made_again_as_it_was(tmp_path):
+    """As its errors advise where a file is damaged; whichever stage comes next."""
+    stages = (Stage(1, 5, 200, fit=FEW_DEEP), Stage(4, 9, 120, 2, fit=FEW_DEEP))
+    options = BootstrapOptions(size=6, network="deep", player="six-factor", stages=stages)
+    last = Bootstrap(tmp_path, options).run()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*") if path.suffix in (".npz", ".safetensors")}
+    for name in (last.name, "games.npz", "stage-00-labels.npz", "stage-01-labels.npz"):
+        (tmp_path / name).unlink()
+    Bootstrap(tmp_path, options).run()
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
+def test_a_folder_with_a_comma_is_refused_before_any_work(tmp_path):
+    with pytest.raises(ReversiError, match=r"a,b': expected a name without a comma"):
+        Bootstrap(tmp_path / "a,b", BootstrapOptions(size=4)).run()
+    assert not (tmp_path / "a,b").exists()
+
+
 def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
     """As those of the first moves do; its labels are means of two depths over the weights before."""
     stages = (Stage(1, 5, 300, fit=FEW_DEEP), Stage(11, 12, 60, 2, mean=2, fit=FEW_DEEP, games=dict(GAMES_OPENING)))

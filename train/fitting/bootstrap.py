@@ -21,6 +21,7 @@ import numpy as np
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
+from reversi_env.errors import shown
 from reversi_env.writing import write_atomically
 from search import evaluators
 from search.agents import AgentSpec
@@ -107,6 +108,8 @@ class Bootstrap:
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
+        if "," in str(self.folder):  # an agent's options end there, and each stage's weights are one of the next
+            raise TrainError(f"folder {shown(str(self.folder), 300)}: expected a name without a comma")
         with Run(self.folder, self.options, {"device": self.device, **self._player()}):
             times = {row["stage"]: {name: row.get(name) for name in TIMES} for row in read_csv(self.folder / LOG)}
             for number, stage in enumerate(self.stages):
@@ -138,7 +141,7 @@ class Bootstrap:
     def _labels(self, number: int, stage: Stage) -> Labels:
         path = self._path(number, LABELS)
         if path.exists():
-            return self._read_labels(number)
+            return Labels(self.rules, *load_arrays(path, COLUMNS))
         options = self._label_options(number, stage)
         own, opp = self._positions(number, stage, options)
         tell = self._teller(number, stage, "labelling", stage.count)
@@ -171,7 +174,7 @@ class Bootstrap:
             return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
         before = [earlier for earlier in self.stages[:number] if self._shares(earlier)]
         used = [sum(_each(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
-        own, opp = self._games(number, stage, options)
+        own, opp = self._games(number, stage)
         empties = self.rules.square_count - np.bitwise_count(own | opp)
         rows = [
             np.flatnonzero(empties == e)[used[e] : used[e] + _each(stage, e)] for e in range(stage.low, stage.high + 1)
@@ -183,23 +186,21 @@ class Bootstrap:
         """Whether a stage takes its positions from the same games as the first: none does if every stage has another player."""
         return self.options.player is not None and stage.games == self.stages[0].games
 
-    def _games(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
-        """The positions of all games, played once and kept."""
+    def _games(self, number: int, stage: Stage) -> tuple[np.ndarray, np.ndarray]:
+        """The positions of all games, played once, as the first stage has it, and kept; whichever stage needs them."""
         path = self.folder / GAMES_FILE
         if not path.exists():
             sharing = [stage for stage in self.stages if self._shares(stage)]
             low, high = min(s.low for s in sharing), max(s.high for s in sharing)
             most = np.array([sum(_each(s, empties) for s in sharing) for empties in range(low, high + 1)])
             count = int(most.max()) * len(most)
+            options = self._label_options(0, self.stages[0])
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
             tell = self._teller(number, stage, "sampling", int(most.sum()))
             own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
             save_arrays(path, {"own": own, "opp": opp})
         own, opp = load_arrays(path, ("own", "opp"))
         return own, opp
-
-    def _read_labels(self, number: int) -> Labels:
-        return Labels(self.rules, *load_arrays(self._path(number, LABELS), COLUMNS))
 
     # --- weights ----------------------------------------------------------------------------------
 
@@ -211,7 +212,7 @@ class Bootstrap:
         span, tell = self.net.span, self._teller(number, stage, "fitting", stage.fit.epochs)
         first, last = stage.low // span, stage.high // span
         lowest = 0 if stage.joint else max(0, first * span - OVERLAP)
-        earlier = [self._read_labels(before) for before in range(number)]
+        earlier = [self._labels(before, self.stages[before]) for before in range(number)]
         labels = Labels.concatenate([*(part.select(part.empties >= lowest) for part in earlier), labels])
         before = [part[:first].clone() for part in self.net.by_phase()]
         by_empties_before = self.net.by_empties()[: first * span].clone()

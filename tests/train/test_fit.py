@@ -241,6 +241,8 @@ def test_a_checkpoint_of_something_else(labels, tmp_path):
     fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
     with pytest.raises(ReversiError, match="was begun with seed=0: expected the same, not 1"):
         fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
+    with pytest.raises(ReversiError, match="was begun with a linear network: expected the same, not a dense one"):
+        fit(Trainable("dense", 6), labels, replace(FEW, epochs=3), checkpoint=path)
     with pytest.raises(
         ReversiError, match="was begun with other labels, weights, options or device: expected the same"
     ):
@@ -422,6 +424,12 @@ def test_batches_follow_the_number_of_positions():
     assert preset(4, epochs=3).epochs == 3
 
 
+def test_a_fit_that_loses_its_way_says_so(labels):
+    wild = FitOptions(epochs=2, learning_rate=10, weight_decay=100, batch_size=16)
+    with pytest.raises(ReversiError, match="the fit has lost its way.*: expected a learning rate below 10"):
+        fit(Trainable("dense", 6), labels, wild)
+
+
 def test_data_that_do_not_fit(labels):
     with pytest.raises(ReversiError, match="600 positions of the 6x6 board for a network of the 8x8 board: expected"):
         fit(Trainable("linear", 8), labels)
@@ -431,6 +439,10 @@ def test_data_that_do_not_fit(labels):
         fit(Trainable("linear", 6), labels, device="tpu")
     with pytest.raises(ReversiError, match="loss='structural' for a deep network on the CPU: expected plain, or a GPU"):
         fit(Trainable("deep", 6), labels.select(np.arange(20)), replace(FEW, loss="structural"))
+    score = labels.score.copy()
+    score[7] = np.nan
+    with pytest.raises(ReversiError, match="score nan of position 7: expected finite numbers of discs"):
+        fit(Trainable("linear", 6), Labels(**{**vars(labels), "score": score}))
     inexact = Labels(**{**vars(labels), "exact": np.zeros(600, np.bool_)})
     with pytest.raises(ReversiError, match="600 of 600 labels are not exact: expected exact ones for the structural"):
         fit(Trainable("linear", 6), inexact, FitOptions(loss="structural"))

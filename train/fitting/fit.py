@@ -105,6 +105,9 @@ def fit(
             f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
             f"{net.size}x{net.size} board: expected positions of that board"
         )
+    if not np.isfinite(trees.score).all():
+        wrong = int(np.flatnonzero(~np.isfinite(trees.score))[0])
+        raise TrainError(f"score {trees.score[wrong]} of position {wrong}: expected finite numbers of discs")
     fitting = _Fit(net, trees, options, checked_device(device), threads)
     if goes_on:
         fitting.count_beginning()
@@ -175,6 +178,11 @@ class _Fit:
 
     def finished(self) -> FitReport:
         """Put the best weights into the network, rounded, as the fit went by them; how it went."""
+        if not np.isfinite(self.best):
+            raise TrainError(
+                f"the fit has lost its way, its error is no number any more: expected a learning rate below "
+                f"{self.options.learning_rate:g}, or larger batches"
+            )
         self.engine.put(self.kept)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
@@ -186,6 +194,7 @@ class _Fit:
         epochs = [asdict(epoch) for epoch in self.epochs]
         header = {
             "fingerprint": fingerprint,
+            "network": self.net.kind.name,
             "options": self.options.as_dict(),
             "best": self.best,
             "since": self.since,
@@ -201,6 +210,11 @@ class _Fit:
             return
         header, tensors = found
         if header.get("fingerprint") != fingerprint:
+            if header.get("network", self.net.kind.name) != self.net.kind.name:
+                raise TrainError(
+                    f"{str(path)!r} was begun with a {header['network']} network: expected the same, "
+                    f"not a {self.net.kind.name} one, or another folder"
+                )
             if "options" in header:  # of which one says more than that there is a difference
                 check_same(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
             raise TrainError(

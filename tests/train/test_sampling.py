@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules, batch
+from search import evaluator
 from search.evaluators import get
 from search.works import make_works
 from tests.train.games import canonical_rows, play_game
 from train.cluster.pool import Processes
 from train.core.sampling import play_games
 from train.errors import TrainError
+from train.games.batch import EvaluatorPlayer
+from train.games.self_play import self_play
 from train.labels import LabelOptions, generate, sample_positions, sampling
 from train.labels.sampling import _Sampling, how_to_play, sample_block
 
@@ -120,6 +123,20 @@ def test_a_player_without_a_name_plays_too():
     )
     assert (named == same).all()
     assert not (named == other).all()
+
+
+@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+def test_a_player_that_fails_is_heard():
+    @evaluator
+    def broken(position):
+        """Fails."""
+        raise ValueError("mine")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="mine"):
+            sample_positions(LabelOptions(size=6, count=20, empties=(4, 8), play_depth=1), 0, player=broken)
+        with pytest.raises(ValueError, match="mine"):
+            self_play(EvaluatorPlayer(broken, Rules(6)), 2, Rules(6))
 
 
 @pytest.mark.parametrize("executor", [None, Processes(0)], ids=["threads", "jobs"])

@@ -16,6 +16,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Protocol
 
 import numpy as np
@@ -112,13 +113,16 @@ class EvaluatorPlayer:
             choose_best(self._local.works, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
             squares[part], states[part] = found, moved_on
 
-        if self.threads == 1 or len(chunks) == 1:
-            for part in chunks:
-                run(part)
-        else:
-            with ThreadPoolExecutor(self.threads) as pool:
-                for future in [pool.submit(run, part) for part in chunks]:
-                    future.result()
+        with ExitStack() as failures:
+            for one in self._evaluators:  # one in Python may fail: the others' moves are soon made then
+                failures.enter_context(one.searching(lambda: None))
+            if self.threads == 1 or len(chunks) == 1:
+                for part in chunks:
+                    run(part)
+            else:
+                with ThreadPoolExecutor(self.threads) as pool:
+                    for future in [pool.submit(run, part) for part in chunks]:
+                        future.result()
         return squares
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -186,12 +187,16 @@ class Players:
         def play(first: int, games: int, wanted: NDArray[np.bool_]) -> tuple[Boards, Boards, Boards]:
             own, opp, key = (np.empty((games, self._options.strata), np.uint64) for _ in range(3))
 
+            failed = Event()
+
             def run(start: int) -> None:
                 rows = slice(start, start + CHUNK)
-                self.play(first + start, wanted, own[rows], opp[rows], key[rows])
+                if not failed.is_set():
+                    self.play(first + start, wanted, own[rows], opp[rows], key[rows])
 
-            for _ in pool.map(run, range(0, games, CHUNK)):
-                pass
+            with self._player.searching(failed.set):
+                for _ in pool.map(run, range(0, games, CHUNK)):
+                    pass
             return own, opp, key
 
         return play

@@ -1,5 +1,6 @@
 """The teacher: its games against the solver and the rules, its run in a folder, and a student."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -270,7 +271,7 @@ def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
     assert np.allclose(labels["score"][~exact][:50], said, atol=1e-3)
     assert labels["empties"].min() == 1
     assert student["positions"] == 700
-    with pytest.raises(TrainError, match="was made from another teacher or seed: expected the same"):
+    with pytest.raises(TrainError, match="was made from another teacher, labeller or seed: expected the same"):
         distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1, seed=1), positions=700)
     with pytest.raises(TrainError, match="is the teacher's own folder: expected another one"):
         distil(tmp_path / "t", tmp_path / "t", fit_preset(6, "normal", "deep", epochs=1))
@@ -309,8 +310,32 @@ def test_a_search_may_label_what_a_teacher_plays(tmp_path, monkeypatch):
     assert (found.score[~found.exact] == (one + two) / 2).all()
     assert (found.depth[~found.exact] == 2).all()
     assert len(one) > 50
-    with pytest.raises(TrainError, match="was made from another teacher or seed"):
+    with pytest.raises(TrainError, match="was made from another teacher, labeller or seed"):
         list(Lessons(weights, 0).read(tmp_path, 200))
+    (tmp_path / "more").mkdir()
+    [more] = Lessons(weights, 0, labeller="discs:depth=2,exact=12").read(tmp_path / "more", 200)
+    assert (more.exact == (more.empties <= 12)).all()
+    assert more.exact.sum() > found.exact.sum()
+    with pytest.raises(TrainError, match="positions with 27 empties to be solved by labeller .*: expected at most 26"):
+        Lessons(weights, 0, labeller="discs:depth=2,exact=27")
+
+
+@pytest.mark.parametrize("options", [None, {}, {"exact": "a"}, {"exact": 60}, {"exact": True}])
+def test_a_teacher_of_which_nothing_is_known_is_refused(tmp_path, options):
+    path, record = tmp_path / "zero.safetensors", {"training": "zero", "options": options}
+    path.write_bytes(SavedResidual(Rules(4), ResidualNet(4, channels=4, blocks=1), record).to_bytes())
+    with pytest.raises(TrainError, match=r"solved positions of .* empties: expected 0 to 12"):
+        Lessons(path, 0)
+
+
+def test_another_teacher_of_the_same_name_is_another_one(tmp_path, monkeypatch):
+    monkeypatch.setitem(GAMES, "cpu", 4)
+    path, record = tmp_path / "zero.safetensors", {"training": "zero", "options": {"exact": 5}}
+    for seed, expected in ((0, nullcontext()), (1, pytest.raises(TrainError, match="made from another teacher"))):
+        torch.manual_seed(seed)
+        path.write_bytes(SavedResidual(Rules(4), ResidualNet(4, channels=4, blocks=1), record).to_bytes())
+        with expected:
+            list(Lessons(path, 0).read(tmp_path, 10))
 
 
 def test_labels_that_cannot_be_solved_end_the_search_beside(tmp_path, monkeypatch):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
@@ -23,10 +23,11 @@ from models.boards import bit_counts, legal_moves
 from models.player import Player
 from models.residual import read_residual
 from models.trees import NEVER
-from reversi_env import functional
+from reversi_env import Rules, functional
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from search import evaluators
+from search.agents import AgentSpec
 from train.alphazero.games import random_children
 from train.alphazero.options import Kind
 from train.errors import TrainError
@@ -34,7 +35,15 @@ from train.fitting.fit import Epoch, FitOptions, checked_device
 from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
-from train.labels.labellers import Counter, check_probcut, exact_scores, labeller_plan, searched_scores
+from train.labels.labellers import (
+    MOST_SOLVED,
+    Counter,
+    check_probcut,
+    check_solvable,
+    exact_scores,
+    labeller_plan,
+    searched_scores,
+)
 from train.progress import Progress, silent
 from train.run import LESSONS, load_arrays, save_arrays
 
@@ -107,6 +116,18 @@ def teacher_of(path: Path) -> Path:
     return found[0]
 
 
+def _exact_of(record: Mapping[str, Any], path: Path, rules: Rules) -> int:
+    """Up to how many empties a teacher's positions were solved, by its file's record."""
+    options = record.get("options")
+    exact = options.get("exact") if isinstance(options, Mapping) else None
+    if isinstance(exact, bool) or not isinstance(exact, int) or not 0 <= exact <= MOST_SOLVED[rules.size]:
+        raise TrainError(
+            f"{str(path)!r} says that its teacher solved positions of {shown(exact)} empties: "
+            f"expected 0 to {MOST_SOLVED[rules.size]}"
+        )
+    return exact
+
+
 class Lessons:
     """The labels that a teacher gives: file after file, each a choice of the seed and its number.
 
@@ -127,9 +148,10 @@ class Lessons:
         self._player, self._games = Player(saved.net.to(self._device)), GAMES[device]
         if saved.record.get("training") not in get_args(Kind):
             raise TrainError(f"{str(weights)!r} is no teacher's: expected a file that {MAKERS} made")
-        self._exact = int(saved.record["options"]["exact"])
+        self._exact = self._solved = _exact_of(saved.record, weights, self.rules)
         self._fewest = max(1, min(FEWEST, self._exact - 4))
         about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._exact}
+        about["teacher_sha256"] = hashlib.sha256(weights.read_bytes()).hexdigest()
         self.about = {**about, "aside": list(ASIDE), **self._labelled_by(labeller)}
 
     def _labelled_by(self, labeller: str | None) -> dict[str, str]:
@@ -142,6 +164,9 @@ class Lessons:
                 f"labeller {shown(labeller)}: expected an evaluator to search with, as network:depth=4,mean=2"
             )
         check_probcut(self._plan, self.rules)
+        if "exact" in AgentSpec.parse(labeller).options:
+            check_solvable(self._plan.exact, self.rules, labeller)
+            self._solved = max(self._exact, self._plan.exact)
         return {"labeller": labeller, "labeller_sha256": evaluators.get(self._plan.evaluator).sha256(self.rules)}
 
     def read(self, folder: Path, positions: int, progress: Progress = silent) -> Iterator[Labels]:
@@ -163,7 +188,7 @@ class Lessons:
         *columns, there = load_arrays(path, (*COLUMNS, MADE_FROM))
         if not np.array_equal(there, digest):
             raise TrainError(
-                f"{str(path)!r} was made from another teacher or seed: expected the same, or another folder"
+                f"{str(path)!r} was made from another teacher, labeller or seed: expected the same, or another folder"
             )
         return Labels(self.rules, *columns)
 
@@ -187,7 +212,7 @@ class Lessons:
 
     def _put_scores(self, labels: Labels) -> None:
         """Solve what is near the end, and search the rest if that is wanted: on a GPU and on the CPU's cores at the same time."""
-        near, stopped = labels.empties <= self._exact, threading.Event()
+        near, stopped = labels.empties <= self._solved, threading.Event()
 
         def go_on(done: int) -> None:
             if stopped.is_set():

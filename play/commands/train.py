@@ -291,7 +291,7 @@ def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
         print_table(("empties", "error, discs", "bias"), rows, words=0)
     print(f"{len(taught.figures)} generations and pieces of the last steps, {seconds:.1f} s")
     print(f"weights: {taught.weights}")
-    print(f"use them: reversi train --distil {taught.weights.parent} --out student")
+    print(f"use them: reversi train --distil {shlex.quote(str(taught.weights.parent))} --out student")
 
 
 def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:
@@ -306,7 +306,8 @@ def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:
     rows = ((empties, f"{error:.2f}") for empties, error in trained.error_by_empties.items())
     print_table(("empties", "error, discs"), rows, words=0)
     print(f"{trained.positions:,} positions, {trained.epochs} epochs, {seconds:.1f} s")
-    print(f"mean error on held-out positions: {trained.validation_error:.2f} discs")
+    print(f"mean error on {trained.judged_on}: {trained.validation_error:.2f} discs")
     print(f"weights: {trained.weights}")
     game = f"--size {trained.rules.size} --variant {trained.rules.variant}"
-    print(f"use them: reversi match network:depth=4,weights={trained.weights} six-factor:depth=4 {game} --games 20")
+    agent = shlex.quote(f"network:depth=4,weights={trained.weights}")
+    print(f"use them: reversi match {agent} six-factor:depth=4 {game} --games 20")

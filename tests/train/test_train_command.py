@@ -68,6 +68,12 @@ def test_the_files_and_the_table(reversi, here):
     evaluators.get(f"network:weights={path}").record(LABELS.rules)
 
 
+def test_an_error_is_said_of_the_positions_that_it_is_of(reversi, here):
+    _, out, _ = reversi("train", "../labels", "--out", "a b", "--epochs", 1, "--held-out", 0)
+    assert "mean error on the positions that it learnt from: " in out
+    assert "reversi match 'network:depth=4,weights=a b/6x6-" in out  # to be pasted
+
+
 def test_json_and_the_structural_loss(reversi, here):
     arguments = ("train", "../labels", "-o", "out", "--epochs", 2, "--loss", "structural", "--patience", 1, "--json")
     code, out, err = reversi(*arguments)

@@ -33,7 +33,10 @@ LOG, PLOT = "log.csv", "error-by-empties.svg"
 
 @dataclass(frozen=True)
 class Trained:
-    """What a training left: the weight file, and its error on held-out positions in discs."""
+    """What a training left: the weight file, and its error in discs on positions that were held out.
+
+    With none *held_out* it is that on those that it has learnt from.
+    """
 
     rules: Rules
     weights: Path
@@ -41,6 +44,12 @@ class Trained:
     error_by_empties: dict[int, float]
     positions: int
     epochs: int
+    held_out: int = 1
+
+    @property
+    def judged_on(self) -> str:
+        """Which positions the error is of, in words."""
+        return _judged_on(self.held_out)
 
 
 def train_on_labels(
@@ -123,10 +132,15 @@ def train_in_folder(
             **provenance(command),
         }
         path = net.cpu().to_network(labels.rules, record).save_in(out)
-        _write_plot(out, f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}", report.error_by_empties)
-    return Trained(
-        labels.rules, path, report.validation_error, report.error_by_empties, len(labels), len(report.epochs)
-    )
+        game = f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}"
+        _write_plot(out, game, report.error_by_empties, _judged_on(report.held_out))
+    counts = len(labels), len(report.epochs), report.held_out
+    return Trained(labels.rules, path, report.validation_error, report.error_by_empties, *counts)
+
+
+def _judged_on(held_out: int) -> str:
+    """Which positions an error is of."""
+    return "held-out positions" if held_out else "the positions that it learnt from"
 
 
 def starting_weights(start: str, rules: Rules, network: str | None = None) -> Network:
@@ -176,7 +190,7 @@ def train_from_nothing(
     # every number of empties by the last stage that was measured at it
     errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
     errors = dict(sorted(errors.items()))  # a weight file has them by name
-    _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors)
+    _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors, _judged_on(held_out=1))
     positions = sum(row["positions"] for row in figures)
     epochs = sum(row["epochs"] for row in figures)
     return Trained(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
@@ -210,8 +224,8 @@ def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
     }
 
 
-def _write_plot(out: Path, game: str, errors: dict[int, float]) -> None:
+def _write_plot(out: Path, game: str, errors: dict[int, float], positions: str) -> None:
     empties = sorted(errors)
-    title = f"{game}: mean absolute error on held-out positions, no search"
+    title = f"{game}: mean absolute error on {positions}, no search"
     chart = line_chart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]})
     chart.save(out / PLOT, optional=True)

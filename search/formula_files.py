@@ -11,7 +11,7 @@ the reader: nothing is done by it.
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -81,7 +81,10 @@ def _content(path: str) -> dict[str, Any]:
 def _scales(given: Any, path: str) -> dict[int, float]:
     sizes = {str(size): size for size in _SIZES}
     fits = isinstance(given, dict) and all(
-        size in sizes and isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        size in sizes
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
         for size, value in given.items()
     )
     if not fits:

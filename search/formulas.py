@@ -57,7 +57,7 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
     """*value* as a float or a tuple of floats, of the same length as the *known* one."""
     try:
         numbers = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.array(np.nan)
     if numbers.ndim > 1 or not np.isfinite(numbers).all():
         raise EvaluatorError(f"weight {name}={shown(value)}: expected finite numbers")

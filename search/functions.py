@@ -126,7 +126,7 @@ class FunctionEvaluator(CalledEvaluator):
         given = self._function(position)
         try:
             value = float(given)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             value = math.nan
         if math.isnan(value):
             raise EvaluatorError(

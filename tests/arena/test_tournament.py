@@ -12,6 +12,7 @@ from reversi_env.notation import read_ggf
 from search.book import UNCHECKED, Book
 from tests.search.test_external import FAKE
 from train.games.options import TournamentOptions
+from train.games.playing import play_match
 from train.games.sprt import Sprt
 from train.games.standings import standings
 from train.games.storage import GAMES, RECORDS
@@ -339,3 +340,10 @@ def test_openings_that_come_again_are_told(reversi, json_lines, tmp_path):
     assert "different openings: 1 for 2 rounds; games may repeat" in out
     [result] = json_lines(*arguments)
     assert result["openings"] == 1
+
+
+@pytest.mark.parametrize("wrong", [{"games": 2.0}, {"games": True}, {"seed": -1}, {"seed": 1.5}, {"opening_plies": -1}])
+def test_numbers_of_a_match_are_whole(wrong):
+    (name,) = wrong
+    with pytest.raises(ReversiError, match=rf"{name}=.*: expected a whole number of 0 or more"):
+        play_match("greedy", "random", **{"games": 2, **wrong})

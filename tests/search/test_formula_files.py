@@ -72,6 +72,8 @@ def test_commands_take_them(saved, reversi, tmp_path):
         ({"weights": {"self": 1}}, "weights.json"),
         ({"weights": {"corner_weight": "x"}}, "corner_weight='x': expected finite numbers"),
         ({"weights": {"corner_weight": [1, 2]}}, "expected one number"),
+        ({"weights": {"corner_weight": 10**400}}, "expected finite numbers"),
+        ({"scale": {"8": 10**400}}, "has scale"),
         ({"scale": {"8": "x"}}, "has scale"),
         ({"scale": {"5": 1}}, "has scale"),
         ({"scale": 3}, "has scale 3: expected a number for each of the sizes"),

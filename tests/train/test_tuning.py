@@ -56,7 +56,7 @@ def test_other_weights_vary_about_their_own_size():
     ("formula", "varied", "message"),
     [
         ("network", None, "expected a formula"),
-        ("six-factor", ["table", "table"], "each once"),
+        ("six-factor", ["table", "table"], "is to vary 2 times: expected once"),
         ("six-factor", [], "no weights of six-factor to vary"),
     ],
 )

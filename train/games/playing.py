@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
+from numbers import Integral
 from time import perf_counter
 from typing import Any, Self
 
@@ -133,10 +134,11 @@ def play_match(
 
     Agents are given as they are or by their specs.
     """
+    for name, number in (("games", games), ("opening_plies", opening_plies), ("seed", seed)):
+        if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
+            raise ReversiError(f"{name}={shown(number)}: expected a whole number of 0 or more")
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
-    if opening_plies < 0:
-        raise ReversiError(f"{opening_plies} opening plies: expected 0 or more")
     rules = checked_rules(rules)
     first, second = players = [make(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
     for agent in players:

@@ -86,10 +86,12 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     places: list[int] = []
     low, high = [], []
     for name in chosen:
-        if name not in evaluator.weights or chosen.count(name) > 1:
+        if chosen.count(name) > 1:
+            raise TrainError(f"weight {shown(name)} of {formula} is to vary {chosen.count(name)} times: expected once")
+        if name not in evaluator.weights:
             raise TrainError(
                 f"weight {shown(name)} of {formula} cannot vary{hint(name, evaluator.weights)}: "
-                f"expected some of {', '.join(evaluator.weights)}, each once"
+                f"expected some of {', '.join(evaluator.weights)}"
             )
         values = np.atleast_1d(evaluator.weights[name])
         most = SPREAD * max(float(np.abs(values).max()), 0.5)

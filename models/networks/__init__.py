@@ -16,7 +16,7 @@ from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 
-#: One number a pattern; a vector a pattern and a small head, or longer ones and a larger head; discs and moves without patterns.
+#: One number a pattern; a vector a pattern and a small head, or longer vectors; discs and moves without patterns.
 NETWORKS: dict[str, type[Network]] = {
     kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet, DenseNet)
 }

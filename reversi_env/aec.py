@@ -134,6 +134,12 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         if self.render_mode == "human":
             self.render()
 
+    def last(self, observe: bool = True) -> tuple[dict[str, np.ndarray] | None, float, bool, bool, dict[str, Any]]:
+        """What the selected agent sees, its reward since its last turn, and whether its game has ended."""
+        self._require_a_game()
+        found: Any = super().last(observe)
+        return found
+
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """The board from *agent*'s side, and its legal actions if it is to move."""
         self._require_a_game()

@@ -200,6 +200,11 @@ class Settings:
         size, empties = start.rules.size, self.rules.square_count - (start.own | start.opp).bit_count()
         if size != self.size:
             raise SettingsError(f"start is a {size}x{size} position: expected {self.size}x{self.size}")
+        if start.rules.variant != self.variant:
+            raise SettingsError(
+                f"start is a position of the {start.rules.variant} game: expected one of the {self.variant} game, "
+                f"or variant={start.rules.variant!r}"
+            )
         if start.is_over():
             raise SettingsError(f"start is a finished game: expected a position with a legal move\n{start}")
         if self.empties is not None and self.empties > empties:

@@ -133,7 +133,7 @@ def test_what_needs_a_reset_first():
             env.step(0)
     text = {"render_mode": "ansi"}
     env = aec.env(**text)
-    looks = [lambda: env.observe("player_0"), env.state, env.get_state]
+    looks = [lambda: env.observe("player_0"), env.last, env.state, env.get_state]
     for look in (*looks, env.render, ReversiEnv(**text).render, ReversiVectorEnv(2, **text).render):
         with pytest.raises(ResetNeeded, match="reset"):
             look()
@@ -193,6 +193,10 @@ def test_stepping_finished_games_without_autoreset():
     ("options", "message"),
     [
         ({"start": "diagonal"}, "board 'diagonal'"),
+        (
+            {"start": Position.initial(Rules(4, "reversed"))},
+            "reversed game: expected one of the normal game, or variant=",
+        ),
         ({"start": 3}, "start=3: expected 'standard', 'parallel', a Position or a board text"),
         ({"start": np.zeros((4, 4))}, "(?s)start=array.*: expected 'standard'"),
         ({"start": Position.initial(Rules(6))}, "start is a 6x6 position: expected 4x4"),

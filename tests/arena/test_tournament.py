@@ -9,6 +9,7 @@ import pytest
 
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.notation import read_ggf
+from search.agent import Agent
 from search.book import UNCHECKED, Book
 from tests.search.test_external import FAKE
 from train.games.options import TournamentOptions
@@ -347,3 +348,15 @@ def test_numbers_of_a_match_are_whole(wrong):
     (name,) = wrong
     with pytest.raises(ReversiError, match=rf"{name}=.*: expected a whole number of 0 or more"):
         play_match("greedy", "random", **{"games": 2, **wrong})
+
+
+@pytest.mark.parametrize("answer", [None, "d3", 0, 99, -1])
+def test_an_answer_that_is_no_legal_move_is_named_with_who_gave_it(answer):
+    class Confused(Agent):
+        def choose(self, position):
+            return answer
+
+    with pytest.raises(
+        ReversiError, match=rf"Confused has chosen action {answer!r} for black: expected one of 1 \(b1\)"
+    ):
+        play_match(Confused(), "greedy", 2, Rules(4), opening_plies=0)

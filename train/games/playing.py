@@ -6,7 +6,7 @@ program and fails – it crashes, hangs, plays an illegal move – loses the gam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from reversi_env import BLACK, WHITE, Colour, ReversiError, Rules
+from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agent import Agent
@@ -108,8 +108,7 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         try:
             move = PASS_NAME
             if not position.must_pass():
-                action = players[position.turn].choose_after(opening.start, moves, position)
-                move = position.rules.name_of(action)
+                move = _answer(players[position.turn], opening.start, moves, position)
         except EngineFailure as failure:
             forfeit = Forfeit(position.turn, failure.kind, str(failure))
             break
@@ -118,6 +117,17 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         position = position.play(move)
     discs = position.score(Colour.BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
     return PlayedGame(opening, tuple(moves[len(opening.moves) :]), tuple(seconds), discs, forfeit)
+
+
+def _answer(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:
+    """The move that a player chooses, by name, if it is legal."""
+    action = player.choose_after(start, moves, position)
+    if action not in position.legal_actions():
+        names = ", ".join(f"{legal} ({position.rules.name_of(legal)})" for legal in position.legal_actions())
+        raise ReversiError(
+            f"{type(player).__name__} has chosen action {shown(action)} for {position.turn}: expected one of {names}"
+        )
+    return position.rules.name_of(action)
 
 
 def play_match(

@@ -38,6 +38,8 @@ def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str
 
 def _of_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
     text = _COMMENTS.sub("", text, count=1)
+    if not text.strip():
+        return
     if _GAME.search(text):
         yield from (_told(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
     elif _BOARD.match(text):

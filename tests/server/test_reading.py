@@ -30,6 +30,8 @@ WTHOR = struct.pack("<4BIHH4B", 20, 26, 1, 1, 2, 0, 1999, 8, 0, 0, 0) + 2 * (
             {"text": f"{BOARD} X; % one\n\n% none\n{BOARD} O; A1:+3"},
             [("normal", "black", [], None, "one"), ("normal", "white", [], None, "a1:+3")],
         ),
+        ({"text": ""}, []),
+        ({"file": b64encode(b" \n").decode()}, []),
         ({"text": f"% FFO\n\n % one\n{BOARD} X;"}, [("normal", "black", [], None, "")]),
         ({"text": GGF.replace("(;", "( ;")}, [("reversed", "black", ["b3"], "Ann", "so")]),
         ({"file": b64encode(GGF.encode("latin-1")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),

@@ -5,14 +5,15 @@ from dataclasses import asdict
 
 import pytest
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, write_ggf
 from search.cuts import MARGIN
 from search.engine import Engine
+from search.limits import Limits
 from search.solver import solve_all_moves
 from tests.notation.samples import random_moves
 from train import analyse, charts
-from train.judging.review import verdict
+from train.judging.review import _judged, verdict
 
 LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
 
@@ -60,6 +61,28 @@ def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_th
     review = analyse("f5d6c3g5", "network", time=0.05)
     assert review[-1].loss > 0  # so that it was searched
     assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
+
+
+def test_a_move_that_leaves_one_reply_is_looked_at_as_deeply(monkeypatch):
+    """By the clock an only move is not thought about; here it is what follows that matters."""
+    depths, search = [], Engine.search
+
+    def searched(engine, position, limits, **how):
+        found = search(engine, position, limits, **how)
+        depths.append(found.depth)
+        return found
+
+    own, opp = batch.random_positions(2000, 44, seed=1)
+    position = Position(Rules(), int(own[102]), int(opp[102]))
+    narrow = [move for move in position.legal_moves() if len(position.play(move).legal_moves()) == 1]
+    assert len(narrow) == 2  # so that one of them is not the best move
+    engine, reached = Engine("six-factor"), []
+    monkeypatch.setattr(Engine, "search", searched)
+    for move in narrow:
+        depths.clear()
+        _judged(engine, position, move, 1, Limits(time=0.05, empties_exact=0))
+        reached += depths[1:]
+    assert min(reached) > 1
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ LOSSES = {4: (1, 3, 5), 6: (2, 4, 8), 8: (2, 5, 10)}
 NOTHING = 0.01
 #: Plies, at least: a move is compared with the best one, a ply less deep.
 LEAST_DEPTH = 2
-#: How much longer than the best move the one that was played is looked at by the clock, to reach the same depth.
-MOST_TIME = 2
+#: How many times the nodes of the search for the best move may be visited below the one that was played, to reach the same depth.
+MOST_NODES = 4
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _judged(engine: Engine, position: Position, move: str, number: int, limits: 
         # as deep as the best move was looked at, proven where that is, and likely in the same time
         same = Limits(depth=max(1, found.depth - 1), empties_exact=child.empties if found.exact else 0)
         if limits.time is not None and not found.exact:
-            same = replace(same, time=MOST_TIME * limits.time)
+            same = replace(same, nodes=MOST_NODES * found.nodes)
         if 0 < found.confidence < 100:
             same = limits
         after = -child.score() if child.is_over() else -engine.search(child, same).value

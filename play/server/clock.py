@@ -8,6 +8,9 @@ from time import monotonic
 from play.server.messages import ClockState
 from reversi_env.rules import BLACK, WHITE, Colour
 
+#: Seconds that whoever has them keeps when moves are taken back.
+LEAST_LEFT = 1.0
+
 
 class ServerTime:
     """What games are timed by: the seconds that the server has been up since its database was made, restarts left out.
@@ -72,8 +75,8 @@ class Clock:
         return in_time
 
     def take_back(self, mover: Colour) -> None:
-        """A move of *mover* does not count: nor does its increment, but for one, so that nobody is out of time for taking back."""
-        self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], self.increment))
+        """A move of *mover* does not count, nor does its increment; but nobody is out of time for taking back."""
+        self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], LEAST_LEFT))
 
     def state(self, now: float) -> ClockState:
         """What is told to clients, in hundredths of a second."""

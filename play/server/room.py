@@ -224,9 +224,11 @@ class Room:
             self.game.undo_to(colours)
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
-        for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
-            if self.clock and move != PASS_NAME:
-                self.clock.take_back(position.turn)
+        if self.clock:
+            self.clock.stop(self._host.time.now())
+            for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
+                if move != PASS_NAME:
+                    self.clock.take_back(position.turn)
         return self._changed(len(self.game.moves))
 
     def _end(self, ending: Any, loser: Colour) -> asyncio.Future[bytes]:

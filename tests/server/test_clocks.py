@@ -184,13 +184,15 @@ def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
     assert api.move(created, "black", "b1", 0).status_code == 200
     assert clocks() == (10, 10)  # before the first move no time runs
     for _ in range(3):
-        hand.now += 1
+        hand.now += 3
         assert api.move(created, "white", "a1", 1).status_code == 200
         undo("white", "black")
-    assert clocks() == (10, 60)  # of the time that somebody had, an increment is left at least
+    assert clocks() == (10, 1)  # who has that keeps a second
+    hand.now += 0.75
     assert api.move(created, "white", "a1", 1).status_code == 200
+    assert clocks() == (10, 60.25)
     undo("black", "white")  # both moves
-    assert clocks() == (10, 60)
+    assert clocks() == (10, 1)
     assert not api.state(created)["moves"]
 
 

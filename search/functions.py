@@ -84,14 +84,16 @@ class CalledEvaluator(Evaluator):
     @contextmanager
     def searching(self, stop: Callable[[], None]) -> Iterator[None]:
         """Around a search: a failure calls *stop*, and is raised at the end."""
-        self._failure = None
         self._stops.append(stop)
         try:
             yield
         finally:
             self._stops.remove(stop)
-        if self._failure is not None:
-            raise self._failure
+            failure = self._failure
+            if not self._stops:
+                self._failure = None
+        if failure is not None:
+            raise failure
 
     def _called(self, position: Position) -> float:
         if self._failure is not None:

@@ -16,7 +16,9 @@ from train.errors import TrainError
 from train.games.batch import EvaluatorPlayer
 from train.games.self_play import self_play
 from train.labels import LabelOptions, generate, sample_positions, sampling
-from train.labels.sampling import _Sampling, how_to_play, sample_block
+from train.labels.generation import label_positions
+from train.labels.sampling import Players, _Sampling, how_to_play, sample_block
+from train.labels.spreading import Games, LabelWorker
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
 IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
@@ -132,11 +134,16 @@ def test_a_player_that_fails_is_heard():
         """Fails."""
         raise ValueError("mine")
 
+    options = LabelOptions(size=6, count=20, empties=(4, 8), play_depth=1)
     for _ in range(2):
         with pytest.raises(ValueError, match="mine"):
-            sample_positions(LabelOptions(size=6, count=20, empties=(4, 8), play_depth=1), 0, player=broken)
+            sample_positions(options, 0, player=broken)
         with pytest.raises(ValueError, match="mine"):
             self_play(EvaluatorPlayer(broken, Rules(6)), 2, Rules(6))
+        worker = LabelWorker(options, label_positions, "cpu", 1)
+        worker._players = Players(options, broken)
+        with pytest.raises(ValueError, match="mine"):
+            worker(Games(0, 0, 128, 0, np.ones(options.strata, np.bool_)))
 
 
 @pytest.mark.parametrize("executor", [None, Processes(0)], ids=["threads", "jobs"])

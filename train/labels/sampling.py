@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Event
@@ -181,6 +182,10 @@ class Players:
             *(np.uint64(self._options.seed), np.uint64(first), wanted, own, opp, key),
         )
 
+    def heard(self, stop: Callable[[], None] = lambda: None) -> AbstractContextManager[object]:
+        """Around games: a player in Python that fails calls *stop*, and what it raised is raised at the end."""
+        return self._player.searching(stop)
+
     def on_threads(self, pool: ThreadPoolExecutor) -> Play:
         """The same on the threads of a pool."""
 
@@ -194,7 +199,7 @@ class Players:
                 if not failed.is_set():
                     self.play(first + start, wanted, own[rows], opp[rows], key[rows])
 
-            with self._player.searching(failed.set):
+            with self.heard(failed.set):
                 for _ in pool.map(run, range(0, games, CHUNK)):
                     pass
             return own, opp, key

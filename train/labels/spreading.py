@@ -78,7 +78,8 @@ class LabelWorker:
     def _play(self, job: Games) -> Positions:
         own, opp, key = (np.zeros((job.count, self._options.strata), np.uint64) for _ in range(3))
         self._players = self._players or Players(self._options)
-        self._players.play(job.first, job.wanted.copy(), own, opp, key)  # Ray's arrays are read-only
+        with self._players.heard():
+            self._players.play(job.first, job.wanted.copy(), own, opp, key)  # Ray's arrays are read-only
         places = np.flatnonzero((key != 0) & (part_of(key, self._options.blocks) == job.block))
         return places.astype(np.uint32), own.flat[places], opp.flat[places], key.flat[places]
 

@@ -426,8 +426,9 @@ def test_batches_follow_the_number_of_positions():
 
 def test_a_fit_that_loses_its_way_says_so(labels):
     wild = FitOptions(epochs=2, learning_rate=10, weight_decay=100, batch_size=16)
-    with pytest.raises(ReversiError, match="the fit has lost its way.*: expected a learning rate below 10"):
-        fit(Trainable("dense", 6), labels, wild)
+    for goes_on in (False, True):
+        with pytest.raises(ReversiError, match="the fit has lost its way.*: expected a learning rate below 10"):
+            fit(Trainable("dense", 6), labels, wild, goes_on=goes_on)
 
 
 def test_data_that_do_not_fit(labels):

@@ -178,10 +178,10 @@ class _Fit:
 
     def finished(self) -> FitReport:
         """Put the best weights into the network, rounded, as the fit went by them; how it went."""
-        if not np.isfinite(self.best):
+        if not any(np.isfinite(epoch.validation_error) for epoch in self.epochs):
             raise TrainError(
                 f"the fit has lost its way, its error is no number any more: expected a learning rate below "
-                f"{self.options.learning_rate:g}, or larger batches"
+                f"{self.options.learning_rate:g}, or larger batches, in another folder"
             )
         self.engine.put(self.kept)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]

@@ -66,8 +66,8 @@ def flips(
     squares = _squares(squares, own)
     out = np.empty_like(own)
     loops.flips(own.size, squares, own, opp, out, parallel=parallel)
-    if rules.size < 8:
-        out[[not rules.playable >> sq & 1 for sq in squares.tolist()]] = 0
+    off = np.uint64(rules.playable) >> (squares & 63).astype(np.uint64) & np.uint64(1) == 0
+    out[off] = 0  # by a pass nothing has turned anyway
     return out
 
 

@@ -11,14 +11,15 @@ from typing import Any
 from reversi_env import Position, Rules
 from reversi_env.core.replay import NO_MOVE
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
+from reversi_env.notation.ggf_syntax import looks_like_ggf
 from reversi_env.notation.sources import decoded
 from reversi_env.rules import BLACK, SIZES, Variant
 
 #: Games that are told of at a time: a file may have many thousands.
 MOST_GAMES = 500
+#: Lines of comments, as OBF has them, before anything else.
+_COMMENTS = re.compile(r"\s*(?:%[^\n]*(?:\n\s*|$))*")
 #: How a board begins, and no moves do.
-#: Lines of comments, as OBF has them, before anything else; and where a game in GGF begins.
-_COMMENTS, _GAME = re.compile(r"\s*(?:%[^\n]*(?:\n\s*|$))*"), re.compile(r"\(\s*;")
 _BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
@@ -37,10 +38,10 @@ def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str
 
 
 def _of_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
-    text = _COMMENTS.sub("", text, count=1)
+    text = _COMMENTS.sub("", "\n".join(text.removeprefix("\ufeff").splitlines()), count=1)
     if not text.strip():
         return
-    if _GAME.search(text):
+    if looks_like_ggf(text):
         yield from (_told(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
     elif _BOARD.match(text):
         lines = [text] if len("".join(text.split())) in _LENGTHS else text.splitlines()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -17,12 +16,11 @@ from reversi_env import ReversiError
 from reversi_env.errors import shown
 from reversi_env.notation import read_ggf
 from reversi_env.notation.context import within
-from reversi_env.notation.ggf_syntax import is_blank, read_properties
+from reversi_env.notation.ggf_syntax import is_blank, looks_like_ggf, read_properties
 from reversi_env.notation.sources import decoded
 from reversi_env.rules import BLACK, WHITE, Colour
 from reversi_env.writing import remove_parts, write_atomically
 
-_LOOKS_LIKE_GGF = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
 MOST_KEPT = 20
@@ -135,7 +133,7 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
         raise ReversiError(f"file {shown(str(path), 300)} is empty: expected a game, GGF or moves")
     count = 1
     with within(f"file {shown(str(path), 300)}"):
-        if _LOOKS_LIKE_GGF.match(text):
+        if looks_like_ggf(text):
             count = _games_in(text)
             if 1 <= number <= count:
                 return Game.from_record(next(islice(read_ggf(text.splitlines()), number - 1, None))), count

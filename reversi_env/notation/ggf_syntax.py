@@ -38,6 +38,11 @@ def read_properties(text: str, offset: int) -> tuple[list[Property], int]:
     return properties, end.end()
 
 
+def looks_like_ggf(text: str) -> bool:
+    """Say whether *text* begins as a game does, perhaps with a number before it, and nothing else that we read does."""
+    return _GAME_BEGIN.match(text) is not None
+
+
 def is_blank(text: str, offset: int) -> bool:
     """Say whether nothing but white space follows."""
     return _SPACE.fullmatch(text, offset) is not None

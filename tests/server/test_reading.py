@@ -31,6 +31,8 @@ WTHOR = struct.pack("<4BIHH4B", 20, 26, 1, 1, 2, 0, 1999, 8, 0, 0, 0) + 2 * (
             [("normal", "black", [], None, "one"), ("normal", "white", [], None, "a1:+3")],
         ),
         ({"text": ""}, []),
+        ({"text": f"{BOARD} X; % see ( ; x\r\n"}, [("normal", "black", [], None, "see ( ; x")]),
+        ({"text": f"\ufeff% c\r% d\r{BOARD} X;"}, [("normal", "black", [], None, "")]),
         ({"file": b64encode(b" \n").decode()}, []),
         ({"text": f"% FFO\n\n % one\n{BOARD} X;"}, [("normal", "black", [], None, "")]),
         ({"text": GGF.replace("(;", "( ;")}, [("reversed", "black", ["b3"], "Ann", "so")]),

@@ -7,6 +7,7 @@ traceback; after Ctrl-C it is 130.
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -119,6 +120,7 @@ def _asked(arguments: Sequence[str]) -> tuple[str, ...]:
 def main() -> None:
     """Run the command line; the console script comes here by way of `play.__main__`."""
     _open_closed_streams()
+    _write_any_character()
     try:
         with no_interrupt_lost():
             sys.exit(application(_asked(sys.argv[1:]))(prog_name="reversi", standalone_mode=False))
@@ -152,16 +154,24 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had.
-
-    What is written may have characters that the terminal's encoding lacks: those become question marks.
-    """
+    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        stream = getattr(sys, name)
-        if stream is None:
+        if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as we run
-        elif mode == "w" and isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+
+
+def _write_any_character() -> None:
+    """Let no result be lost for a character that the terminal's encoding lacks; names of files keep bytes that are no text."""
+
+    def forgive(error: UnicodeError) -> tuple[bytes, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        lacking = error.object[error.start : error.end]
+        return b"".join(bytes([ord(one) & 255]) if "\udc80" <= one <= "\udcff" else b"?" for one in lacking), error.end
+
+    codecs.register_error("reversi", forgive)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
+        sys.stdout.reconfigure(errors="reversi")
 
 
 def _is_told(error: ValueError) -> bool:

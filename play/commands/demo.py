@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -75,4 +76,5 @@ def _print_tables(result: DemoResult, plot: Path) -> None:
     headings = ("opponent", "won", "drawn", "lost", "score", "95 % between", "discs")
     print_table(headings, rows, title="The network against each heuristic, both four plies deep", gap=1)
     print(f"weights: {result.weights}   plot: {plot}")
-    print(f"play on: reversi match network:depth=6,weights={result.weights} six-factor:depth=6 --size 6")
+    agent = shlex.quote(f"network:depth=6,weights={result.weights}")
+    print(f"play on: reversi match {agent} six-factor:depth=6 --size 6")

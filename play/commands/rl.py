@@ -276,8 +276,9 @@ def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, second
     print(f"{len(figures)} rounds, {figures[-1]['positions']:,} positions, {seconds:.1f} s")
     print(f"policy: {policy}")
     game = f"--size {rules.size} --variant {rules.variant}"
-    print(f"use it: reversi match rl:{policy} six-factor:depth=2 {game} --games 20")
-    print(f"        reversi match rl-search:{policy},depth=2 six-factor:depth=2 {game} --games 20")
+    alone, searching = shlex.quote(f"rl:{policy}"), shlex.quote(f"rl-search:{policy},depth=2")
+    print(f"use it: reversi match {alone} six-factor:depth=2 {game} --games 20")
+    print(f"        reversi match {searching} six-factor:depth=2 {game} --games 20")
 
 
 # --- a policy with and without search -------------------------------------------------------------

@@ -99,7 +99,7 @@ def _said(problem: Problem, result: dict[str, Any]) -> int | None:
     """The score that the file gives a position, of whose moves it may list a few only; None if it does not say."""
     best, listed = problem.best_score, {move for move, _ in problem.scores}
     known = best is not None and (result["move"] in listed or listed.issuperset(problem.position.legal_moves()))
-    return best if known or (best is not None and best > result["score"]) else None
+    return best if known or (best is not None and best >= result["score"]) else None
 
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:

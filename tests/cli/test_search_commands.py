@@ -61,6 +61,11 @@ def test_solve_for_people(reversi, problem_file):
     assert [line.split(":")[0] for line in err.splitlines()] == ["line 4", "line 6", "line 7"]
 
 
+def test_a_move_that_is_as_good_says_the_score_too(reversi):
+    _, out, _ = reversi("solve", "-", "--table", 1, stdin="O---XOX-XXO--OOO X; D3:-12;")  # as is b1
+    assert out.startswith("line 1: -12  = file  6 empties")
+
+
 @pytest.mark.parametrize(
     ("scores", "told"),
     [

@@ -77,8 +77,9 @@ def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
-def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
-    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
+def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path, tmp_path_factory):
+    spare = tmp_path_factory.mktemp("spare")  # where kernels lie if a disk was full once
+    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path), "TMPDIR": str(spare), "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", LEGAL_MOVES]
     announcements = []
     for _ in range(2):

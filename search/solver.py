@@ -143,6 +143,8 @@ class Solver:
                 raise ReversiError(f"{name}={shown(number)}: expected a whole number")
         if node_limit is not None and not 0 <= node_limit < 1 << 63:
             raise ReversiError(f"node_limit={shown(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
+        if guess is not None:
+            guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
         asked = self._window = self._checked_window(window, wld)
         self.begin(hints, node_limit)
         for step in self.steps(position):

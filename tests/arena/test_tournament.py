@@ -350,7 +350,7 @@ def test_numbers_of_a_match_are_whole(wrong):
         play_match("greedy", "random", **{"games": 2, **wrong})
 
 
-@pytest.mark.parametrize("answer", [None, "d3", 0, 99, -1])
+@pytest.mark.parametrize("answer", [None, "d3", 0, 99, -1, 1.0])
 def test_an_answer_that_is_no_legal_move_is_named_with_who_gave_it(answer):
     class Confused(Agent):
         def choose(self, position):

@@ -199,6 +199,7 @@ def test_a_window_that_cannot_be_is_refused():
     for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
         with pytest.raises(ReversiError, match=r"window .*: expected two whole numbers in order from -64 to 64"):
             Solver().solve(position, window=window)
+    assert Solver().solve(position, guess=10**30).score == solve(position).score
     for wrong in ({"guess": 1.5}, {"guess": "x"}, {"node_limit": 1 << 63}, {"node_limit": True}):
         with pytest.raises(ReversiError, match=rf"{next(iter(wrong))}=.*: expected"):
             Solver().solve(position, **wrong)

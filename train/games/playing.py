@@ -121,13 +121,13 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
 
 def _answer(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:
     """The move that a player chooses, by name, if it is legal."""
-    action = player.choose_after(start, moves, position)
-    if action not in position.legal_actions():
-        names = ", ".join(f"{legal} ({position.rules.name_of(legal)})" for legal in position.legal_actions())
+    action, legal = player.choose_after(start, moves, position), position.legal_actions()
+    if not isinstance(action, Integral) or action not in legal:
+        names = ", ".join(f"{one} ({position.rules.name_of(one)})" for one in legal)
         raise ReversiError(
             f"{type(player).__name__} has chosen action {shown(action)} for {position.turn}: expected one of {names}"
         )
-    return position.rules.name_of(action)
+    return position.rules.name_of(int(action))
 
 
 def play_match(

@@ -127,7 +127,8 @@ class Engine:
         there is nothing deeper about some of the moves. Who *goes_on* keeps it: nothing but this position was searched since the
         table was empty, and not as deep.
 
-        Of moves that are worth the same the first on the board is played; with *ties* one of them by lot.
+        Of moves that are worth the same the first one searched is played, at first that on the board, with *ties* one by lot; where
+        the end of the game is searched, the first one found.
         """
         with self._one_at_a_time, self.evaluator.searching(self.stop):
             self._switch.withdraw()
@@ -222,7 +223,7 @@ class _Search:
         self.depth = 0
         self.confidence = 0
         self.pv: tuple[str, ...] = ()
-        self.solver_nodes = self.solver_nodes_a_thread = 0
+        self.solver_nodes = 0
         self.clock = threading.Lock()
         self.timer: threading.Timer | None = None
         self.rings_at = math.inf
@@ -293,7 +294,9 @@ class _Search:
         if self.timer:
             self.timer.cancel()
         if self.has_rung:
-            late = self._elapsed() - self.rings_at
+            late = min(
+                self._elapsed() - self.rings_at, MOST_OF_LIMIT * (self.limits.time or 0.0)
+            )  # the machine may have slept
             self.engine._lateness = max(late, RETURN_SECONDS, FORGETTING * self.engine._lateness)
 
     def _elapsed(self) -> float:
@@ -309,11 +312,13 @@ class _Search:
         if limits.empties_exact is not None:
             return empties <= limits.empties_exact
         if limits.depth is not None or limits.nodes is not None:
-            return empties <= (limits.depth or 0) + SOLVE_BEYOND_DEPTH
-        if limits.time is None:
+            if empties > (limits.depth or 0) + SOLVE_BEYOND_DEPTH:
+                return False
+        elif limits.time is None:
             return empties <= SOLVE_WITHOUT_CLOCK
-        seconds = self._positions() * SOLVE_NODES * SOLVE_GROWTH**empties / SOLVE_SPEED
-        return seconds <= SOLVE_SHARE * limits.time
+        nodes = self._positions() * SOLVE_NODES * SOLVE_GROWTH**empties
+        in_time = limits.time is None or nodes / SOLVE_SPEED <= SOLVE_SHARE * limits.time
+        return in_time and (limits.nodes is None or nodes <= SOLVE_SHARE * limits.nodes)
 
     def _positions(self) -> int:
         """How many positions the solver would have to solve: this one, or one for each of its moves."""
@@ -508,16 +513,15 @@ class _Search:
             self._bring_to_front_by_name(move)
 
     def _ask_solver(self, position: Position, step: int, guess: int) -> Solution:
-        solver = self.engine.solver
-        solution = solver.climb(position, step, guess)
-        self.solver_nodes, self.solver_nodes_a_thread = solution.nodes, int(solver._works["nodes"].max())
+        solution = self.engine.solver.climb(position, step, guess)
+        self.solver_nodes = solution.nodes
         return solution
 
     def _nodes_left(self) -> int | None:
-        """What is left of the limit to the thread that visited most."""
+        """What is left to the solver of the limit, by the thread that visited most."""
         if self.limits.nodes is None:
             return None
-        return max(0, self.limits.nodes - int(self.works["nodes"].max()) - self.solver_nodes_a_thread)
+        return max(0, self.limits.nodes - int(self.works["nodes"].max()))
 
     def _nodes(self) -> int:
         return int(self.works["nodes"].sum()) + self.solver_nodes

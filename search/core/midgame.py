@@ -485,6 +485,8 @@ def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, line
         set_free(work.busy, slot)
         if work.stop:
             return finished
+        if turn > squares.size:  # put off: a bound that equals the best value must not stand before moves that have it
+            value = min(value, bar - 1) if value <= bar else value
         values[i] = value
         finished += 1
     return finished

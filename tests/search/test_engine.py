@@ -15,7 +15,6 @@ from search.core.busy import set_busy
 from search.core.evaluate import static_values
 from search.core.midgame import INFINITY, UNIT, search_root, units
 from search.core.work import TEAM_WORK
-from search.cuts import EXACT
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import solve, solve_all_moves
@@ -162,6 +161,42 @@ def test_what_another_thread_is_searching_is_left_for_later():
     assert (cut[1], cut[0] > -INFINITY, cut[2] > -INFINITY) == (-INFINITY, True, True)
     others, other_nodes = searched(grandchildren, 2, 10**9)
     assert (others.max(), other_nodes != nodes) == (values.max(), True)
+
+
+def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
+    """The four first moves are worth the same, but of what comes last it is only known that it is not better."""
+    position, depth = Position.initial(), 5
+    squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
+    works, table = make_works(position.rules, dtype=TEAM_WORK), Table(1)
+    table.attach(works, "estimates")
+    works["share_depth"], works["node_limit"] = 2, 10**9
+    values, second = np.full(squares.size, -INFINITY), position.play(position.legal_actions()[1])
+    with sharing(works):
+        set_busy(works["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
+        boards, nets = (
+            (np.uint64(position.own), np.uint64(position.opp)),
+            evaluators.get("six-factor").record(position.rules),
+        )
+        search_root(works, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+    best = values[0]
+    assert values.tolist() == [best, best - 1, best, best]
+
+
+@pytest.mark.parametrize(
+    ("limits", "empties", "solves"),
+    [
+        (Limits(depth=40), 46, True),
+        (Limits(depth=40, time=1), 46, False),
+        (Limits(depth=40, nodes=100_000), 30, False),
+        (Limits(depth=8, time=1), 14, True),
+        (Limits(depth=4, time=1), 14, False),
+        (Limits(nodes=100_000), 6, True),
+    ],
+)
+def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves):
+    """A depth alone is the caller's own affair; with a clock or a number of nodes beside it they count too."""
+    position = some_positions(Rules(), 1, seed=5, empties=empties)[0]
+    assert bool(Engine("six-factor", loads=False).steps(position, limits)) == solves
 
 
 @pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
@@ -401,9 +436,6 @@ def test_a_node_limit_is_each_threads_own():
     search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
     search.works["nodes"] = 300, 280
     assert search._nodes_left() == 700
-    engine.solver.begin(None, search._nodes_left())
-    search._ask_solver(start, EXACT, 0)
-    assert search._nodes_left() == max(0, 700 - int(engine.solver._works["nodes"].max())) < 700
 
 
 def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():

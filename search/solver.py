@@ -191,7 +191,7 @@ class Solver:
     def _solution(
         self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], step: int, began: float
     ) -> Solution:
-        move = pv[0] if pv else self._table_move(position, None)
+        move = pv[0] if pv else self._table_move(position)
         nodes, confidence = int(self._works["nodes"].sum()), LADDER[step].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
@@ -313,7 +313,7 @@ class Solver:
         """The table's best moves one after another, as far as it knows them."""
         names: list[str] = []
         while not position.is_over():
-            move = "pass" if position.must_pass() else self._table_move(position, None)
+            move = "pass" if position.must_pass() else self._table_move(position)
             if move is None:
                 break
             names.append(move)
@@ -331,13 +331,13 @@ class Solver:
         lower, upper = map(int, whole)
         return lower - lower % 2, upper + upper % 2  # all scores are even
 
-    def _table_move(self, position: Position, otherwise: str | None) -> str | None:
-        """The only move, or the table's best one, or *otherwise* if it knows none."""
+    def _table_move(self, position: Position) -> str | None:
+        """The only move, or the table's best one; None if it knows none."""
         moves = position.legal_moves()
         if len(moves) < 2:
             return moves[0] if moves else None
         sq = int(endgame.table_move(self._works[:1], np.uint64(position.own), np.uint64(position.opp)))
-        return otherwise if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
+        return None if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
 
 
 def solve(
@@ -368,7 +368,7 @@ def solve_batch(
     """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
 
     *progress* is called with the number of positions solved so far. *threads* is by default the number of cores; each
-    has a small table of its own. If *progress* raises, nothing more is begun.
+    has a small table of its own. If *progress* raises, or on Ctrl-C, the solving ends.
     """
     from reversi_env.batch import checked_boards
 
@@ -377,7 +377,7 @@ def solve_batch(
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)
     starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
-    local = threading.local()
+    local, all_works, stopped = threading.local(), list[np.ndarray](), threading.Event()
     nets = np.zeros(1, endgame.NO_EVALUATOR)
 
     def run(start: int) -> int:
@@ -385,6 +385,10 @@ def solve_batch(
             local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
             local.table.attach_endings(local.works, "exact values")
             local.near = give_near_tables(local.works)
+            all_works.append(local.works)
+            local.works["stop"] = (
+                stopped.is_set()
+            )  # read after that: whoever has not seen this record has set it before
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.works, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
@@ -396,6 +400,9 @@ def solve_batch(
                 done += future.result()
                 progress(done)
         finally:
+            stopped.set()
+            for works in all_works:
+                works["stop"] = 1
             pool.shutdown(cancel_futures=True)
     return scores
 

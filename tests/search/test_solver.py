@@ -1,5 +1,6 @@
 """The exact solver says what plain minimax says, and what the FFO problems' authors say; whatever helps it to be quick."""
 
+import threading
 from functools import partial
 from importlib.resources import as_file, files
 
@@ -349,6 +350,24 @@ def test_a_batch_whose_progress_fails_ends_at_once(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         solve_batch(own, opp, threads=2, progress=fail)
     assert len(begun) < 100  # of 200; two at once, and another one or two before the failure is seen
+
+
+def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
+    """Hours of it, perhaps: each thread's record is told to stop."""
+    own, opp = batch.random_positions(BATCH_CHUNK * 2, 46)
+    begun = threading.Barrier(2)
+
+    def stopped(works, nets, own, opp, scores):
+        if begun.wait(PATIENCE) == 0:  # one of the two is done at once
+            return
+        wait_until(lambda: works["stop"][0])
+
+    def fail(done):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(endgame, "solve_many", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        solve_batch(own, opp, threads=2, progress=fail)
 
 
 # --- threads --------------------------------------------------------------------------------------

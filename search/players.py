@@ -138,7 +138,8 @@ class SearchAgent(Agent):
         if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
             return None
         line = (move.move, *book.line(position.play(move.move)))
-        return SearchResult(move.move, move.value, len(line) + move.depth, 0, line, 0, 0.0)
+        end = book.find(position.play_all(line))
+        return SearchResult(move.move, move.value, len(line) + (end.depth if end else 0), 0, line, 0, 0.0)
 
     def engine(self, rules: Rules) -> Engine:
         """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""

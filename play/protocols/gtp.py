@@ -240,10 +240,11 @@ class GtpEngine:
 
     def _values(self, count: str = "64", *_: str) -> str:
         """The values of the best moves for the side to move, in discs, a private command."""
-        if self.position.is_over() or not self.thinker.has_opinions:
+        wanted = _whole(count)
+        if self.position.is_over() or not self.thinker.has_opinions or not wanted:
             raise GtpError("no values")
-        thought = self.thinker.think(self.position, moves=max(2, _whole(count)))
-        return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves)
+        thought = self.thinker.think(self.position, moves=max(2, wanted))
+        return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves[:wanted])
 
 
 def _squares(position: Position) -> str:

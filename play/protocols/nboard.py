@@ -193,13 +193,15 @@ def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
     lock = threading.Lock()  # hurry is set as long as a ping is in the queue: nothing is worth thinking about then
 
     def read() -> None:
-        for line in lines:
+        try:
+            for line in lines:
+                with lock:
+                    commands.put(line)
+                    if _ends_thinking(line):
+                        engine.hurry.set()
+        finally:
             with lock:
-                commands.put(line)
-                if _ends_thinking(line):
-                    engine.hurry.set()
-        with lock:
-            commands.put(None)
+                commands.put(None)
 
     threading.Thread(target=read, daemon=True).start()
     try:

@@ -35,7 +35,7 @@ class GtpAgent(ExternalAgent):
         if self._ask(f"boardsize {rules.size}") is None:
             raise self._failure("refused", f"refused boardsize {rules.size}: it does not play on that board")
         if self.time is not None:
-            self._ask(f"time_settings {_time_settings(self.time)}")  # whether it keeps to it is its own affair
+            self._ask(f"time_settings {_time_settings(self.time, rules)}")  # whether it keeps to it is its own affair
 
     def _choose_game(self, rules: Rules) -> None:
         if rules.start != "standard":
@@ -100,7 +100,11 @@ def _colour(position: Position) -> str:
     return "b" if position.turn == BLACK else "w"
 
 
-def _time_settings(seconds: float) -> str:
-    """Main time, seconds and moves of an overtime period: whole numbers, so that 0.1 s a move is 1 s for ten moves."""
-    share = Fraction(seconds).limit_denominator(100) or Fraction(1, 100)
+def _time_settings(seconds: float, rules: Rules) -> str:
+    """Main time, seconds and moves of an overtime period: whole numbers, so that 0.1 s a move is 1 s for ten moves.
+
+    A period is no longer than a side's game: a program would have time for it all that is meant for moves that never come.
+    """
+    longest = rules.square_count // 2 - 2
+    share = Fraction(seconds).limit_denominator(longest) or Fraction(1, longest)
     return f"0 {share.numerator} {share.denominator}"

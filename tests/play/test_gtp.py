@@ -370,3 +370,8 @@ def test_our_engines_under_our_controllers(json_lines, protocol, size, variant):
     (result,) = json_lines("match", agent, outside, *arguments)
     assert result["games"] == 4
     assert (result["score"], result["discs_per_game"]) == (0.5, 0.0)
+
+
+def test_as_many_values_as_are_asked_for(engine):
+    assert [len(ask(engine, f"reversi-values {count}").splitlines()) for count in (1, 2, 3, 64)] == [1, 2, 3, 4]
+    assert refused(engine, "reversi-values 0") == "no values"

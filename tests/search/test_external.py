@@ -253,9 +253,19 @@ def test_a_program_that_is_not_there():
         make(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
 
 
-@pytest.mark.parametrize(("seconds", "settings"), [(1, "0 1 1"), (0.1, "0 1 10"), (2.5, "0 5 2"), (0.001, "0 1 100")])
-def test_times_are_told_in_whole_seconds_for_several_moves(seconds, settings):
-    assert _time_settings(seconds) == settings
+@pytest.mark.parametrize(
+    ("size", "seconds", "settings"),
+    [
+        (8, 1, "0 1 1"),
+        (8, 0.1, "0 1 10"),
+        (8, 2.5, "0 5 2"),
+        (8, 0.33, "0 1 3"),
+        (8, 0.001, "0 1 30"),
+        (4, 0.1, "0 1 6"),
+    ],
+)
+def test_times_are_told_in_whole_seconds_for_moves_of_one_game(size, seconds, settings):
+    assert _time_settings(seconds, Rules(size)) == settings
 
 
 # --- nothing is left running ------------------------------------------------------------------------

@@ -402,3 +402,11 @@ def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
     if packaged_book(Rules(4)) is None:
         with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
             make("six-factor:book=yes").check(Rules(4))
+
+
+def test_a_book_move_is_as_deep_as_the_line_and_the_search_at_its_end():
+    position, book = Position.initial(), packaged_book(Rules())
+    found = make("network:depth=1,book=yes").known(position)
+    end = book.find(position.play_all(found.pv))
+    assert end.depth > 0
+    assert found.depth == len(found.pv) + end.depth

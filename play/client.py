@@ -32,6 +32,8 @@ STEADY_SECONDS = 10.0
 LARGEST_ANSWER = 1 << 20
 #: Close codes after which the server does not want us back.
 NOT_ADMITTED, POLICY = 4403, 1008
+#: Errors after which no state comes: the game is as it was.
+UNCHANGED = ("nothing_to_undo", "illegal_move")
 
 
 class ConnectError(ReversiError):
@@ -169,12 +171,12 @@ class Player:
 
 
 class _Session:
-    """What outlives a connection: the game as we know it."""
+    """What outlives a connection: the game as we know it, and whether the player has still to be asked about it."""
 
     def __init__(self, ticket: Ticket, player: Player) -> None:
         self._ticket, self._player = ticket, player
         self._role = ""
-        self._refused = False
+        self._owes, self._is_ours, self._asks_undo = True, False, False
         self.game = Game()
 
     def follow(self, socket: Any) -> bool:
@@ -189,31 +191,40 @@ class _Session:
             if kind == "joined":
                 self._role = str(message.get("role"))
                 self._player.joined(self._role)
+                self._owes = True  # what was sent over another connection may not have arrived
             elif kind == "error":
-                self._error(message)
+                self._error(socket, message)
             elif kind == "state" and self._state(socket, message):
                 return True
 
-    def _error(self, message: dict[str, Any]) -> None:
+    def _error(self, socket: Any, message: dict[str, Any]) -> None:
         if message.get("status") in (401, 403, 404):
             raise ConnectError(f"the server refuses: {message.get('message')}")
         self._player.note(f"the server refuses: {message.get('message')}")
-        self._refused = True
+        self._owes = True
+        if message.get("code") in UNCHANGED and self._is_ours:
+            self._decide(socket)
 
     def _state(self, socket: Any, state: dict[str, Any]) -> bool:
         """Take a state in, and answer it if it is our turn; whether the game is over."""
-        before = self.game.moves
-        self.game = verified(state)
+        before, asked = self.game.moves, self._asks_undo
+        self.game, self._asks_undo = verified(state), state.get("undo_request") == self._role
+        self._is_ours = state["turn"] == self._role and state["status"] != "finished"
         if self.game.moves != before or state["status"] == "finished":
             self._player.saw(self.game)
+        if self.game.moves != before or (asked and not self._asks_undo):
+            self._owes = True
         if state["status"] == "finished":
             return True
         if state.get("undo_request") not in (None, self._role) and self._role != "spectator":
-            socket.send(json.dumps({"type": "undo" if self._player.grants_undo() else "decline"}))
-        elif state["turn"] == self._role and (self.game.moves != before or not before or self._refused):
-            self._refused = False
-            socket.send(json.dumps(self._player.decide(self.game)))
+            socket.send(json.dumps({"type": "grant" if self._player.grants_undo() else "decline"}))
+        elif self._is_ours and self._owes:
+            self._decide(socket)
         return False
+
+    def _decide(self, socket: Any) -> None:
+        socket.send(json.dumps(self._player.decide(self.game)))
+        self._owes = False
 
 
 def verified(state: dict[str, Any]) -> Game:

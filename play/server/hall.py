@@ -204,7 +204,7 @@ class Hall:
         now, options = time.time(), self.options
         try:
             old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
-            self.running = await self.store.tidy(self.time.now(), *old)
+            self.running = await self.store.tidy(self.time.now(), *old, kept=self.rooms)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
 

@@ -398,6 +398,10 @@ class Undo(_Message):
     """Take one's last move back: at once against an agent; else it asks, or grants what the other side asked for."""
 
 
+class Grant(_Message):
+    """Allow the take-back that the other side asked for; unlike `Undo` it is refused when nobody asks any more."""
+
+
 class Decline(_Message):
     """Refuse the take-back that the other side asked for."""
 
@@ -421,7 +425,7 @@ class Joined(_Message):
     game: str
 
 
-Incoming = Join | Move | Undo | Decline | Resign | Ping
+Incoming = Join | Move | Undo | Grant | Decline | Resign | Ping
 
 encode = msgspec.json.Encoder().encode
 _decoder = cache(msgspec.json.Decoder)

@@ -45,6 +45,9 @@ class Member(Protocol):
     def tell(self, state: bytes) -> None:
         """Send a state, soon; a later one may take its place."""
 
+    def answer(self, message: bytes) -> None:
+        """Send something else, before the next state."""
+
     def leave(self, code: int, reason: str) -> None:
         """Close the connection."""
 
@@ -119,8 +122,8 @@ class Room:
         if len(self.members) >= self._host.options.room_connections:
             raise Refused(429, "room_full", "too many are connected to this game; try again later")
         self.members.add(member)
-        self._broadcast()
         self.let_agent_think()
+        self._broadcast()
 
     def exit(self, member: Member) -> None:
         """*member* is gone; its seat stays its own. When all are, nobody waits for an agent's move: it thinks when one is back."""
@@ -157,11 +160,13 @@ class Room:
         self._undo_request = colour
         return self._broadcast()
 
+    def grant(self, role: Role) -> asyncio.Future[bytes]:
+        """Allow the other side to take back, if that is still asked for: a move in the meantime has ended the question."""
+        return self._take_back({self._asking(role)})
+
     def decline(self, role: Role) -> asyncio.Future[bytes]:
         """Refuse the other side's wish to take back."""
-        colour = self._playing(role)
-        if self._undo_request != colour.other:
-            raise Refused(409, "nothing_asked", "nobody asked to take a move back")
+        self._asking(role)
         self._undo_request = None
         return self._broadcast()
 
@@ -203,6 +208,13 @@ class Room:
         if self.game.is_over():
             raise Refused(409, "game_over", "the game is over")
         return BLACK if role == "black" else WHITE
+
+    def _asking(self, role: Role) -> Colour:
+        """The other side, which has asked *role* for a take-back."""
+        other = self._playing(role).other
+        if self._undo_request != other:
+            raise Refused(409, "nothing_asked", "nobody asked to take a move back")
+        return other
 
     def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
         game, now = self.game, self._host.time.now()
@@ -329,6 +341,10 @@ class Room:
         if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
         if self.members or not self._are_agents_alone():
+            if (
+                self.clock and self.clock.running is not None
+            ):  # while nobody was here it has not searched, and begins now
+                self.clock.run(self.game.turn, self._host.time.now())
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 
     def _stop_thinking(self) -> None:
@@ -346,6 +362,9 @@ class Room:
         if answer.error:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
             self._thinking = None
+            lost = encode(Refused(503, "lost", "the opponent was lost; come back to let it try again").problem())
+            for member in self.members:
+                member.answer(lost)
             return
         found, before = answer.found, self.game.position
         self._make(found["move"], round(found["seconds"], 3), found["value"])

@@ -154,7 +154,13 @@ def _carry_out(message: Any, room: Room, connection: Connection) -> None:
     elif isinstance(message, messages.Join):
         raise Refused(409, "joined", "you have joined already")
     else:
-        {messages.Undo: room.undo, messages.Decline: room.decline, messages.Resign: room.resign}[type(message)](role)
+        act = {
+            messages.Undo: room.undo,
+            messages.Grant: room.grant,
+            messages.Decline: room.decline,
+            messages.Resign: room.resign,
+        }
+        act[type(message)](role)
 
 
 async def _received(socket: WebSocket) -> bytes:

@@ -16,7 +16,7 @@ import queue
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -235,14 +235,19 @@ class Store:
         return self.run(load)
 
     def tidy(
-        self, uptime: float, running_since: float, finished_since: float, reviews_since: float
+        self, uptime: float, running_since: float, finished_since: float, reviews_since: float, kept: Iterable[str] = ()
     ) -> asyncio.Future[Counter[str]]:
-        """Note the server's time, forget games not changed since and reviews made before, and count each client's running games."""
+        """Note the server's time, forget games not changed since and reviews made before, and count each client's running games.
+
+        The games *kept* are not forgotten, old as they are: somebody is in them, and only what changes would be written again.
+        """
+        in_memory = set(kept)
 
         def tidy(connection: sqlite3.Connection) -> Counter[str]:
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
-            sql = "DELETE FROM games WHERE status = ? AND updated < ?"
-            connection.executemany(sql, [("running", running_since), ("finished", finished_since)])
+            sql = "SELECT id FROM games WHERE updated < CASE status WHEN 'running' THEN ? ELSE ? END"
+            old = [row for row in connection.execute(sql, (running_since, finished_since)) if row[0] not in in_memory]
+            connection.executemany("DELETE FROM games WHERE id = ?", old)
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
             return Counter(dict(map(tuple, games)))

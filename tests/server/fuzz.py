@@ -67,6 +67,7 @@ SPOKEN = (
     {"type": "move", "move": "d3", "ply": 0},
     {"type": "join", "token": "x" * 32},
     {"type": "undo"},
+    {"type": "grant"},
     {"type": "decline"},
     {"type": "ping", "id": "1"},
 )

@@ -293,3 +293,23 @@ def test_games_of_the_first_version_of_the_database_go_on(special, hand, tmp_pat
     hand.now += 30
     assert left(second, created) == 70
     assert second.move(created, "white", "a1", 1).status_code == 200
+
+
+def test_an_agent_plans_by_the_time_that_it_is_charged_for(special, hand, monkeypatch):
+    """It has not searched while nobody was here, and begins when somebody is back."""
+    api, jobs = special(monotonic=hand), queue.SimpleQueue()
+
+    async def note(client, job, game):
+        jobs.put(job)
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(api.hall.pool, "search", note)
+    created = started(api, white={"kind": "agent", "agent": "six-factor:time=5"})
+    first = jobs.get(timeout=WAIT_SECONDS)
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        black.expect("state")
+    eventually(lambda: api.hall.rooms[created["game"]].is_idle, "the agent's rest")
+    hand.now += 90
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        assert black.expect("state")["clock"]["white"] == 100
+        assert jobs.get(timeout=WAIT_SECONDS).share == first.share

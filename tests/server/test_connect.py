@@ -3,13 +3,14 @@
 import json
 import random
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from itertools import repeat
 
 import pytest
 from websockets.sync.server import serve
 
 from play import client
-from play.client import Client, ConnectError, Ticket, server_url, verified
+from play.client import Client, ConnectError, Player, Ticket, server_url, verified
 
 from .conftest import WAIT_SECONDS
 
@@ -135,17 +136,7 @@ def stranger():
     with ExitStack() as stack:
 
         def start(*messages):
-            def attend(connection):
-                connection.recv()
-                for message in messages:
-                    connection.send(message)
-
-            server = stack.enter_context(serve(attend, "127.0.0.1", 0, process_request=health))
-            thread = threading.Thread(target=server.serve_forever)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
-            return f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+            return stack.enter_context(conversation(repeat(messages)))
 
         yield start
 
@@ -193,3 +184,81 @@ def test_a_server_that_breaks_the_rules_is_caught(api):
         verified(wrong)
     with pytest.raises(ConnectError, match="breaks the rules"):
         verified(state | {"moves": ["a1"]})
+
+
+class Scripted(Player):
+    """Answers with what it was given, one after the other, and tells when it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    def decide(self, game):
+        self.asked.append(game.moves)
+        return self.answers.pop(0)
+
+
+MOVE, UNDO = {"type": "move", "move": "b1", "ply": 0}, {"type": "undo"}
+JOINED = {"type": "joined", "role": "black"}
+
+
+@pytest.fixture
+def states(api):
+    """A game at its beginning, with black to move, and when white has given up."""
+    created = api.create(size=4)
+    beginning = api.state(created)
+    api.move(created, "black", "b1", 0)
+    end = api.call("POST", f"/api/games/{created['game']}/resign", created["tokens"]["white"]).json()
+    return beginning | {"type": "state"}, end | {"type": "state"}
+
+
+def test_who_was_cut_off_in_the_middle_of_a_move_is_asked_again(states, monkeypatch):
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
+    beginning, end = states
+    player = Scripted(MOVE, MOVE)
+    with conversation([[JOINED, beginning, HEARS], [JOINED, beginning, HEARS, end]]) as url:
+        assert Client(url).play(Ticket("game", "token"), player).is_over()
+    assert player.asked == [(), ()]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [{"type": "error", "status": 409, "code": "nothing_to_undo", "message": "none"}],
+        [{"undo_request": "black"}, {"undo_request": None}],
+    ],
+    ids=["nothing to take back", "refused"],
+)
+def test_who_may_not_take_back_is_asked_for_a_move(states, answer):
+    beginning, end = states
+    player = Scripted(UNDO, MOVE)
+    told = [part if "type" in part else beginning | part for part in answer]
+    with conversation([[JOINED, beginning, HEARS, *told, HEARS, end]]) as url:
+        assert Client(url).play(Ticket("game", "token"), player).is_over()
+    assert player.asked == [(), ()]
+
+
+#: The server waits for a message of the client.
+HEARS = object()
+
+
+@contextmanager
+def conversation(scripts):
+    """A server that sends on each connection the messages of one script, and closes it; its URL."""
+    scripts = iter(scripts)
+
+    def attend(connection):
+        connection.recv()  # join
+        for part in next(scripts):
+            if part is HEARS:
+                connection.recv()
+            else:
+                connection.send(part if isinstance(part, str) else json.dumps(part))
+
+    with serve(attend, "127.0.0.1", 0, process_request=health) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.socket.getsockname()[1]}"
+        finally:
+            server.shutdown()
+            thread.join()

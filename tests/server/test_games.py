@@ -6,6 +6,7 @@ import queue
 import pytest
 
 from play.server.hall import RECORDED_PLIES
+from play.server.pool import WorkerLost
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 from tests.notation.samples import random_moves, wthor_file, wthor_record
@@ -158,7 +159,14 @@ def test_take_back_between_people_needs_both(api):
         assert white.expect("error")["code"] == "nothing_asked"
         api.call("POST", undo, tokens["black"])
         white.until(lambda s: s["undo_request"] == "black")
-        white.send(type="undo")
+        white.send(type="grant")
+        assert white.until(lambda s: not s["moves"])["turn"] == "black"
+        white.send(type="grant")  # too late, as after a move that came between: it must not become a wish of one's own
+        assert white.expect("error")["code"] == "nothing_asked"
+        api.move(created, "black", "b1", 0)
+        api.call("POST", undo, tokens["black"])
+        white.until(lambda s: s["undo_request"] == "black")
+        white.send(type="undo")  # both want it
         assert white.until(lambda s: not s["moves"])["turn"] == "black"
 
 
@@ -288,3 +296,17 @@ def test_recorded_games_are_told_beside_the_book(special, tmp_path):
     assert found(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
     assert found(["f5", "d6"], variant="reversed") == []
     assert [len(found(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]
+
+
+def test_an_opponent_that_is_lost_again_and_again_is_told_of(special, monkeypatch):
+    api = special()
+
+    async def lose(client, job, game):
+        raise WorkerLost
+
+    monkeypatch.setattr(api.hall.pool, "search", lose)
+    created = api.create(size=4, white={"kind": "agent", "agent": "greedy"})
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        black.expect("state")
+        api.move(created, "black", "b1", 0)
+        assert black.expect("error")["code"] == "lost"

@@ -16,6 +16,7 @@ from tests.cli.jobs import children_of, launch
 from tests.search.test_external import gone
 
 from .conftest import WAIT_SECONDS, eventually, stop
+from .test_clocks import in_loop
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -238,3 +239,23 @@ def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):
     friend += [share("10.0.0.1"), share("10.0.0.1")]  # the second one is too many in all
     assert kept(friend) == [True, True, True]
     assert kept(flood) == [False, False, False, True, True]
+
+
+def test_an_old_game_that_somebody_is_in_is_not_forgotten(special):
+    """Only what changes would be written again: the moves before would be lost."""
+    api = special(running_idle=0.0)
+    created, old = api.create(size=4), api.create(size=4)
+    in_loop(api, drop_room, api, old["game"])
+    with api.socket(created["game"], created["tokens"]["white"]) as white:
+        api.move(created, "black", "b1", 0)
+        white.until(lambda state: state["moves"])
+        in_loop(api, api.hall.tidy)
+        api.move(created, "white", "a1", 1)
+        white.until(lambda state: len(state["moves"]) == 2)
+    in_loop(api, drop_room, api, created["game"])
+    assert api.state(created)["moves"] == ["b1", "a1"]
+    assert api.call("GET", f"/api/games/{old['game']}", old["tokens"]["black"]).status_code == 404
+
+
+def drop_room(api, game):
+    api.hall.drop(api.hall.rooms[game], "")

@@ -15,7 +15,7 @@ import * as standing from "./standing.js";
 import { $, app, atEnd, betweenPeople, finalScore, hooks, isLive, isOver, mainEnd, mayMove, mayTry, movesOf, newLine, node, other, seen, sleep, study } from "./state.js";
 import { MOST_COMMENT, Tree, beside, movesTo, pathTo, sizeOf } from "./tree.js";
 import { focusBoard, render, renderClocks, renderLine, turned } from "./view.js";
-import { isNameless, resultOf, resultText, seatHere } from "./words.js";
+import { isNameless, resultOf, resultText, seatHere, statusText } from "./words.js";
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
@@ -129,7 +129,7 @@ async function create({ mode, mine, request }) {
 // The same once more, with colours exchanged.
 function rematch() {
   const { mode, mine, request: { black, white, ...rest } } = app.game;
-  return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: white, white: black } }));
+  return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) } }));
 }
 
 function leaveGame() {
@@ -155,9 +155,11 @@ async function openGame(id) {
     onState: (state) => onState(game, state),
     onProblem: (problem) => { game.sent = false; complain(problem); render(); },
     onConnection: (connected, final) => {
+      const isNews = connected !== game.connected && game.state;
       game.connected = connected;
       game.sent = false;
       if (final) refused(game);
+      else if (isNews) say(statusText());
       render();
     },
   });
@@ -209,6 +211,7 @@ function show(game, before, state) {
   game.sent = false;
   game.state = state;
   if (state.status === "running" && betweenPeople(game)) app.analysis = false;
+  if (before && state.moves.length < before.moves.length) standing.noteHelp();
   follow(state);
   announce(before, state);
   if (state.status === "finished") noteGame(game.id, { result: resultOf(state) });
@@ -251,7 +254,8 @@ function announce(before, state) {
   });
   if (before && state.moves.length < before.moves.length) texts.push(words("undo.done"));
   else if (before?.undo_request && before.undo_request === app.game.mine && !state.undo_request && !made.length) complain(new Problem(words("undo.refused")));
-  if (mayMove()) texts.push(words("status.mine"));
+  if (state.undo_request && state.undo_request !== before?.undo_request && app.game.mine && state.undo_request === other(app.game.mine)) texts.push(words("undo.asked"));
+  if (mayMove() && state.moves.length !== before?.moves.length) texts.push(words("status.mine"));
   if (texts.length) say(sentences(texts));
 }
 
@@ -270,7 +274,9 @@ function playMove(name) {
 async function tell(type, colour, body) {
   const { game } = app, path = `/api/games/${game.id}/${type === "move" ? "moves" : type}`;
   if (game.mode === "here") return act(() => call("POST", path, { body, token: game.tokens[colour] }));
-  if (!game.socket.send({ type, ...body })) game.sent = false;
+  if (game.socket.send({ type, ...body })) return true;
+  game.sent = false;
+  complain(new Problem(words("status.lost")));
 }
 
 async function act(work) {
@@ -284,11 +290,11 @@ async function act(work) {
 }
 
 async function takeBack() {
-  standing.noteHelp();
-  const { mode, mine, state } = app.game, isGranted = state.undo_request === other(mine);
+  const { mode, mine, state } = app.game, isGranted = mode === "friend" && state.undo_request === other(mine);
   // both sides sit here: who chose last asks, the other agrees
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
-  if (await tell("undo", mine ?? mover) && mode === "here") tell("undo", other(mover));
+  if (!await tell(isGranted ? "grant" : "undo", mine ?? mover)) return;
+  if (mode === "here") tell("undo", other(mover));
   if (mode === "friend" && !isGranted) complain(new Problem(words("undo.waiting")));
 }
 
@@ -409,10 +415,10 @@ function hoverMove(name) {
 }
 
 async function hint() {
-  const position = app.here, { variant } = app.line;
-  standing.noteHelp();
+  const position = app.here, { game, line: { variant } } = app;
   await act(async () => {
     const { move } = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds: HINT_SECONDS } });
+    if (app.game === game) standing.noteHelp();
     app.hint = { position, move };
     say(words("hint.said", { move }));
     render();
@@ -557,7 +563,7 @@ function wire() {
     rematch,
     sound: () => { sound.switchTo(!sound.isOn()); showSound(); },
     skip: (event) => { event.preventDefault(); focusBoard(); },
-    grant: () => tell("undo"),
+    grant: () => tell("grant"),
     refuse: () => tell("decline"),
     resign,
     study: studyGame,

@@ -75,7 +75,7 @@ export function refresh(form) {
       const { name, about, sizes } = named(option.value);
       Object.assign(option, { text: titleOf(name), title: ours(`about.${name}`, about), disabled: !sizes.includes(Number(size)) });
     }
-    if (form[select].selectedOptions[0]?.disabled) form[select].value = "six-factor";
+    if (form[select].selectedOptions[0]?.disabled ?? true) form[select].value = "six-factor"; // not on this board, or not on offer any more
     const strengths = strengthsOf(form[select].value);
     form[slider].max = Math.max(0, strengths.length - 1);
     const strength = strengths[form[slider].value]?.[1];
@@ -85,11 +85,16 @@ export function refresh(form) {
   }
 }
 
+const anySeed = () => Math.floor(Math.random() * 1e6);
+
+// The same seat for another game, in which an agent with a seed need not answer as in the last one.
+export const reseeded = (seat) => seat?.agent ? { ...seat, agent: seat.agent.replace(/seed=\d+/, () => `seed=${anySeed()}`) } : seat;
+
 // A level for people plays a position in one way for each seed: another one for every game.
 function spec(form, agent, slider) {
   const name = form[agent].value, strength = strengthsOf(name)[form[slider].value]?.[0];
   const { levels = [], books = [] } = named(name) ?? {};
-  const seed = levels.length ? `,seed=${Math.floor(Math.random() * 1e6)}` : "";
+  const seed = levels.length ? `,seed=${anySeed()}` : "";
   const book = books.includes(Number(form.elements.size.value)) && !strength?.startsWith("level") ? BOOK : "";
   return strength ? `${name}:${strength}${seed}${book}` : name;
 }

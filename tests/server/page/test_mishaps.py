@@ -50,6 +50,7 @@ def test_who_asks_to_take_back_is_told_of_a_refusal_and_who_grants_it_is_not_tol
     expect(mine.locator("#toast")).to_have_text("Your opponent does not agree.")
     mine.click("#undo")
     expect(friend.locator("#ask")).to_be_visible()
+    expect(friend.locator("#live")).to_contain_text("Your opponent asks to take back a move.")
     friend.click("#undo")
     expect(mine.locator("#moves button")).to_have_count(0)
     expect(friend.locator("#toast")).not_to_have_text("Your opponent is asked.")  # which would stay when it is hidden

@@ -58,11 +58,14 @@ class Thinker:
         self.spec = AgentSpec.parse(spec)
         self._set_up = {"time": time, **options}
         given = {} if self.spec.is_program else self.spec.options
-        options = {key: value for key, value in options.items() if value is not None}
+        has_own = bool(_LIMITS & given.keys())
+        options = {
+            key: value for key, value in options.items() if value is not None and not (has_own and key == "level")
+        }
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
         self.agent = self.spec.make(**(options if self.limited else {**options, "time": time}))
         #: The level that it plays at; None where the spec has limits of its own, or nothing is searched.
-        self.level = options.get("level") if self.has_opinions and not _LIMITS & given.keys() else None
+        self.level = options.get("level") if self.has_opinions else None
 
     @property
     def has_opinions(self) -> bool:

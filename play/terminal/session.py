@@ -19,6 +19,7 @@ from reversi_env.errors import shown
 from reversi_env.openings import name_of_positions
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+from search.external.failure import EngineFailure
 from search.limits import certainty
 
 HELP = """\
@@ -48,7 +49,6 @@ class Session:
     def __init__(self, game: Game, settings: storage.Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
         self._file, self._resumed = storage.own_file(), resumed
-        self._watched = not settings.people
         self._paused = False
         self._shows_bar = settings.shows_bar
         self._thinkers: dict[tuple[str, bool], Thinker] = {}
@@ -78,6 +78,11 @@ class Session:
         self._was_drawn = False
         screen.complete_with(lambda: [*self.game.position.legal_moves(), *self._commands])
 
+    @property
+    def _is_watched(self) -> bool:
+        """Whether agents have both sides."""
+        return not self.settings.people
+
     def run(self) -> int:
         """The exit status: 0, or that of an interrupted command if Ctrl-C ended it."""
         for agent in filter(None, (*self.settings.agents.values(), self.settings.adviser)):
@@ -90,7 +95,7 @@ class Session:
             for agent in filter(None, self.settings.agents.values()):
                 self._thinker(agent).prepare(self.game.rules)  # may compile: before the game, not after the first move
             self._show_board()
-            while not (self.game.is_over() and self._watched):
+            while not (self.game.is_over() and self._is_watched):
                 self._step()
         except EOFError:
             self._say_kept()
@@ -113,7 +118,12 @@ class Session:
 
     def _agent_moves(self, agent: str) -> None:
         position = self.game.position
-        thought, interrupted = self._thought(self._thinker(agent), position)
+        try:
+            thought, interrupted = self._thought(self._thinker(agent), position)
+        except EngineFailure as failure:  # another program has gone, or was ended since it cannot be hurried
+            self.screen.show(str(failure), "error")
+            self._paused = True
+            return
         opinion = ""
         if thought.value is not None and self._shows_bar:
             opinion = (
@@ -121,7 +131,7 @@ class Session:
             )
         self._tell(f"{position.turn} ({agent}) plays {thought.move}{opinion}")
         self._make(thought.move, thought.seconds, thought.value)
-        if self._watched:
+        if self._is_watched:
             self._paused = interrupted
             sleep(0 if interrupted else self.settings.pause)
 
@@ -153,7 +163,7 @@ class Session:
         players = {colour: self._described(agent) for colour, agent in self.settings.agents.items()}
         self.screen.show(
             f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
-            + ("Ctrl-C pauses." if self._watched else "Type help for help.")
+            + ("Ctrl-C pauses." if self._is_watched else "Type help for help.")
         )
         if not self.game.moves and storage.kept_files():
             self.screen.show("An unfinished game is kept: reversi play --resume goes on with it.", "faint")

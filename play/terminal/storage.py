@@ -33,9 +33,9 @@ _KINDS |= {"level": int | None, "time": float | int | None}
 class Settings:
     """Who plays and how: an agent's spec for each side, None for a person. The first four are kept with an unfinished game.
 
-    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) and ``time`` (seconds a move) hold
-    for agents that set no limits of their own. ``opponent`` plays where a person asks for the computer. ``pause`` seconds are
-    waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
+    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) holds for agents that set no limits
+    of their own, ``time`` (seconds a move) beside theirs. ``opponent`` plays where a person asks for the computer. ``pause``
+    seconds are waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
     """
 
     agents: dict[Colour, str | None]

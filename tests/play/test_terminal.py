@@ -14,6 +14,7 @@ from play.terminal.opinions import bar_text
 from play.terminal.screen import shows_colours
 from reversi_env import Rules
 from reversi_env.rules import BLACK, WHITE
+from tests.search.test_external import spec
 
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 ESCAPE = "\x1b"
@@ -87,6 +88,18 @@ def test_watching_ends_by_itself(play):
     assert "white (greedy) plays" in shown
     assert shown.count("Game over:") == 1
     assert shown.rstrip().splitlines()[-1].startswith("Game over:")
+
+
+def test_a_program_that_fails_does_not_end_the_session(reversi, state):
+    """Nor is a game still watched in which somebody has taken a seat: it can be saved at its end."""
+    agent = spec("gtp", "--fail", "crash")
+    lines = ["", "new black", "resign", "save mine.ggf", "quit"]
+    arguments = ("--size", "4", "--watch", "--agent", agent, "--opponent", agent)
+    status, shown, err = reversi("play", *arguments, stdin="".join(f"{line}\n" for line in lines))
+    assert (status, err) == (0, "")
+    assert shown.count("Segmentation fault, or so") == 2
+    assert shown.count("(paused: Enter goes on)") >= 2
+    assert (state / "mine.ggf").is_file()
 
 
 def test_two_people(play):
@@ -307,6 +320,7 @@ def test_the_level_is_shown_where_it_holds(reversi):
     for agent, level, described in (
         ("six-factor", ["--level", "1"], "six-factor, level 1"),
         ("six-factor:depth=1", ["--level", "1"], "six-factor:depth=1"),
+        ("six-factor:nodes=100", ["--level", "1"], "six-factor:nodes=100"),
         ("six-factor", [], "six-factor"),
     ):
         _, shown, _ = reversi("play", "--size", "4", "--agent", agent, *level, stdin="quit\n")

@@ -19,6 +19,8 @@ with extra_libraries():
 if TYPE_CHECKING:
     from reversi_env.envs.torch_vector import TorchVectorEnv
 
+#: What is told of a game that has ended, and means nothing for one that goes on.
+_OF_ENDS = ("final_boards", "final_score", "winner")
 _DTYPES: dict[str, tuple[Any, Any]] = {"planes": (1, np.uint8), "half": (1, np.float16)}
 
 
@@ -47,7 +49,7 @@ class TorchGymnasiumEnv(VectorEnv):
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks."""
         super().reset(seed=shared_seed(seed, self.num_envs))
         observations, infos = self.envs.reset(seed=seed, options=options)
-        return self._given(observations), self._infos(infos)
+        return self._given(observations), self._infos(infos, self._given(observations.new_zeros(self.num_envs) > 0))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Play one action in every game."""
@@ -55,7 +57,7 @@ class TorchGymnasiumEnv(VectorEnv):
         results = [self._given(tensor) for tensor in (observations, rewards, terminated, truncated)]
         if self.numpy:
             results[1] = results[1].astype(np.float64)  # what Gymnasium's wrappers add up
-        found = self._infos(infos)
+        found = self._infos(infos, self._given(terminated))
         if self.numpy and results[2].any():
             found |= {"final_obs": self._final_observations(infos, results[2]), "_final_obs": results[2].copy()}
         return results[0], results[1], results[2], results[3], found
@@ -63,7 +65,7 @@ class TorchGymnasiumEnv(VectorEnv):
     def _given(self, tensor: torch.Tensor) -> Any:
         return tensor.cpu().numpy().copy() if self.numpy else tensor
 
-    def _infos(self, infos: dict[str, torch.Tensor]) -> dict[str, Any]:
+    def _infos(self, infos: dict[str, torch.Tensor], ended: Any) -> dict[str, Any]:
         every = np.ones(self.num_envs, np.bool_)
         found: dict[str, Any] = {}
         for name, tensor in infos.items():
@@ -71,7 +73,7 @@ class TorchGymnasiumEnv(VectorEnv):
                 found[name] = self._given(tensor).view(np.int8)  # what spaces sample with
             else:
                 found[name] = self._given(tensor)
-            found[f"_{name}"] = every
+            found[f"_{name}"] = ended if name in _OF_ENDS else every
         return found
 
     def _final_observations(self, infos: dict[str, torch.Tensor], ended: np.ndarray) -> np.ndarray:

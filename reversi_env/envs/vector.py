@@ -17,6 +17,7 @@ from reversi_env.core import episodes
 from reversi_env.envs.one_game import RENDER_FPS
 from reversi_env.envs.opponents import Turn, as_pool
 from reversi_env.envs.settings import (
+    RESET_OPTIONS,
     Settings,
     SettingsError,
     check_positive,
@@ -182,6 +183,8 @@ class ReversiVectorEnv(VectorEnv):
 
     def begin_with(self, **options: Any) -> None:
         """Begin all episodes from now on with these options of `reset`; those that run go on as they are."""
+        if unknown := options.keys() - set(RESET_OPTIONS):
+            raise SettingsError(f"begin_with({min(unknown)}=…): expected some of {', '.join(RESET_OPTIONS)}")
         self.settings = self.settings.with_options(options)
         self._game = self.settings.game()
 

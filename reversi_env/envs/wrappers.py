@@ -216,10 +216,14 @@ class LastMovePlane(gym.Wrapper, RecordConstructorArgs):
         self._reversi = _reversi_inside(env)
         size = self._reversi.rules.size
         if self.env.observation_space.shape != (2, size, size):
-            raise SettingsError(f"LastMovePlane around {self.env.observation_space}: expected observation='planes'")
+            raise SettingsError(
+                f"LastMovePlane around {self.env.observation_space}: expected observation='planes', channels first and no "
+                "extra_planes"
+            )
         if self.env.has_wrapper_attr("symmetry"):
             raise SettingsError("LastMovePlane is around a wrapper that turns the board: expected it inside")
-        self.observation_space = gym.spaces.Box(0, 1, (3, size, size), np.int8)
+        dtype: Any = self.env.observation_space.dtype
+        self.observation_space = gym.spaces.Box(0, 1, (3, size, size), dtype)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
@@ -234,7 +238,7 @@ class LastMovePlane(gym.Wrapper, RecordConstructorArgs):
     def _with_last_move(self, planes: np.ndarray) -> np.ndarray:
         rules = self._reversi.rules
         last = last_action_of(self._reversi.get_state()[0], rules)
-        plane = np.zeros((1, rules.size, rules.size), np.int8)
+        plane = np.zeros((1, rules.size, rules.size), planes.dtype)
         if last is not None and last != rules.pass_action:
             plane.flat[last] = 1
         return np.concatenate([planes, plane])

@@ -86,7 +86,7 @@ def init(
     games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in games):
         raise ReversiError(f"shape={shown(shape)}: expected whole numbers of 0 or more")
-    checked_rules(rules)
+    rules = checked_rules(rules)
     settings = Settings(rules.size, rules.variant, start=rules.start, opening_plies=opening_plies, empties=empties)
     count = int(np.prod(games)) if opening_plies or empties is not None else 1
     records = np.zeros(count, episodes.STATE)

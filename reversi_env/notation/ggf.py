@@ -104,6 +104,8 @@ def _game_of(properties: Iterable[Property]) -> Game:
     tags, recorded = _parted(properties)
     if (name := tags.pop("GM", "Othello")).strip().lower() != "othello":
         raise NotationError(f"GM[{shown(name)}] is another game: expected GM[Othello]")
+    if "BO" in tags and tags.get("TY", "").strip() == "0":  # which some programs write, and BO says it
+        del tags["TY"]
     start = _read_start(tags.get("TY"), tags.pop("BO", None))
     if tags.get("TY") == _type_of(start.rules):
         del tags["TY"]

@@ -348,3 +348,12 @@ def test_nobody_elses_side_is_shown():
 def test_planes_that_are_none_are_refused():
     with pytest.raises(SettingsError, match="extra_planes=None: expected some of"):
         ReversiEnv(extra_planes=None)
+
+
+def test_options_of_all_episodes_that_are_unknown_are_named():
+    envs = ReversiVectorEnv(num_envs=2)
+    with pytest.raises(SettingsError, match=r"begin_with\(empty=…\): expected some of "):
+        envs.begin_with(empty=12)
+    envs.begin_with(empties=12)
+    envs.reset(seed=1)
+    assert {position.empties for position in envs.positions()} <= {11, 12}

@@ -241,3 +241,7 @@ def test_a_compiled_function_has_one_graph():
 def test_boards_may_be_lists():
     boards = [board.tolist() for board in functional.init(3)[:2]]
     assert functional.from_boards(*boards, turn=[0, 1, 0]).turn.tolist() == [0, 1, 0]
+
+
+def test_without_rules_it_is_the_usual_game():
+    assert functional.init(3, None).rules == Rules()

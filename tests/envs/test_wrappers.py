@@ -194,6 +194,14 @@ def test_the_last_move_has_a_plane_which_is_empty_after_a_pass():
         assert np.array_equal(planes[:2], board_of(env.unwrapped.position()))
 
 
+def test_the_plane_of_the_last_move_is_of_the_observations_kind():
+    env = LastMovePlane(ReversiEnv(dtype="float32"))
+    assert env.observation_space.contains(env.reset(seed=1)[0])
+    for options in ({"channels_last": True}, {"extra_planes": ("legal",)}):
+        with pytest.raises(SettingsError, match="channels first and no extra_planes"):
+            LastMovePlane(ReversiEnv(**options))
+
+
 def test_turning_goes_around_the_last_move():
     """A symmetric wrapper turns all three planes; the other way round the plane would lie wrongly, and is refused."""
     plain = LastMovePlane(ReversiEnv(colour="white"))  # the opponent's reply is the last move

@@ -60,6 +60,21 @@ def test_results_are_copies_and_wrappers_work():
     assert episodes > 16
 
 
+@pytest.mark.parametrize("numpy", [True, False])
+def test_what_is_told_of_an_end_is_marked_where_a_game_has_ended(numpy):
+    envs = face(numpy=numpy)
+    _, infos = envs.reset(seed=1)
+    names = ["winner", "final_score", "final_boards"]
+    assert not any(infos[f"_{name}"].any() for name in names)
+    ends = 0
+    while ends < 20:
+        mask = torch.as_tensor(infos["action_mask"])
+        _, _, terminated, _, infos = envs.step(mask.to(torch.uint8).argmax(-1))
+        ends += int(terminated.sum())
+        assert all((infos[f"_{name}"] == terminated).all() for name in names)
+        assert infos["_action_mask"].all()
+
+
 def test_tensors_where_they_are_asked_for():
     envs = face(numpy=False)
     observations, infos = envs.reset(seed=1)

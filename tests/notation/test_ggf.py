@@ -208,3 +208,11 @@ def test_an_error_in_a_file_names_the_game_after_the_good_ones_were_read():
 def test_writing_refuses_what_would_not_read_back(game, message):
     with pytest.raises((NotationError, IllegalMoveError), match=message):
         write_ggf(game)
+
+
+def test_a_type_of_0_leaves_the_size_to_the_board():
+    game = read_ggf_game("(;GM[Othello]TY[0]BO[4 ---- -O*- -*O- ---- *]B[b1];)")
+    assert game.start == Position.initial(Rules(4))
+    assert read_ggf_game(write_ggf(game)).moves == game.moves
+    with pytest.raises(RulesError, match="size 0 is not supported"):
+        read_ggf_game("(;GM[Othello]TY[0]B[b1];)")

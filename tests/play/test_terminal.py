@@ -12,8 +12,10 @@ from play.game import Game
 from play.terminal import storage
 from play.terminal.opinions import bar_text
 from play.terminal.screen import shows_colours
+from play.thinker import Thinker
 from reversi_env import Rules
 from reversi_env.rules import BLACK, WHITE
+from search.limits import Limits
 from tests.search.test_external import spec
 
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
@@ -325,6 +327,7 @@ def test_the_level_is_shown_where_it_holds(reversi):
     ):
         _, shown, _ = reversi("play", "--size", "4", "--agent", agent, *level, stdin="quit\n")
         assert f"Black: you. White: {described}. " in shown
+    assert Thinker("six-factor:nodes=100", level=1).agent.limits == Limits(nodes=100)
 
 
 def test_sessions_do_not_touch_each_others_games(play, reversi):

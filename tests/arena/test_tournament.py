@@ -246,6 +246,11 @@ def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
 
 
+def test_balanced_openings_of_the_smallest_board_are_no_file():
+    """No engine judges them there: nothing else decides them."""
+    assert options("greedy", "random", size=4, openings="balanced").ingredients() == {}
+
+
 def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):
     (tmp_path / "words.txt").write_text("no opening at all\n")
     for file, complaint in (

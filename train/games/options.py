@@ -129,7 +129,7 @@ class TournamentOptions(Options):
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
             made.append(agents.make(JUDGE))
-        elif self.openings != "random":
+        elif self.openings not in ("random", "balanced"):
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:
             found |= agent.ingredients(self.rules)

@@ -54,6 +54,14 @@ def positions_of(book):
     return [Position(book.rules, int(own), int(opp)) for own, opp in zip(book.own, book.opp, strict=True)]
 
 
+@pytest.mark.parametrize("option", ["depth=4", "wieghts=FILE"])
+def test_an_option_of_the_evaluator_that_nobody_would_hear_of_is_refused(option):
+    name = option.partition("=")[0]
+    for kind in (BookOptions, CheckOptions):
+        with pytest.raises(TrainError, match=f"option '{name}' of evaluator 'six-factor:{option}': expected weights"):
+            kind(evaluator=f"six-factor:{option}")
+
+
 def test_leaves_that_lead_to_nothing_new_are_no_search():
     """On 4x4 other orders of moves lead to all that comes after some leaves; nothing is asked for then, and the book goes on."""
     asked = []

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from reversi_env.errors import shown
 from search import evaluators
 from search.agents import AgentSpec
 from search.evaluation import Evaluator
+from train.errors import TrainError
 from train.options import GameOptions, option
 
 #: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
@@ -26,6 +28,9 @@ class SearchOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name in AgentSpec.parse(self.evaluator).options:
+            if name != "weights":
+                raise TrainError(f"option {shown(name)} of evaluator {shown(self.evaluator)}: expected weights alone")
         self.searches_with.record(self.rules)  # says which games it does not know
 
     @property

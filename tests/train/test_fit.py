@@ -22,6 +22,7 @@ from train.fitting.compiled import COMPILED, LinearEngine
 from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
 from train.fitting.fit import FitOptions, fit, held_out_rows, preset
 from train.fitting.stages import stages_of
+from train.fitting.training import train_in_folder
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
@@ -299,6 +300,24 @@ def test_phases_without_data_stay_as_they_are(labels):
     weights = net.arrays["weights"]
     assert (weights[6:] == 0.25).all()
     assert not (weights[:5] == 0.25).all(1).any()
+
+
+@pytest.mark.parametrize("by_torch", [False, True], ids=["compiled", "torch"])
+def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
+    """Weight decay moves all weights where torch takes the steps."""
+    if by_torch:
+        monkeypatch.setattr("train.fitting.compiled.COMPILED", {})
+    net = Trainable("linear", 6)
+    torch.nn.init.constant_(net.weights, 0.25)
+    start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"
+    how = {"network": "linear", "start": start, "command": "", "device": "cpu", "threads": 1}
+    options = replace(FEW, weight_decay=0.5, learning_rate=0.1)
+    found = read_weights(train_in_folder(lambda: labels, {}, tmp_path / "out", options, **how).weights)
+    occurs = np.zeros(net.weights.shape[1], np.bool_)
+    occurs[net.feature_array(labels.own, labels.opp)] = True
+    weights = found.parameters()["weights"]
+    assert (weights[:, ~occurs] == 0.25).all()
+    assert not (weights[:, occurs] == 0.25).all()
 
 
 @pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)

@@ -17,16 +17,21 @@ from models.networks import Network, read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
 from reversi_env.errors import shown
+from reversi_env.extras import extra_libraries
 from search import evaluators
 from train.charts import line_chart
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.compiled import engine_for
+from train.fitting.engines import CHUNK, TorchEngine
 from train.fitting.fit import Epoch, FitOptions, checked_device, fit
 from train.fitting.trees import Trees, grow
 from train.labels import Labels, read, read_manifest
 from train.progress import Progress, silent
 from train.run import CHECKPOINT, MANIFEST, Run, write_csv
+
+with extra_libraries():
+    import torch
 
 LOG, PLOT = "log.csv", "error-by-empties.svg"
 
@@ -67,9 +72,9 @@ def train_on_labels(
 ) -> Trained:
     """Fit a network to the data sets that `reversi label` made in *folders*, or in one folder, in the folder *out*.
 
-    *start* names weights to go on from (`starting_weights`): phases of which there are no labels stay as they are then.
-    Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving* hears
-    how many successors of how many are solved, for the structural loss.
+    *start* names weights to go on from (`starting_weights`): phases and patterns of which there are no labels stay as they
+    are then. Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving*
+    hears how many successors of how many are solved, for the structural loss.
     """
     _check_means(network, options, device)
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
@@ -119,6 +124,8 @@ def train_in_folder(
         report = fit(net, learnt, options, **how, goes_on=begun is not None, progress=log)
         if begun:
             _keep_phases(net, begun, np.unique(learnt.empties))
+            if engine_for(network, options.loss, device) is TorchEngine:  # compiled steps leave them alone
+                _keep_rows(net, begun, learnt, threads)
         record = {
             "training": "labels",
             "network": network,
@@ -171,6 +178,20 @@ def _keep_phases(net: Trainable, begun: Network, empties: np.ndarray) -> None:
     by_empties, before = net.by_empties(), known.by_empties()
     others = np.setdiff1d(np.arange(len(by_empties)), empties)
     by_empties[others] = before[others].to(by_empties.device)
+
+
+def _keep_rows(net: Trainable, begun: Network, learnt: Labels | Trees, threads: int | None) -> None:
+    """Put the rows of the table that no position has back to what they were: with torch they have decayed."""
+    if not net.kind.per_phase:
+        return
+    table, before = (one.by_phase()[0] for one in (net, Trainable.of(begun)))
+    occurs = torch.zeros(table.shape[1], dtype=torch.bool, device=net.device)
+    for start in range(0, len(learnt.own), CHUNK):
+        piece = slice(start, start + CHUNK)
+        features = net.feature_array(learnt.own[piece], learnt.opp[piece], threads or os.cpu_count() or 1)
+        occurs[torch.as_tensor(features).flatten().long()] = True
+    others = (~occurs).nonzero().squeeze(1)
+    table[:, others] = before.to(table.device)[:, others]
 
 
 def train_from_nothing(

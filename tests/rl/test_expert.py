@@ -13,6 +13,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.batch import search_batch
 from search.solver import solve_all_moves
+from train.errors import TrainError
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
 from train.judging.endgames import EndgameOptions, noisy_endgames
@@ -77,6 +78,14 @@ def some_positions(rules, count, plies, seed=0):
 def test_options_that_mean_nothing_are_refused(changes, words):
     with pytest.raises(ReversiError, match=words):
         ExpertOptions(**changes)
+
+
+@pytest.mark.parametrize("labeller", ["exact", "six-factor:depth=4,exact=40"])
+def test_a_labeller_that_nobody_could_wait_for_is_refused_before_any_work(tmp_path, labeller):
+    training = ExpertIteration(tmp_path / "never-made", expert_preset(6, labeller=labeller))
+    with pytest.raises(TrainError, match=f"32 empties to be solved by labeller '{labeller}': expected at most 26"):
+        training.run()
+    assert not training.folder.exists()
 
 
 def test_presets_have_the_plan_of_their_labeller():

@@ -30,7 +30,7 @@ from train.games.batch import BatchPlayer, EvaluatorPlayer
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import Judgement
 from train.judging.regret_curves import RegretCurve
-from train.labels.labellers import check_probcut
+from train.labels.labellers import check_probcut, check_solvable
 from train.progress import Progress, silent
 from train.rl.expert_data import ExpertLabels, expert_labels, new_positions
 from train.rl.expert_fit import Memory, learn, optimiser_of
@@ -70,6 +70,7 @@ class ExpertIteration(Rounds[ExpertOptions]):
 
     def run(self) -> None:
         """All rounds that are not done yet."""
+        check_solvable(min(self.options.plan.solved, self.rules.square_count - 4), self.rules, self.options.labeller)
         check_probcut(self.options.plan, self.rules)
         with Run(self.folder, self.options, self._labeller):
             positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)

@@ -19,7 +19,7 @@ from models.torch_evaluator import one_thread
 from models.tree_search import NEVER, TreeSearch
 from reversi_env import Position, ReversiError, Rules, functional
 from reversi_env.extras import extra_libraries
-from search.solver import Solver
+from search.solver import MOST_ON_GPU, Solver
 from search.table import Table
 
 with extra_libraries():
@@ -47,6 +47,10 @@ class ZeroAgent(ResidualAgent):
         device: str = "cpu",
     ) -> None:
         super().__init__(weights)
+        if device == "cuda" and simulations and exact > MOST_ON_GPU:
+            raise ReversiError(
+                f"exact={exact} with simulations on device 'cuda': expected at most {MOST_ON_GPU}, or device=cpu"
+            )
         if device == "cuda" and not torch.cuda.is_available():
             raise ReversiError("device 'cuda': expected one that torch finds here, or device=cpu")
         self.simulations, self.exact, self.temperature, self.device = simulations, exact, temperature, device

@@ -33,6 +33,8 @@ LADDER_EMPTIES = 16
 ESTIMATES = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
 BATCH_TABLE = 1.0
+#: Most empties of a position that the solver on a GPU takes (`search.gpu.endgame`).
+MOST_ON_GPU = 16
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,9 @@ def label(
     best. Each game draws one of --prefixes. Scores are discs for the side to
     move. With an evaluator as --labeller, as in
     [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved;
-    above 24 (26 on 6x6) none can be. [b]network:depth=8,mean=2,probcut=1[/b] takes
-    the mean of the searches to 7 and 8 plies, and leaves out what is hopeless.
+    above 24 (26 on 6x6, 16 on a GPU) none can be.
+    [b]network:depth=8,mean=2,probcut=1[/b] takes the mean of the searches to 7
+    and 8 plies, and leaves out what is hopeless.
 
     Run the same command again to go on after Ctrl-C, or after a crash: the files
     come out the same. OUT/manifest.json lists them with their SHA-256. With --ray

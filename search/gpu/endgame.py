@@ -22,11 +22,12 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, count, final_score, first_
 from reversi_env.core.symmetry import position_hash
 from reversi_env.gpu.driver import cuda
 from search.core.last_squares import odd_squares
+from search.solver import MOST_ON_GPU
 
 #: Threads of a block; their stacks must fit into 48 KiB of shared memory.
 BLOCK = 128
 #: Most empties of a position: a move is kept as the number, four bits, of its square among the position's empties.
-MOST_EMPTIES = 16
+MOST_EMPTIES = MOST_ON_GPU
 LEVELS = MOST_EMPTIES + 1
 #: From so many empties on, moves are sorted by the number of replies.
 SORT_EMPTIES = 7

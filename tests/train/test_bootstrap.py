@@ -15,6 +15,7 @@ from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
+from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
 from train.fitting.stages import GAMES_OPENING, Stage, stages_of
@@ -162,6 +163,14 @@ def test_a_folder_with_a_comma_is_refused_before_any_work(tmp_path):
     with pytest.raises(ReversiError, match=r"a,b': expected a name without a comma"):
         Bootstrap(tmp_path / "a,b", BootstrapOptions(size=4)).run()
     assert not (tmp_path / "a,b").exists()
+
+
+def test_more_than_a_gpu_can_solve_is_refused_before_the_first_stage(tmp_path, monkeypatch):
+    monkeypatch.setattr("train.fitting.bootstrap.checked_device", torch.device)  # as if there were one
+    run = Bootstrap(tmp_path / "never-made", BootstrapOptions(size=8, scale=0.001, exact=18), device="cuda")
+    with pytest.raises(TrainError, match="18 empties to be solved by labeller 'exact': expected at most 16 on a GPU"):
+        run.run()
+    assert not run.folder.exists()
 
 
 def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):

@@ -283,6 +283,22 @@ def test_devices(tmp_path, monkeypatch):
     assert not (tmp_path / "none").exists()
 
 
+def test_a_device_is_not_asked_where_nothing_is_solved(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", None)
+    options = LabelOptions(count=4, empties=(20, 21), labeller="six-factor:depth=1", play_depth=1)
+    assert generate(options, tmp_path / "searched", device="cuda").complete
+    with pytest.raises(TrainError, match="device 'tpu': expected one of cpu, cuda"):
+        generate(options, tmp_path / "never-made", device="tpu")
+
+
+@pytest.mark.parametrize("empties", [17, 20])
+def test_a_gpu_is_not_asked_for_more_than_it_can_solve(tmp_path, empties):
+    message = f"{empties} empties to be solved by labeller 'exact': expected at most 16 on a GPU, or --labeller"
+    with pytest.raises(TrainError, match=message):
+        generate(LabelOptions(empties=(12, empties)), tmp_path / "never-made", device="cuda")
+    assert not (tmp_path / "never-made").exists()
+
+
 @pytest.mark.parametrize(
     ("labeller", "empties", "most"),
     [

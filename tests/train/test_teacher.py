@@ -318,6 +318,9 @@ def test_a_search_may_label_what_a_teacher_plays(tmp_path, monkeypatch):
     assert more.exact.sum() > found.exact.sum()
     with pytest.raises(TrainError, match="positions with 27 empties to be solved by labeller .*: expected at most 26"):
         Lessons(weights, 0, labeller="discs:depth=2,exact=27")
+    monkeypatch.setattr("train.alphazero.distil.checked_device", torch.device)  # as if there were a GPU
+    with pytest.raises(TrainError, match="positions with 17 empties .*: expected at most 16 on a GPU"):
+        Lessons(weights, 0, "cuda", labeller="discs:depth=2,exact=17")
 
 
 @pytest.mark.parametrize("options", [None, {}, {"exact": "a"}, {"exact": 60}, {"exact": True}])

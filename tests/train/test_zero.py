@@ -10,7 +10,7 @@ from models.boards import board_planes, legal_moves
 from models.files import WeightsError
 from models.player import Player
 from models.residual import ResidualNet, SavedResidual, symmetric_answers
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from search.solver import Solver, solve_batch
 from train.alphazero.games import play, search_of
@@ -95,6 +95,11 @@ def test_the_agent_plays_with_and_without_search(weights):
             now = now.play(action)
         played.add(now)
     assert len(played) > 1
+
+
+def test_leaves_that_a_gpu_cannot_solve_are_refused_before_the_game(weights):
+    with pytest.raises(ReversiError, match="exact=17 with simulations on device 'cuda': expected at most 16, or"):
+        make(f"zero:{weights},simulations=4,exact=17,device=cuda")
 
 
 def test_numbers_of_images_are_those_of_the_position():

@@ -144,8 +144,7 @@ class Lessons:
     ) -> None:
         saved = read_residual(weights)
         self.rules, self._seed, self._threads = saved.rules, seed, threads
-        self._device = checked_device(device)
-        self._player, self._games = Player(saved.net.to(self._device)), GAMES[device]
+        self._device, self._games = checked_device(device), GAMES[device]
         if saved.record.get("training") not in get_args(Kind):
             raise TrainError(f"{str(weights)!r} is no teacher's: expected a file that {MAKERS} made")
         self._exact = self._solved = _exact_of(saved.record, weights, self.rules)
@@ -153,6 +152,7 @@ class Lessons:
         about: dict[str, Any] = {"teacher": weights.name, "games": self._games, "exact": self._exact}
         about["teacher_sha256"] = hashlib.sha256(weights.read_bytes()).hexdigest()
         self.about = {**about, "aside": list(ASIDE), **self._labelled_by(labeller)}
+        self._player = Player(saved.net.to(self._device))
 
     def _labelled_by(self, labeller: str | None) -> dict[str, str]:
         """Which evaluator's search gives the labels: a name such as network may mean other weights one day."""
@@ -165,7 +165,7 @@ class Lessons:
             )
         check_probcut(self._plan, self.rules)
         if "exact" in AgentSpec.parse(labeller).options:
-            check_solvable(self._plan.exact, self.rules, labeller)
+            check_solvable(self._plan.exact, self.rules, labeller, device=self._device.type)
             self._solved = max(self._exact, self._plan.exact)
         return {"labeller": labeller, "labeller_sha256": evaluators.get(self._plan.evaluator).sha256(self.rules)}
 

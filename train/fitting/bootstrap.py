@@ -31,6 +31,7 @@ from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import Stage, stages_of
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
+from train.labels.labellers import check_solvable
 from train.labels.sampling import sample_block
 from train.options import GameOptions, option
 from train.progress import Progress, silent
@@ -110,6 +111,9 @@ class Bootstrap:
         """All stages that are not done yet; the last stage's weights."""
         if "," in str(self.folder):  # an agent's options end there, and each stage's weights are one of the next
             raise TrainError(f"folder {shown(str(self.folder), 300)}: expected a name without a comma")
+        for number, stage in enumerate(self.stages):
+            options = self._label_options(number, stage)
+            check_solvable(options.most_solved, self.rules, options.labeller, device=self.device)
         with Run(self.folder, self.options, {"device": self.device, **self._player()}):
             times = {row["stage"]: {name: row.get(name) for name in TIMES} for row in read_csv(self.folder / LOG)}
             for number, stage in enumerate(self.stages):

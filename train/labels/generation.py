@@ -19,6 +19,7 @@ from train.labels.data import Labels
 from train.labels.labellers import (
     Counter,
     Scores,
+    check_device,
     check_probcut,
     check_solvable,
     exact_scores,
@@ -57,10 +58,11 @@ def generate(
     """
     path = Path(folder)
     search_instead = ", or --labeller network:depth=4, which searches"
-    check_solvable(options.most_solved, options.rules, options.labeller, search_instead)
+    check_device(device)
+    check_solvable(options.most_solved, options.rules, options.labeller, search_instead, device=device)
     check_probcut(labeller_plan(options.labeller), options.rules)
     storage.require_pyarrow()
-    if device != "cpu":
+    if device != "cpu" and options.most_solved:
         _try_device(options, device)
     with Run(path, file=MANIFEST):
         manifest = storage.open_folder(path, options)
@@ -135,7 +137,7 @@ def label_positions(
     rules, plan = options.rules, labeller_plan(options.labeller)
     empties = _empties(own, opp, options)
     exact = empties <= plan.solved
-    check_solvable(int(empties[exact].max(initial=0)), rules, options.labeller)
+    check_solvable(int(empties[exact].max(initial=0)), rules, options.labeller, device=device)
     score, solved = np.zeros(len(own), np.float32), int(exact.sum())
     if solved:
         score[exact] = exact_scores(own[exact], opp[exact], rules, device=device, threads=threads, progress=progress)
@@ -195,6 +197,6 @@ def _sample(
 
 def _try_device(options: LabelOptions, device: str) -> None:
     """Solve one of the longest positions there: a device that cannot is heard of before minutes of sampling."""
-    longest = min(options.empties[1], max(options.empties[0], labeller_plan(options.labeller).exact))
+    longest = options.most_solved
     one = replace(options, count=1, empties=(longest, longest), labeller="exact")
     exact_scores(*sample_positions(one, 0), options.rules, device=device)

@@ -16,7 +16,7 @@ from search import evaluators
 from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, whole_number
 from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
-from search.solver import solve_batch
+from search.solver import MOST_ON_GPU, solve_batch
 from train.errors import TrainError
 
 Scores = NDArray[np.float32]
@@ -62,11 +62,16 @@ def exact_scores(
     progress: Counter = lambda done: None,
 ) -> Scores:
     """Scores of perfect play to the end, empties to the winner, by the solver on all cores or on a GPU."""
-    if device not in DEVICES:
-        raise TrainError(f"device {shown(device)}: expected one of {', '.join(DEVICES)}")
+    check_device(device)
     if device == "cuda":
         return _solve_on_gpu(own, opp, rules, threads, progress)
     return solve_batch(own, opp, rules, threads=threads, progress=progress).astype(np.float32)
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that nothing is solved on."""
+    if device not in DEVICES:
+        raise TrainError(f"device {shown(device)}: expected one of {', '.join(DEVICES)}")
 
 
 def searched_scores(
@@ -91,13 +96,15 @@ def searched_scores(
     return total / np.float32(plan.mean)
 
 
-def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "") -> None:
-    """Refuse to solve positions with so many empties, if no one could wait for it; *instead* is what else to do."""
-    most = MOST_SOLVED[rules.size]
+def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "", *, device: str = "cpu") -> None:
+    """Refuse to solve positions with so many empties on a device, if no one could wait for it; *instead* is what else to do."""
+    most, where = MOST_SOLVED[rules.size], f"the {rules.size}x{rules.size} board"
+    if device == "cuda" and most > MOST_ON_GPU:
+        most, where = MOST_ON_GPU, "a GPU"
     if empties > most:
         raise TrainError(
             f"positions with {empties} empties to be solved by labeller {shown(labeller)}: "
-            f"expected at most {most} on the {rules.size}x{rules.size} board{instead}"
+            f"expected at most {most} on {where}{instead}"
         )
 
 

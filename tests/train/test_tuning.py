@@ -11,6 +11,7 @@ import pytest
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.extras import MissingExtra
 from search import evaluators
+from search.formula_files import formula_file
 from train.errors import TrainError
 from train.tuning.objectives import LabelError, WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS
@@ -202,6 +203,34 @@ def test_a_refused_tuning_leaves_its_folder_to_the_next(tmp_path):
     tuned = tune(SHORT, LABELS, tmp_path)
     assert tuned.file.read_bytes() == tune(SHORT, LABELS, tmp_path / "whole").file.read_bytes()
     assert len(log.read_text().splitlines()) == 1 + SHORT.generations
+
+
+@pytest.mark.parametrize("changed", ["formula", "panel"])
+def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, changed):
+    files = {name: tmp_path / f"{name}.json" for name in ("formula", "panel")}
+
+    def write(name, weight):
+        evaluator = evaluators.formula("six-factor").with_weights(corner_weight=weight)
+        files[name].write_bytes(formula_file(evaluator, "six-factor", {}, {}))
+
+    def stop(generation):
+        raise StopError
+
+    for name in files:
+        write(name, 100)
+    names = {name: f"six-factor:weights={path}" for name, path in files.items()}
+    run = replace(SHORT, formula=names["formula"]), WinRate(4, "normal", (names["panel"], "random"), games=2), tmp_path
+    with pytest.raises(StopError):
+        tune(*run, progress=stop)
+    write(changed, 200)
+    with pytest.raises(TrainError, match=f"was begun with another version of {names[changed]}: expected the same"):
+        tune(*run)
+    log = tmp_path / "six-factor-cma.jsonl"
+    heading, *lines = log.read_text().splitlines()
+    old = {key: value for key, value in json.loads(heading).items() if key != "weights"}  # as it once was
+    log.write_text("\n".join([json.dumps(old), *lines]) + "\n")
+    with pytest.raises(StopError):
+        tune(*run, progress=stop)
 
 
 def test_more_generations_go_on_from_fewer(tmp_path):

@@ -70,6 +70,10 @@ class Objective(ABC):
             name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
         }
 
+    def ingredients(self) -> dict[str, str]:
+        """Hashes of what else decides the losses: weights that ``described`` only names."""
+        return {}
+
 
 #: Finds the losses of candidates by an objective, in the round of a number.
 Losses = Callable[[Objective, Sequence[Formula], int], NDArray[np.float64]]
@@ -139,6 +143,10 @@ class WinRate(Objective):
     def checked(self) -> WinRate:
         """Other games, and so many that a hundredth shows."""
         return replace(self, seed=self.seed + CHECK_SEED, games=max(self.games, 10_000))
+
+    def ingredients(self) -> dict[str, str]:
+        """Hashes of the opponents' weights."""
+        return {name: evaluators.get(name).sha256(self.rules) for name in self.panel if name != "random"}
 
     def _opponent(self, name: str) -> BatchPlayer:
         if name == "random":

@@ -22,7 +22,7 @@ from reversi_env.writing import write_atomically
 from search.formula_files import formula_file
 from search.formulas import Formula
 from train.options import Options, option
-from train.run import JsonLines, Run, check_same
+from train.run import JsonLines, Run, as_hashes, check_same
 from train.tuning.objectives import LabelError, Losses, Objective, losses_here, spread_out
 from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.space import Space, space_of
@@ -101,7 +101,8 @@ def tune(
         return _tune(options, objective, losses, space, _Log(None, {}), progress)
     path = folder / f"{options.formula.partition(':')[0]}-{options.optimiser}.json"
     with Run(folder):
-        heading = {"tuning": options.described(), "objective": objective.described()}
+        weights = {options.formula: space.formula.sha256(objective.rules), **objective.ingredients()}
+        heading = {"tuning": options.described(), "objective": objective.described(), "weights": weights}
         log = _Log(path.with_suffix(".jsonl"), heading)
         tuned = _tune(options, objective, losses, space, log, progress)
         write_atomically(path, _content(options, objective, tuned, command))
@@ -197,7 +198,10 @@ class _Log:
         self._heading = json.loads(json.dumps(heading | {"version": __version__}))
         heading_there, *self._lines = (self._file.read() if self._file else None) or [None]
         if self._file and self._lines:  # without a generation there is nothing to go on from
-            check_same(self._file.path, _flat(heading_there), _flat(self._heading))
+            there, here = _flat(heading_there), _flat(self._heading)
+            # a hash that was not written down once is taken as it is now: the options, which are the same, name it
+            known = {name: value for name, value in here.items() if name in there or not name.endswith("_sha256")}
+            check_same(self._file.path, there, known)
 
     def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
         """The losses of a generation and the seconds it took, if they are known."""
@@ -228,10 +232,10 @@ class _Log:
 
 def _flat(heading: Any) -> dict[str, Any]:
     """A heading as one level of names; of an objective's they are said to be its."""
-    parts = {"tuning": {}, "objective": {}, "version": None, **(heading if isinstance(heading, dict) else {})}
-    return {**parts["tuning"], **{f"{key} of the objective": value for key, value in parts["objective"].items()}} | {
-        "version": parts["version"]
-    }
+    parts: dict[str, Any] = {"tuning": {}, "objective": {}, "weights": {}, "version": None}
+    parts |= heading if isinstance(heading, dict) else {}
+    of_objective = {f"{key} of the objective": value for key, value in parts["objective"].items()}
+    return {**parts["tuning"], **of_objective, **as_hashes(parts["weights"]), "version": parts["version"]}
 
 
 def _hash(points: NDArray[np.float64]) -> str:

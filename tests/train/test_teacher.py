@@ -296,6 +296,13 @@ def test_a_network_of_zero_teaches_too(tmp_path, monkeypatch):
         Lessons(tmp_path / "none.safetensors", 0)
 
 
+def test_a_student_on_a_device_that_is_none_is_refused(tmp_path):
+    teacher = tmp_path / "teacher.safetensors"
+    teacher.touch()
+    with pytest.raises(TrainError, match="device 'gpu': expected cpu or cuda"):
+        distil(teacher, tmp_path / "student", fit_preset(6, network="linear"), device="gpu")
+
+
 def test_a_search_may_label_what_a_teacher_plays(tmp_path, monkeypatch):
     """The same positions; those near the end are solved either way, the others are worth what the search finds."""
     monkeypatch.setitem(GAMES, "cpu", 12)

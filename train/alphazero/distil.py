@@ -90,6 +90,7 @@ def distil(
     With a *labeller*, an evaluator with its depth, it is fitted to what that finds by search. *start* names weights
     to go on from. Interrupted in any way, the same call goes on; the labels are made once.
     """
+    checked_device(device)
     weights = teacher_of(teacher)
     if out.resolve() == weights.parent.resolve():
         raise TrainError(f"{str(out)!r} is the teacher's own folder: expected another one")

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
+from torch._dynamo.exc import TorchDynamoException
 
 from models.boards import after_move, bit_counts, board_planes, board_tensor, legal_moves, turned
 from models.files import WeightsError
@@ -21,7 +22,7 @@ from train.alphazero.distil import GAMES, Lessons, distil, teacher_of
 from train.alphazero.games import let_strangers_in, play, search_of, solved_moves
 from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset
-from train.alphazero.playing import Chosen, played, random_actions, searched, worth
+from train.alphazero.playing import Chosen, Positions, played, random_actions, searched, worth
 from train.alphazero.run import STATE, SelfPlayRun
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
@@ -241,6 +242,19 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match="cannot be read"):
         SelfPlayRun(tmp_path, options).run()
+
+
+def test_a_learner_goes_on_where_torch_cannot_compile(monkeypatch):
+    def refused(*_):
+        raise TorchDynamoException("no compiler here")
+
+    monkeypatch.setattr(torch, "compile", lambda function, **how: refused)
+    options = preset("teacher", 4, "cpu", **TINY)
+    own, opp = boards_of(options.rules, 20)[2:]
+    positions = Positions(own, opp, torch.ones(20), torch.ones(20, 16, dtype=torch.uint8))
+    with pytest.warns(RuntimeWarning, match="torch cannot compile _losses, which is slower without: no compiler here"):
+        found = Learner(options, CPU, compiled=True).learn(positions, 2, lambda step: 1.0, seed=1)
+    assert found == Learner(options, CPU).learn(positions, 2, lambda step: 1.0, seed=1)
 
 
 def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):

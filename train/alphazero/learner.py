@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from models.boards import board_planes, legal_moves, turned
+from models.compiling import Compiled
 from models.player import Player
 from models.residual import Answers, ResidualNet, square_images
 from models.trees import NEVER
@@ -41,9 +42,12 @@ class Losses(NamedTuple):
 
 
 class Learner:
-    """One network on one device; ``mean`` is the mean of its weights over the last steps."""
+    """One network on one device; ``mean`` is the mean of its weights over the last steps.
 
-    def __init__(self, options: SelfPlayOptions, device: torch.device) -> None:
+    *compiled*: let torch compile the loss; by default on a GPU.
+    """
+
+    def __init__(self, options: SelfPlayOptions, device: torch.device, *, compiled: bool | None = None) -> None:
         self.options, self.rules, self.device = options, options.rules, device
         self.is_gpu = device.type == "cuda"
         with torch.random.fork_rng(devices=[]):
@@ -56,7 +60,8 @@ class Learner:
             self.net.parameters(), options.learning_rate, betas=(0.9, 0.99), weight_decay=DECAY, fused=self.is_gpu
         )
         self._images = square_images(self.rules).to(device)
-        self._loss = torch.compile(self._losses) if self.is_gpu else self._losses
+        compiles = self.is_gpu if compiled is None else compiled
+        self._loss: Callable[..., Any] = Compiled(self._losses) if compiles else self._losses
 
     @property
     def answers(self) -> Answers:

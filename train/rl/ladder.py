@@ -28,12 +28,17 @@ NETWORK = "network:depth=2"
 
 @dataclass(frozen=True)
 class Standing:
-    """A policy's scores against every rung, and its Elo above ``random`` with the ends of the 95 % interval."""
+    """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval."""
 
     scores: dict[str, Results]
     elo: float
     low: float
     high: float
+
+    @property
+    def zero(self) -> str:
+        """What Elo is counted from: ``random`` if it is a rung, else the mean of all players, the policy among them."""
+        return "random" if "random" in self.scores else "the mean of these players"
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""

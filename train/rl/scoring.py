@@ -32,7 +32,7 @@ ON_8X8 = Rules()
 
 @dataclass(frozen=True)
 class PolicyScore:
-    """A policy's ``standing`` on the ladder, points and Elo above ``random``, and its ``regret`` in solved endgames.
+    """A policy's ``standing`` on the ladder, points and Elo, and its ``regret`` in solved endgames.
 
     Printed, it is a table.
     """
@@ -43,7 +43,7 @@ class PolicyScore:
 
     @property
     def elo(self) -> float:
-        """Elo above ``random``."""
+        """Elo above ``random``, or, if it was no opponent, above the mean of all players (`Standing.zero`)."""
         return self.standing.elo
 
     def as_dict(self) -> dict[str, Any]:
@@ -56,7 +56,8 @@ class PolicyScore:
         lines = [f"{'against':{width}}  points  discs  games"]
         for name, results in rungs.items():
             lines.append(f"{name:{width}}  {results.score:6.1%} {results.discs_per_game:+6.1f} {results.games:6}")
-        lines.append(f"Elo above random: {self.elo:.0f} ({self.standing.low:.0f} to {self.standing.high:.0f})")
+        standing = self.standing
+        lines.append(f"Elo above {standing.zero}: {self.elo:.0f} ({standing.low:.0f} to {standing.high:.0f})")
         lines.append(
             f"given away: {overall.regret:.2f} discs a move, best moves {overall.optimal:.1%} ({overall.positions} endgames)"
         )
@@ -126,7 +127,7 @@ def score_policy(
         rules: the game.
         games: games against each opponent, from paired random openings (a few plies), half of them with each colour.
         opponents: their specs, each ``random``, ``greedy`` or an evaluator with a depth; by default the ladder of
-            `train.rl.ladder`, the weakest first.
+            `train.rl.ladder`, the weakest first. Without ``random`` among them Elo is counted from the mean of all players.
         endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
         batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
             it is asked one by one, as in a single environment, which takes longer.

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reversi_env.extras import extra_libraries
+from train.errors import TrainError
 from train.run import load_state, save_state
 
 with extra_libraries():
@@ -41,6 +42,12 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
         part, _, rest = name.partition("/")
         parts.setdefault(part, {})[rest] = array.copy()  # as read they cannot be written to
     return parts
+
+
+def check_same_device(folder: Path, begun: str, here: str) -> None:
+    """Refuse to go on on another device than that which a training was begun on."""
+    if begun != here:
+        raise TrainError(f"{str(folder)!r} was begun on device {begun}: expected the same, or another folder")
 
 
 # --- games ----------------------------------------------------------------------------------------

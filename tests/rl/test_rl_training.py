@@ -202,6 +202,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
     pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "buffer_size": 600, "games": 2}
     options = small_training(algorithm=algorithm, opponents=("random", "greedy-invincible:exact=2"), **pace)
     Training(tmp_path / "whole", options).run()
+    assert load_checkpoint(tmp_path / "whole" / CHECKPOINT)["told"]["device"] == "cpu"
     monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
     assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
     assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
@@ -248,6 +249,14 @@ def test_opponents_with_other_weights_than_it_was_begun_with_are_refused(tmp_pat
     Run(tmp_path, options, {"cell-utility_sha256": "0"}).remember()
     with pytest.raises(TrainError, match="begun with another version of cell-utility: expected the same"):
         Training(tmp_path, options, regret=False).run()
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_training_does_not_go_on_on_another_device(tmp_path, small_training):
+    Run(tmp_path, small_training()).remember()
+    save_checkpoint(tmp_path / CHECKPOINT, {"told": {"device": "cuda"}})
+    with pytest.raises(TrainError, match="was begun on device cuda: expected the same, or another folder"):
+        Training(tmp_path, small_training(), regret=False).run()
 
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):

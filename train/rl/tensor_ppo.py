@@ -28,6 +28,7 @@ from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from train.checkpoints import (
     State,
+    check_same_device,
     games_state,
     load_checkpoint,
     network_state,
@@ -35,7 +36,6 @@ from train.checkpoints import (
     restore_network,
     save_checkpoint,
 )
-from train.errors import TrainError
 from train.fitting.fit import checked_device
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet
@@ -393,10 +393,7 @@ class TensorPPO:
         if parts is None:
             return False
         told = parts["run"]
-        if told["device"] != self.device.type:
-            raise TrainError(
-                f"{str(self.folder)!r} was begun on device {told['device']}: expected the same, or another folder"
-            )
+        check_same_device(self.folder, told["device"], self.device.type)
         restore_network(parts, self._net, self._adam)
         for number in range(told["past"]):
             self._past.append(self._frozen())

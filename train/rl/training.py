@@ -25,7 +25,7 @@ from typing import Any
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
 from search import agents
-from train.checkpoints import load_checkpoint, save_checkpoint
+from train.checkpoints import check_same_device, load_checkpoint, save_checkpoint
 from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl.checkpoints import model_state, restore_model
@@ -178,6 +178,7 @@ class Training(BaseCallback):
         write_csv(self.folder / LOG, self.log)
         write_csv(self.folder / EVALUATIONS, [flat_row(row) for row in self.evaluations])
         told = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
+        told["device"] = self.model.device.type
         parts = {**model_state(self.model), "games": self.env.state(), "pool": self.pool.state(), "told": told}
         save_checkpoint(self.folder / CHECKPOINT, parts)
         self._saved_at = time.perf_counter()
@@ -203,6 +204,8 @@ class Training(BaseCallback):
         self.model.set_logger(Logger(None, []))
         parts = load_checkpoint(self.folder / CHECKPOINT)
         if parts is not None:
+            device = self.model.device.type
+            check_same_device(self.folder, parts["told"].get("device", device), device)  # older ones do not know it
             self.pool.set_state(parts["pool"], [self._self(number) for number in range(parts["pool"]["selves"])])
             self.model._last_obs = self.env.set_state(parts["games"])
             restore_model(parts, self.model)  # the generators last: whoever makes a network draws from them

@@ -10,9 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
+from search.formula_files import formula_file
 from search.solver import solve, solve_batch
 from search.table import Table
 from tests.cli.jobs import files
@@ -251,6 +252,21 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
     file.write_bytes(b"other weights")
     with pytest.raises(TrainError, match="was begun with another version of some-network"):
         generate(options, tmp_path / "out")
+
+
+def test_finished_labels_are_read_without_the_weights_that_made_them(tmp_path):
+    file = tmp_path / "weights.json"
+    file.write_bytes(formula_file(evaluators.formula("six-factor"), "six-factor", {}, {}))
+    name = f"six-factor:weights={file}"
+    options = replace(SMALL, player=name, labeller=f"{name},depth=1,exact=4")
+    generate(options, tmp_path / "out")
+    before = read(tmp_path / "out")
+    file.unlink()
+    assert read_manifest(tmp_path / "out").options == options
+    assert (read(tmp_path / "out").score == before.score).all()
+    with pytest.raises(ReversiError, match="weights.json' cannot be read"):
+        generate(options, tmp_path / "never-made")
+    assert not (tmp_path / "never-made").exists()
 
 
 def test_folders_that_hold_something_else(made, tmp_path):

@@ -64,8 +64,9 @@ def generate(
     storage.require_pyarrow()
     if device != "cpu" and options.most_solved:
         _try_device(options, device)
+    hashes = storage.weight_hashes(options)
     with Run(path, file=MANIFEST):
-        manifest = storage.open_folder(path, options)
+        manifest = storage.open_folder(path, options, hashes)
         done = storage.shards_in_place(path, manifest)
         rows = sum(len(options.rows(shard)) for shard in done)
         found(len(done), rows)

@@ -113,21 +113,22 @@ _NUMBERS = {"depth": whole_number(1, DEEPEST), "mean": whole_number(1, 8), "exac
 
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]``; else raise and say what was expected."""
+    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]``; else raise and say what was expected.
+
+    The file is not looked at.
+    """
     name = str(labeller).partition(":")[0]
     if name != "exact" and not evaluators.exists(name):
         evaluators.get(name)  # says which ones there are, and leaves out agents that are none
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
         return Plan(exact=64)
-    evaluator = spec.evaluator
-    evaluators.get(evaluator)
     numbers = option_numbers(spec, _NUMBERS, "depth, mean, exact, probcut or weights", ("weights",))
     depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
     if mean > depth:
         raise TrainError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
     exact = numbers.get("exact", depth + SOLVE_BEYOND_DEPTH)
-    return Plan(exact, evaluator, depth, mean, numbers.get("probcut", 0.0))
+    return Plan(exact, spec.evaluator, depth, mean, numbers.get("probcut", 0.0))
 
 
 def check_probcut(plan: Plan, rules: Rules) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reversi_env.errors import shown
 from search import evaluators
+from search.evaluation import FILE_MARK
 from train.errors import TrainError
 from train.labels.labellers import labeller_plan
 from train.options import GameOptions, option
@@ -59,7 +60,7 @@ class LabelOptions(GameOptions):
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise TrainError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
-        evaluators.get(self.player)
+        evaluators.get(self.player.partition(FILE_MARK)[0])  # only those who label need the file of its weights
         labeller_plan(self.labeller)
 
     @property

@@ -94,10 +94,14 @@ def read_manifest(folder: Path) -> Manifest:
         ) from None
 
 
-def open_folder(folder: Path, options: LabelOptions) -> Manifest:
-    """The manifest to go on with: the folder's own if it was made with the same options, a new one in a new folder."""
+def weight_hashes(options: LabelOptions) -> dict[str, str]:
+    """Hashes of the weights of those who play and label, by name; one that cannot be used raises."""
     names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
-    hashes = {name: evaluators.get(name).sha256(options.rules) for name in sorted(map(str, names))}
+    return {name: evaluators.get(name).sha256(options.rules) for name in sorted(map(str, names))}
+
+
+def open_folder(folder: Path, options: LabelOptions, hashes: Mapping[str, str]) -> Manifest:
+    """The manifest to go on with: the folder's own if it was made with the same options and weights, a new one in a new folder."""
     is_new = not (folder / MANIFEST).exists()
     if is_new and any(folder.glob("*.parquet")):
         raise TrainError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")

@@ -159,7 +159,11 @@ def fractions(states: Words, count: int) -> NDArray[np.float64]:
 
 
 def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
-    """The agent of a spec in compiled code; None where it has options that this has not."""
+    """The agent of a spec in compiled code; None where it has options that this has not.
+
+    It searches to the same depth all the way, and draws equally good moves by lot. The agent itself solves its last empties, six
+    more than its depth: ``AgentPlayer(agents.make(spec), rules)`` does so, move by move.
+    """
     spec = AgentSpec.parse(agent)
     if str(spec) == "random":
         return RandomPlayer(rules)
@@ -174,7 +178,10 @@ def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
 
 
 def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
-    """An agent, or the agent of a spec, as a player of many games at once: compiled if it can be, else asked move by move."""
+    """An agent, or the agent of a spec, as a player of many games at once: compiled if it can be, else asked move by move.
+
+    What is compiled does not solve its last empties, as the agent itself does (`compiled_player`).
+    """
     if isinstance(agent, str):
         return compiled_player(agent, rules) or AgentPlayer(agents.make(agent), rules)
     return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent

@@ -46,7 +46,9 @@ def self_play(
     """The positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
 
     A spec without other options than ``depth`` plays in compiled code, thousands of games in step, and so do networks
-    (`train.games.networks`); the same seed gives the same games then. With an *opponent* it has the first move in every game.
+    (`train.games.networks`); the same seed gives the same games then. Such a spec searches to its depth to the end of the game,
+    while the agent itself, ``search.make_agent(spec)``, solves its last empties. With an *opponent* it has the first move in every
+    game.
     """
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")

@@ -294,9 +294,8 @@ class _Search:
         if self.timer:
             self.timer.cancel()
         if self.has_rung:
-            late = min(
-                self._elapsed() - self.rings_at, MOST_OF_LIMIT * (self.limits.time or 0.0)
-            )  # the machine may have slept
+            most = MOST_OF_LIMIT * (self.limits.time or 0.0)  # the machine may have slept
+            late = min(self._elapsed() - self.rings_at, most)
             self.engine._lateness = max(late, RETURN_SECONDS, FORGETTING * self.engine._lateness)
 
     def _elapsed(self) -> float:

@@ -388,9 +388,8 @@ def solve_batch(
             local.table.attach_endings(local.works, "exact values")
             local.near = give_near_tables(local.works)
             all_works.append(local.works)
-            local.works["stop"] = (
-                stopped.is_set()
-            )  # read after that: whoever has not seen this record has set it before
+            # read after that: whoever has not seen this record has set it before
+            local.works["stop"] = stopped.is_set()
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.works, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start

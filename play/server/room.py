@@ -341,9 +341,8 @@ class Room:
         if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
         if self.members or not self._are_agents_alone():
-            if (
-                self.clock and self.clock.running is not None
-            ):  # while nobody was here it has not searched, and begins now
+            # while nobody was here it has not searched, and begins now
+            if self.clock and self.clock.running is not None:
                 self.clock.run(self.game.turn, self._host.time.now())
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reversi_env.core import bitboard
+from reversi_env.core.geometry import squares_of
 from reversi_env.core.perft import perft as count_sequences
 from reversi_env.core.stability import stable_discs
 from reversi_env.core.symmetry import canonical, position_hash, transform
@@ -174,7 +175,7 @@ class Position:
         """The legal actions in order: squares, or the pass alone; none when the game is over."""
         moves = self.legal_board()
         if moves:
-            return [self.rules.action_of(sq) for sq in _squares(moves)]
+            return [self.rules.action_of(sq) for sq in squares_of(moves)]
         return [] if self.is_over() else [self.rules.pass_action]
 
     def legal_moves(self) -> list[str]:
@@ -327,7 +328,7 @@ class Position:
         return np.uint64(self.own), np.uint64(self.opp)
 
     def _names(self, board: int) -> list[str]:
-        return [self.rules.name_of(self.rules.action_of(sq)) for sq in _squares(board)]
+        return [self.rules.name_of(self.rules.action_of(sq)) for sq in squares_of(board)]
 
     def _action(self, move: Move) -> int:
         if isinstance(move, str):
@@ -337,8 +338,3 @@ class Position:
         raise IllegalMoveError(
             f"{shown(move)} is not a move: expected a square name, 'pass' or a number from 0 to {self.rules.pass_action}"
         )
-
-
-def _squares(board: int) -> Sequence[int]:
-    """The set bits of *board*, lowest first."""
-    return [sq for sq in range(64) if board >> sq & 1]

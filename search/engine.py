@@ -16,10 +16,12 @@ from time import perf_counter
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.core.geometry import squares_of
 from reversi_env.errors import shown
-from reversi_env.rules import checked_rules
+from reversi_env.rules import PASS_NAME, checked_rules
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
+from search.core.table import NO_MOVE
 from search.core.work import TEAM_WORK
 from search.cuts import CUT_FIELDS, END_FIELDS, EXACT, LADDER, MARGIN, checked_margin, set_cuts
 from search.evaluators import Evaluator, get
@@ -212,11 +214,10 @@ class _Search:
         self.works = engine._works
         self.began = perf_counter()
         self.boards = (np.uint64(position.own), np.uint64(position.opp))
-        actions = [action for action in position.legal_actions() if action != rules.pass_action]
-        self.squares = np.array([rules.square_of(action) for action in actions], np.int64)
+        self.squares = np.array(squares_of(position.legal_board()), np.int64)
         if ties is not None:  # the first move searched wins a tie
             ties.shuffle(self.squares)
-        self.values = np.zeros(self.squares.size, np.int64)
+        self.values, self.lowest = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
         self.lines = min(multi_pv, self.squares.size)
         self.multi_pv = multi_pv
         self.goes_on = goes_on
@@ -303,7 +304,7 @@ class _Search:
 
     def _must_end(self) -> bool:
         """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
-        return self.engine._switch.requested or int(self.works["nodes"].max()) > int(self.works["node_limit"][0])
+        return self.engine._switch.requested or max(self._visited()) > int(self.works["node_limit"][0])
 
     def _wants_to_solve(self) -> bool:
         """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
@@ -398,7 +399,7 @@ class _Search:
             if self._only_move() and self.limits.time is not None:
                 break
             if self.limits.soft is not None:
-                self.settling.note(self._line(self._name(int(self.squares[0]))), int(self.values[0]) / UNIT)
+                self.settling.note(self._line(), int(self.values[0]) / UNIT)
             if not self._worth_another_iteration(perf_counter() - began) or self._is_decided():
                 break
 
@@ -411,9 +412,9 @@ class _Search:
         centre = int(self.values[0])
         low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION, centre + ASPIRATION)
         while True:
-            values = np.full(self.squares.size, -INFINITY, np.int64)
+            values = self.lowest.copy()
             finished = self._search_root(values, low, high, depth, helpers)
-            best = int(values.max())
+            best = max(values.tolist())
             if finished == self.squares.size or (finished and best >= high):
                 if best <= low and low > -INFINITY:
                     low = -INFINITY
@@ -455,7 +456,7 @@ class _Search:
 
     def _accept(self, values: np.ndarray) -> None:
         """Take a finished iteration's values, best first; moves that were only bounded stay behind the best."""
-        order = np.argsort(-values, kind="stable")
+        order = (-values).argsort(kind="stable")
         self.squares, self.values = self.squares[order], values[order]
 
     def _bring_to_front(self, values: np.ndarray) -> None:
@@ -520,10 +521,15 @@ class _Search:
         """What is left to the solver of the limit, by the thread that visited most."""
         if self.limits.nodes is None:
             return None
-        return max(0, self.limits.nodes - int(self.works["nodes"].max()))
+        return max(0, self.limits.nodes - max(self._visited()))
 
     def _nodes(self) -> int:
-        return int(self.works["nodes"].sum()) + self.solver_nodes
+        return sum(self._visited()) + self.solver_nodes
+
+    def _visited(self) -> list[int]:
+        """Nodes visited by each thread before the solver took over."""
+        visited: list[int] = self.works["nodes"].tolist()
+        return visited
 
     def _take(self, values: dict[str, int], step: int) -> None:
         """Put in what a search to the end found: the moves that have no value are worth no more than the best."""
@@ -562,24 +568,13 @@ class _Search:
                 MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in zip(self.squares, self.values, strict=True)
             )
             moves = moves[: self.multi_pv]
-        line = self.pv or self._line(move)
+        line = self.pv or (self._line() if move else ())
         return SearchResult(
             move, float(value), self.depth, self.confidence, line, self._nodes(), self._elapsed(), moves
         )
 
-    def _line(self, move: str | None) -> tuple[str, ...]:
+    def _line(self) -> tuple[str, ...]:
         """The expected line: the best move, and the table's best moves after it as far as it knows them."""
-        if move is None:
-            return ()
-        names, position = [move], self.position.play(move)
-        while len(names) < self.depth and not position.is_over():
-            if position.must_pass():
-                names.append("pass")
-                position = position.play("pass")
-                continue
-            sq = int(midgame.table_move(self.works[:1], np.uint64(position.own), np.uint64(position.opp)))
-            if sq == 64:
-                break
-            names.append(self._name(sq))
-            position = position.play(names[-1])
-        return tuple(names)
+        line = np.empty(max(1, self.depth), np.int64)
+        plies = midgame.table_line(self.works[:1], *self.boards, self.squares[0], line)
+        return tuple(self._name(sq) if sq != NO_MOVE else PASS_NAME for sq in line[:plies].tolist())

@@ -37,6 +37,16 @@ def board_of(squares: list[int]) -> int:
     return sum(1 << sq for sq in squares)
 
 
+def squares_of(board: int) -> list[int]:
+    """The squares that are set, lowest first."""
+    squares = []
+    while board:
+        lowest = board & -board
+        squares.append(lowest.bit_length() - 1)
+        board ^= lowest
+    return squares
+
+
 def _rays() -> np.ndarray:
     """``rays[sq]``: the four rays towards higher squares, then the four towards lower squares, in the order of the axes."""
     upwards = list(AXIS_DIRECTIONS)

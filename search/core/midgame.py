@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves
+from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from search.core.busy import is_busy, put_off_busy, set_busy, set_free, shares
@@ -513,9 +513,23 @@ def _bar(values, lines, alpha):
 
 
 @kernel
-def table_move(works, own, opp):
+def table_line(works, own, opp, first, line):
+    """Write the legal move *first* and the table's best moves after it into *line*, 64 for a pass; how many it knows."""
+    work, sq = works[0], first
+    for ply in range(line.size):
+        line[ply] = sq
+        own, opp = play(sq, own, opp)
+        moves = legal_moves(own, opp, work.playable)
+        sq = _table_move(work, own, opp) if moves else NO_MOVE
+        knows = sq != NO_MOVE and moves >> np.uint64(sq) & ONE
+        if not knows and (moves or not legal_moves(opp, own, work.playable)):
+            return ply + 1
+    return line.size
+
+
+@kernel
+def _table_move(work, own, opp):
     """The table's best move, 64 if it knows none."""
-    work = works[0]
     if work.table == 0:
         return NO_MOVE
     data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)

@@ -11,6 +11,7 @@ from benchmarks.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
 from search import engine as engine_module
 from search import evaluators
+from search.core import table as table_core
 from search.core.busy import set_busy
 from search.core.evaluate import static_values
 from search.core.midgame import INFINITY, UNIT, search_root, units
@@ -319,6 +320,33 @@ def test_the_line_begins_with_the_move_and_is_legal():
         assert position.play_all(found.pv)
         lengths.append(len(found.pv))
     assert np.mean(lengths) > 3
+
+
+@every_game
+def test_the_line_is_what_the_table_knows_move_by_move(rules):
+    engine, passes = Engine("six-factor", rules, megabytes=1), 0
+    for position in some_positions(rules, 20, seed=10):
+        if position.must_pass():
+            continue
+        engine.clear()
+        found = engine.search(position, at_depth(8))
+        assert found.pv == (found.move, *line_by_hand(engine.table, position.play(found.move), found.depth - 1))
+        passes += "pass" in found.pv
+    assert passes or rules.size == 8
+
+
+def line_by_hand(table, position, plies):
+    """The table's best moves from *position* on, as far as it knows them."""
+    if not plies or position.is_over():
+        return []
+    own, opp = np.uint64(position.own), np.uint64(position.opp)
+    data = table_core.probe(table.address, table_core.bucket_of(own, opp, table.bucket_mask), own, opp)
+    move = position.rules.pass_action if position.must_pass() else None
+    if move is None and data and table_core.move_of(data) != table_core.NO_MOVE:
+        move = position.rules.action_of(table_core.move_of(data))
+    if move is None:
+        return []
+    return [position.rules.name_of(move), *line_by_hand(table, position.play(move), plies - 1)]
 
 
 def test_an_exact_line_ends_the_game_with_the_value():

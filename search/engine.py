@@ -55,6 +55,9 @@ DEEPEST = 60
 #: Iterations are searched by one thread until so many nodes are visited, a few milliseconds: waking the others takes one. From so
 #: much depth on, threads leave to each other what one of them is searching.
 NODES_ALONE, SHARE_DEPTH = 20_000, 5
+#: A whole tree to depth *d* has about ``DEPTH_NODES * DEPTH_GROWTH ** d`` nodes. No more of the table is used than has room for an
+#: entry for so many of them: what lies in the caches is faster, and so is what is mostly empty.
+DEPTH_NODES, DEPTH_GROWTH, NODES_PER_ENTRY = 30.0, 2.6, 2
 #: Share of an iteration's time that its first move takes, at least.
 FIRST_MOVE_SHARE = 0.4
 #: Under a game clock a move that is so many discs ahead of all others, by searches two plies less deep, is played after this
@@ -91,7 +94,7 @@ class Engine:
         self.rules = checked_rules(rules)
         self.evaluator = get(evaluator)
         self._nets = self.evaluator.record(self.rules)
-        self.table = Table(megabytes)
+        self.table = Table(megabytes, grows=True)
         self._use_table = use_table
         if checked_threads(threads) == 1:
             self._works = make_works(self.rules)
@@ -188,9 +191,9 @@ class Engine:
 
     def load_search_kernels(self) -> None:
         """Compile or load what a search needs, but for the solver, so that no clock pays for it."""
-        table, self.table = self.table, Table(0.001)  # the large one is not touched before it is needed
         self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
-        self.table = table
+        self.table.load_kernels()
+        self._forget_estimates()
 
 
 class _Search:
@@ -261,12 +264,18 @@ class _Search:
         if self.multi_pv > 1 and not self.goes_on:
             engine._forget_estimates()
         engine._begin_with(engine._margin_for(self.limits))
+        engine.table.make_room(self._expected_nodes() / NODES_PER_ENTRY)
         engine.table.new_search()
         engine.table.attach(self.works, "estimates")
         if not engine._use_table:
             self.works["table"] = 0
         self.works["nodes"], self.works["cut_nesting"] = 0, 0
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
+
+    def _expected_nodes(self) -> float:
+        """About as many nodes as the search may visit, if depth or nodes are limited."""
+        to_depth = DEPTH_NODES * DEPTH_GROWTH**self.limits.depth if self.limits.depth else math.inf
+        return len(self.works) * min(to_depth, self.limits.nodes or math.inf)
 
     def _start_timer(self) -> None:
         if self.limits.time is not None:

@@ -6,22 +6,24 @@ import numpy as np
 
 from reversi_env import ReversiError
 from reversi_env.errors import shown
-from search.core.table import BYTES_PER_BUCKET, WORDS_PER_BUCKET
+from search.core.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, spread
 
 DEFAULT_MEGABYTES = 64
 _LARGEST_MEGABYTES = 1 << 20
 #: Words of a line of the cache. Where the table begins with one, no bucket lies in more than two.
 _LINE = 8
+#: What a table that grows begins with: 768 KiB, which the second-level cache has room for.
+_FIRST_BUCKETS = 1 << 13
 
 
 class Table:
     """A transposition table of at most *megabytes* MiB (a power of two of 96-byte buckets, four entries each).
 
     Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced;
-    `clear` forgets everything.
+    `clear` forgets everything. A table that *grows* uses a small part of its memory until it is told to `make_room`.
     """
 
-    def __init__(self, megabytes: float = DEFAULT_MEGABYTES) -> None:
+    def __init__(self, megabytes: float = DEFAULT_MEGABYTES, *, grows: bool = False) -> None:
         if (
             isinstance(megabytes, bool)
             or not isinstance(megabytes, (int, float))
@@ -37,7 +39,8 @@ class Table:
             raise ReversiError(f"table of {megabytes:g} MiB: expected a size that the memory has room for") from None
         first = -memory.ctypes.data // 8 % _LINE
         self._words = memory[first : first + buckets * WORDS_PER_BUCKET]
-        self.bucket_mask = buckets - 1
+        self._first_buckets = min(buckets, _FIRST_BUCKETS) if grows else buckets
+        self.bucket_mask = self._first_buckets - 1
         self.generation = 0
         self._contents: str | None = None
         #: Nobody has been told where the entries are since the table was empty.
@@ -50,7 +53,7 @@ class Table:
 
     @property
     def megabytes(self) -> float:
-        """Size in MiB."""
+        """Size in MiB, with what is not used yet."""
         return self._words.nbytes / 2**20
 
     def new_search(self) -> None:
@@ -63,15 +66,35 @@ class Table:
         One that nobody has used since is left alone: the solver's, mostly, in the midgame. Its memory is not taken from the system.
         """
         if not self._is_empty:
-            self._words[:] = 0
+            self._used()[:] = 0
         self._is_empty = True
+        self.bucket_mask = self._first_buckets - 1
         self.generation = 0
         self._contents = None
 
     def fill(self) -> float:
         """Share of entries in use, estimated from the first ten thousand buckets."""
-        sample = self._words[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
+        sample = self._used()[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
         return float((sample[:, 2] != 0).mean())
+
+    def make_room(self, entries: float) -> None:
+        """Use so much of the memory that *entries* have room, as far as there is any.
+
+        Nobody may be searching; threads that go on with the table are attached to it again.
+        """
+        used = buckets = self.bucket_mask + 1
+        while WAYS * buckets < entries and buckets * WORDS_PER_BUCKET < self._words.size:
+            buckets *= 2
+        if buckets > used:
+            spread(self.address, used, buckets - 1)
+            self.bucket_mask = buckets - 1
+
+    def load_kernels(self) -> None:
+        """Compile or load what growing needs, so that no clock pays for it."""
+        spread(self.address, 0, self.bucket_mask)
+
+    def _used(self) -> np.ndarray:
+        return self._words[: (self.bucket_mask + 1) * WORDS_PER_BUCKET]
 
     def attach(self, works: np.ndarray, contents: str) -> None:
         """Let the threads' records use this table, which holds *contents* from now on and nothing else until `clear`."""
@@ -93,6 +116,6 @@ class Table:
         self._contents, self._is_empty = contents, False
 
     def words(self) -> np.ndarray:
-        """The raw entries, for checkpoints."""
+        """The raw entries, for checkpoints of a table that does not grow."""
         self._is_empty = False
         return self._words

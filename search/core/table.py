@@ -164,3 +164,33 @@ def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
     if move != NO_MOVE and move != best:
         best, second = move, best
     _write(table, at, own, opp, pack(lower, upper, best, second, depth, generation))
+
+
+@kernel
+def spread(table, buckets, bucket_mask):
+    """Move the entries of the first *buckets* buckets to where *bucket_mask* has them, among more buckets, the others empty.
+
+    A bucket's entries go to buckets that take those of no other one, in the order in which they were.
+    """
+    for bucket in range(0, buckets * WORDS_PER_BUCKET, WORDS_PER_BUCKET):
+        for way in range(WAYS):
+            at = bucket + way * WORDS_PER_ENTRY
+            data = load_word(table, at + 2)
+            if not data:
+                break
+            mask = _scrambled(data)
+            own, opp = load_word(table, at) ^ mask, load_word(table, at + 1) ^ _halves_exchanged(mask)
+            store_word(table, at + 2, _NOTHING)
+            target = bucket_of(own, opp, bucket_mask)
+            if (
+                target % (buckets * WORDS_PER_BUCKET) == bucket
+            ):  # one torn by two threads belongs to no position, and nowhere
+                _write(table, _first_empty(table, target), own, opp, data)
+
+
+@kernel
+def _first_empty(table, bucket):
+    """Index of the first empty entry's first word in a bucket that has one."""
+    while load_word(table, bucket + 2):
+        bucket += WORDS_PER_ENTRY
+    return bucket

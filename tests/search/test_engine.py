@@ -107,6 +107,24 @@ def test_with_an_empty_table_the_value_is_the_same(rules):
             assert engine.search(position, at_depth(depth)).value == expected, (depth, position)
 
 
+def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
+    """A search to the same depth again is answered by it; what a clock may need is all there is."""
+    engine = Engine("six-factor")
+    position, used, nodes = some_positions(Rules(), 1, seed=3)[0], [], []
+    for depth in (4, 9, 4):
+        nodes.append(engine.search(position, at_depth(depth)).nodes)
+        used.append(engine.table.bucket_mask + 1)
+    assert used[0] < used[1] == used[2] < engine.table.words().size / 12
+    assert engine.table.fill() > 0
+    engine.search(position, Limits(nodes=1000))
+    assert engine.table.bucket_mask + 1 == used[2]
+    engine.search(position, Limits(time=0.001))
+    assert engine.table.bucket_mask + 1 == engine.table.words().size / 12
+    assert engine.search(position, at_depth(9)).nodes < nodes[1] / 10
+    engine.clear()
+    assert engine.table.bucket_mask + 1 == used[0]
+
+
 def test_a_table_in_use_gives_legal_moves_and_sane_values():
     """Entries of deeper searches may take the place of shallower ones, as in every engine, so the value is not fixed then:
     it lies between those of nearby depths, give or take what a few plies can change.

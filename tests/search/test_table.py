@@ -1,5 +1,6 @@
 """The transposition table: entries come back as stored, for exactly their position, and the right ones give way."""
 
+import math
 import os
 from pathlib import Path
 
@@ -235,6 +236,53 @@ def _store_and_probe(address, bucket_mask, stored):
         if data:
             found += core.lower_of(data) == np.int64(own)
     return found, highest
+
+
+def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
+    """Every entry is found where the larger table looks for it, nothing lies behind an empty one, and `clear` begins anew."""
+    monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
+    table, stored = Table(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
+    assert table.bucket_mask == 63
+    _store_and_probe(table.address, table.bucket_mask, stored)
+    before = sorted(_entries(table))
+    assert len(before) > 130
+    for entries, buckets in ((64 * WAYS, 64), (257, 128), (1100, 512), (3, 512), (math.inf, 4096)):
+        table.make_room(entries)
+        assert table.bucket_mask == buckets - 1
+        assert sorted(_entries(table)) == before
+        assert all(_known(table, own) == data for own, data in before)
+        assert 0 < table.fill() < len(before) / (WAYS * buckets) + 0.001
+        empty = table.words().reshape(-1, WAYS, WORDS_PER_ENTRY)[:, :, 2] == 0
+        assert (empty[:, 1:] >= empty[:, :-1]).all()
+    assert table.megabytes == 4096 * 96 / 2**20
+    table.clear()
+    assert table.bucket_mask == 63
+    assert not table.words().any()
+
+
+def _entries(table):
+    """(own board, data word) of every entry."""
+    words = table.words().reshape(-1, WORDS_PER_ENTRY)
+    kept = words[words[:, 2] != 0]
+    return [(int(word ^ core._scrambled(data)), int(data)) for word, _, data in kept]
+
+
+def _known(table, own):
+    own = np.uint64(own)
+    return core.probe(table.address, core.bucket_of(own, ~own, table.bucket_mask), own, ~own)
+
+
+def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypatch):
+    monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
+    table, stored = Table(0.4, grows=True), np.arange(1, 61, dtype=np.uint64)
+    _store_and_probe(table.address, table.bucket_mask, stored)
+    first_words = table.words().reshape(-1, WORDS_PER_ENTRY)[:, 0]
+    first_words[first_words != 0] ^= np.uint64(1 << 40 | 1 << 13)
+    before = {data for _, data in _entries(table)}
+    table.make_room(1100)
+    left = _entries(table)
+    assert len(left) < len(before) / 2
+    assert {data for _, data in left} < before
 
 
 @pytest.mark.parametrize("megabytes", [0, -1, 0.0001, float("nan"), float("inf"), 2**21, "64", None, True])

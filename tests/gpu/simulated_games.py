@@ -1,7 +1,7 @@
-"""Run in a process of its own by `test_simulated`: the GPU's kernels on numba's simulator, against the CPU's, step by step.
+"""Run in a process of its own by `test_simulated`: the GPU's kernels against the CPU's, step by step.
 
-``python -m tests.gpu.simulated_games SIZE VARIANT OPPONENT LAYOUT STEPS …`` prints how many episodes ended in each, and fails
-at the first difference. Needs ``NUMBA_ENABLE_CUDASIM=1``, which numba reads when it is imported.
+``python -m tests.gpu.simulated_games SIZE,VARIANT,OPPONENT,LAYOUT,STEPS …`` prints how many episodes ended in each, and fails
+at the first difference. On a GPU, or on numba's simulator with ``NUMBA_ENABLE_CUDASIM=1``, which numba reads when it is imported.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ import torch
 from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.gpu import states
+from reversi_env.gpu.driver import SIMULATED
 
 #: On the smaller boards a full block of the simulator's threads and one that is not (`kernels.block_size`); the masks' bytes
 #: are no multiple of eight.
 COUNT = 17
+#: Where the kernels' tensors are: the simulator works on those of the CPU.
+DEVICE = "cpu" if SIMULATED else "cuda"
 
 
 def assert_same(found, expected):
@@ -26,11 +29,11 @@ def assert_same(found, expected):
             assert one.keys() == other.keys()
             for name in one:
                 assert one[name].dtype == other[name].dtype, name
-                assert torch.equal(one[name], other[name]), name
+                assert torch.equal(one[name].cpu(), other[name].cpu()), name
         else:
             assert one.dtype == other.dtype
             assert one.shape == other.shape
-            assert torch.equal(one, other)
+            assert torch.equal(one.cpu(), other.cpu())
 
 
 def first_legal(envs):
@@ -52,7 +55,7 @@ def play(size, variant, opponent, layout, steps, **options):
         else:
             wild = torch.randint(-2, size * size + 4, (COUNT,), generator=generator)
             actions = torch.where(torch.rand(COUNT, generator=generator) < 0.9, first_legal(cpu), wild)
-            found, expected = simulated.step(actions), cpu.step(actions)
+            found, expected = simulated.step(actions.to(DEVICE)), cpu.step(actions)
         assert_same(found, expected)
         ended += int(expected[2].sum())
     assert (simulated.get_state() == cpu.get_state()).all()
@@ -83,26 +86,24 @@ def check_states(size, variant):
     for step in range(3):
         wild = torch.arange(COUNT) * 5 % (size * size + 3) - 1
         actions = torch.where(torch.arange(COUNT) % 4 == step, wild, functional.legal(cpu).to(torch.uint8).argmax(-1))
-        found = states.step(cpu, actions)
+        found = states.step(functional.to(cpu, DEVICE), actions.to(DEVICE))
         cpu = functional.step(cpu, actions)
         assert_same(found, cpu)
-    kept = functional.clone(cpu)
+    gpu = functional.clone(functional.to(cpu, DEVICE))
     for ask in ("legal", "observe", "score"):
-        assert_same([getattr(states, ask)(cpu)], [getattr(functional, ask)(cpu)])
+        assert_same([getattr(states, ask)(gpu)], [getattr(functional, ask)(cpu)])
     assert set(cpu.status.tolist()) == {0, 1, 2}
     numbers = torch.arange(COUNT) % 8
-    assert_same(states.symmetry(cpu, numbers), functional.symmetry(cpu, numbers))
-    some, every = functional.take(cpu, (slice(0, 2), None)), torch.arange(3) + size * size - 2
-    assert_same(states.step(some, every), functional.step(some, every))
-    assert_same(cpu, kept)
-    assert states.step(cpu, actions, out=cpu) is cpu
-    assert_same(cpu, functional.step(kept, actions))
+    assert_same(states.symmetry(gpu, numbers.to(DEVICE)), functional.symmetry(cpu, numbers))
+    rows, every = (slice(0, 2), None), torch.arange(3) + size * size - 2
+    found = states.step(functional.take(gpu, rows), every.to(DEVICE))
+    assert_same(found, functional.step(functional.take(cpu, rows), every))
+    assert_same(gpu, cpu)
+    assert states.step(gpu, actions.to(DEVICE), out=gpu) is gpu
+    assert_same(gpu, functional.step(cpu, actions))
 
 
 if __name__ == "__main__":
-    from reversi_env.gpu.driver import SIMULATED
-
-    assert SIMULATED
     sizes = set()
     for text in sys.argv[1:]:
         size, variant, opponent, layout, steps, *more = text.split(",")

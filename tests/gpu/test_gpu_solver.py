@@ -1,9 +1,10 @@
-"""The GPU's endgame solver, on numba's CUDA simulator, gives the scores of the CPU's."""
+"""The GPU's endgame solver, on a GPU or on numba's CUDA simulator, gives the scores of the CPU's."""
 
 from importlib.util import find_spec
 
 import pytest
 
+from tests.gpu.simulator import NUMBA_SIMULATES
 from tests.processes import output_of
 
 pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
@@ -11,7 +12,7 @@ pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda 
 
 def differing_and_left_over(*jobs):
     """(scores that differ from the CPU's, positions left to the CPU) of each job, as `simulated_solver` takes them."""
-    lines = output_of("-m", "tests.gpu.simulated_solver", *jobs, NUMBA_ENABLE_CUDASIM=1)
+    lines = output_of("-m", "tests.gpu.simulated_solver", *jobs, **NUMBA_SIMULATES)
     return [tuple(map(int, line.split())) for line in lines]
 
 

@@ -1,10 +1,11 @@
-"""The GPU's kernels, on numba's CUDA simulator, do what the CPU's do: every tensor after every step, whole games."""
+"""The GPU's kernels, on a GPU or on numba's CUDA simulator, do what the CPU's do: every tensor after every step, whole games."""
 
 from importlib.util import find_spec
 from itertools import product
 
 import pytest
 
+from tests.gpu.simulator import NUMBA_SIMULATES
 from tests.processes import output_of
 
 OPPONENTS = ("none", "random", "greedy")
@@ -13,8 +14,8 @@ pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda 
 
 
 def episodes_ended(*games):
-    """Play the games (as `simulated_games` takes them) on the simulator; ended episodes of each."""
-    lines = output_of("-m", "tests.gpu.simulated_games", *games, NUMBA_ENABLE_CUDASIM=1)
+    """Play the games (as `simulated_games` takes them); ended episodes of each."""
+    lines = output_of("-m", "tests.gpu.simulated_games", *games, **NUMBA_SIMULATES)
     assert len(lines) == len(games)
     return [int(line.split()[-1]) for line in lines]
 

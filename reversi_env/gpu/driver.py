@@ -52,11 +52,8 @@ def require_gpu() -> None:
     """Raise `GpuError` unless numba can use a GPU here (or simulates one)."""
     if SIMULATED:
         return
-    if not cuda.cudadrv.driver.driver.is_available:
-        reason = cuda.cudadrv.driver.driver.initialization_error
-        raise GpuError(
-            f"device='cuda': no usable NVIDIA GPU or driver ({_one_line(reason)}); device='cpu' works without"
-        )
+    if reason := _driver_error():
+        raise GpuError(f"device='cuda': no usable NVIDIA GPU or driver ({reason}); device='cpu' works without")
     if not cuda.is_available():
         raise GpuError(
             "device='cuda': NVIDIA's NVVM library was not found: expected pip install 'numba-cuda[cu13]' "
@@ -64,8 +61,14 @@ def require_gpu() -> None:
         )
 
 
-def _one_line(reason: object) -> str:
-    return " ".join(str(reason).split())[:200] or "unknown reason"
+def _driver_error() -> str | None:
+    """What keeps NVIDIA's driver from working, in one line; None: nothing does."""
+    driver = cuda.cudadrv.driver.driver
+    try:
+        reason = None if driver.is_available else driver.initialization_error
+    except cuda.cudadrv.error.CudaSupportError as error:  # a driver without a GPU raises it, but only when first asked
+        reason = error
+    return None if reason is None else " ".join(str(reason).split())[:200] or "unknown reason"
 
 
 class _Memory:

@@ -27,7 +27,19 @@ try:
 except ValueError as error:
     print(type(error).__name__, error)
 import warnings
-from reversi_env.gpu.driver import cuda, ready
+from reversi_env.gpu.driver import cuda, ready, require_gpu
+
+class DriverWithoutGpu:
+    @property
+    def is_available(self):
+        raise cuda.cudadrv.error.CudaSupportError("Error at driver init: no device")
+
+driver, cuda.cudadrv.driver.driver = cuda.cudadrv.driver.driver, DriverWithoutGpu()
+try:
+    require_gpu()
+except ValueError as error:
+    print(type(error).__name__, error)
+cuda.cudadrv.driver.driver = driver
 kernel = cuda.jit(lambda numbers: None)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
@@ -53,7 +65,7 @@ def test_there_is_no_gpu(monkeypatch):
     """Environments and solver, in one process: importing torch and CUDA takes seconds."""
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     lines = output_of(ASK, CUDA_VISIBLE_DEVICES="")  # no GPU for this process, wherever it runs
-    assert len(lines) == 2
+    assert len(lines) == 3
     for line in lines:
         assert line.startswith("GpuError device='cuda': no usable NVIDIA GPU or driver (")
         assert line.endswith("device='cpu' works without")

@@ -45,8 +45,11 @@ SOLVE_SPEED = 12e6
 #: Share of the time that an expected solution may take, and a first step (which is often much quicker than expected); if all moves
 #: are to be valued, a smaller one, since what some of them are worth is of no use.
 SOLVE_SHARE, FIRST_STEP_SHARE, FIRST_STEP_SHARE_OF_ALL = 0.4, 4.0, 0.5
-#: Depth of the search before a solution, or before the ladder: it gives a move to fall back on, and hints for the order.
+#: Depth of the search before a solution, or before the ladder: it gives a move to fall back on, and hints for the order. Where the
+#: first step of the ladder may take more than *DOUBT* times the limit it goes on for a share of the time: else three searches of
+#: four with 26 empties and 0.1 s ended with ten plies, where a third of the time reaches twenty (docs/models.md).
 DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_CLIMBING = 8, 10
+DOUBT, SHARE_BEFORE_CLIMBING = 0.5, 0.3
 #: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
 SOLVE_BEYOND_DEPTH = 6
 #: Empties from which on a search with no limit at all solves.
@@ -248,8 +251,8 @@ class _Search:
         try:
             steps = self.steps()
             self.solves = len(steps) > 0
-            self._deepen(self._depth_before(steps), helpers=not steps)
-            if self._one_ply_is_left():
+            self._deepen(steps)
+            if not steps and self._one_ply_is_left():
                 steps = self._steps_of_solution()
             if not self.confidence and not self._must_end():
                 self._to_the_end(steps)
@@ -344,19 +347,26 @@ class _Search:
             return ()
         if not solver.selective or self.engine._margin == 0:
             return ()
-        seconds = self._positions() * FIRST_STEP_NODES * FIRST_STEP_GROWTH**self.position.empties / SOLVE_SPEED
         share = FIRST_STEP_SHARE if self.multi_pv == 1 else FIRST_STEP_SHARE_OF_ALL
-        return range(EXACT + 1) if seconds <= share * limits.time else ()
+        return range(EXACT + 1) if self._first_step() <= share * limits.time else ()
+
+    def _first_step(self) -> float:
+        """Seconds that the first step of the ladder is expected to take."""
+        return self._positions() * FIRST_STEP_NODES * FIRST_STEP_GROWTH**self.position.empties / SOLVE_SPEED
 
     def _steps_of_solution(self) -> Sequence[int]:
         """The steps that solve the position soonest; who wants no ProbCut wants none of its values, should the time run out."""
         return self.engine.solver.steps(self.position) if self.engine._margin != 0 else (EXACT,)
 
     def _depth_before(self, steps: Sequence[int]) -> int:
-        """How deep to search before those steps to the end of the game."""
-        if not steps:
-            return self._deepest()
-        return DEPTH_BEFORE_CLIMBING if len(steps) > EXACT else DEPTH_BEFORE_SOLVING
+        """The deepest iteration before those steps to the end of the game, should there be time for it."""
+        return DEPTH_BEFORE_SOLVING if 0 < len(steps) <= EXACT else self._deepest()
+
+    def _climbs_now(self, steps: Sequence[int]) -> bool:
+        """Whether the steps of the ladder, if these are all, come next instead of a deeper iteration."""
+        limit = self.limits.time or math.inf
+        share = SHARE_BEFORE_CLIMBING if self._first_step() > DOUBT * limit else 0.0
+        return len(steps) > EXACT and self.depth >= DEPTH_BEFORE_CLIMBING and self._elapsed() >= share * limit
 
     def _deepest(self) -> int:
         """The deepest iteration: one that would reach the end of the game is the solver's, which is faster, unless forbidden."""
@@ -393,17 +403,17 @@ class _Search:
 
     # --- searching --------------------------------------------------------------------------------
 
-    def _deepen(self, deepest: int, *, helpers: bool) -> None:
-        """Iterate from depth 1 on; the best move so far is always at the front."""
-        deepest = min(deepest, self.position.empties)
-        for depth in range(1, deepest + 1):
+    def _deepen(self, steps: Sequence[int]) -> None:
+        """Iterate from depth 1 on, until it is time for *steps*; the best move so far is always at the front."""
+        deepest, team = self._depth_before(steps), len(self.works) > 1 and len(steps) in (0, EXACT + 1)
+        for depth in range(1, min(deepest, self.position.empties) + 1):
             began = perf_counter()
-            if not self._iterate(depth, helpers=helpers and len(self.works) > 1 and self._nodes() > NODES_ALONE):
+            if not self._iterate(depth, helpers=team and self._nodes() > NODES_ALONE):
                 break
             self.depth = depth
             if depth >= self.position.empties:  # to the end of the game nothing is cut
                 self.confidence = LADDER[EXACT].confidence
-            if self.confidence or self._must_end():
+            if self.confidence or self._must_end() or self._climbs_now(steps):
                 break
             if self._only_move() and self.limits.time is not None:
                 break

@@ -271,9 +271,9 @@ def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
 
 
 @pytest.mark.parametrize(("doubt", "depth"), [(0.0, 13), (1e9, 10)])
-def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(monkeypatch, doubt, depth):
+def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climbing, monkeypatch, doubt, depth):
     """A share of the time at least, so that more than ten plies are there to fall back on; by a clock that goes with the depth."""
-    engine, position, begun_at = Engine("network", megabytes=4), positions_with(24, 1, Rules(), seed=1)[0], []
+    engine, position, begun_at = climbing(Rules()), positions_with(24, 1, Rules(), seed=1)[0], []
     monkeypatch.setattr(engine_module, "DOUBT", doubt)
     monkeypatch.setattr(
         engine_module._Search, "_elapsed", lambda search: 0.0 if search.depth < 13 else 0.31 * FOREVER.time

@@ -74,7 +74,8 @@ class NetworkEvaluator(Evaluator):
             path = self.file(rules)
             weights = read_weights(path)
             check_game(f"weight file {str(path)!r}", weights.rules, rules)
-            self._loaded[key] = weights, weights.compiled()
+            # Two threads may come here at once: the first one's stay, whose record may be in use by now.
+            self._loaded.setdefault(key, (weights, weights.compiled()))
         return self._loaded[key]
 
 

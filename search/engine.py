@@ -153,9 +153,10 @@ class Engine:
         self.solver.stop()
 
     def clear(self) -> None:
-        """Forget all that the tables know."""
-        self._forget_estimates()
-        self.solver.clear()
+        """Forget all that the tables know; waits for the end of a search."""
+        with self._one_at_a_time:
+            self._forget_estimates()
+            self.solver.clear()
 
     def _forget_estimates(self) -> None:
         self.table.clear()
@@ -195,8 +196,9 @@ class Engine:
     def load_search_kernels(self) -> None:
         """Compile or load what a search needs, but for the solver, so that no clock pays for it."""
         self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
-        self.table.load_kernels()
-        self._forget_estimates()
+        with self._one_at_a_time:
+            self.table.load_kernels()
+            self._forget_estimates()
 
 
 class _Search:
@@ -276,9 +278,11 @@ class _Search:
         self.works["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 
     def _expected_nodes(self) -> float:
-        """About as many nodes as the search may visit, if depth or nodes are limited."""
-        to_depth = DEPTH_NODES * DEPTH_GROWTH**self.limits.depth if self.limits.depth else math.inf
-        return len(self.works) * min(to_depth, self.limits.nodes or math.inf)
+        """More nodes than the search will visit, mostly."""
+        limits = self.limits
+        to_depth = DEPTH_NODES * DEPTH_GROWTH ** min(limits.depth or DEEPEST, DEEPEST)
+        in_time = SOLVE_SPEED * limits.time if limits.time is not None else math.inf
+        return len(self.works) * min(to_depth, in_time, limits.nodes or math.inf)
 
     def _start_timer(self) -> None:
         if self.limits.time is not None:

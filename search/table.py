@@ -86,8 +86,8 @@ class Table:
         while WAYS * buckets < entries and buckets * WORDS_PER_BUCKET < self._words.size:
             buckets *= 2
         if buckets > used:
-            spread(self.address, used, buckets - 1)
-            self.bucket_mask = buckets - 1
+            self.bucket_mask = buckets - 1  # before: Ctrl-C meanwhile may lose entries, but not what is in use
+            spread(self.address, used, self.bucket_mask)
 
     def load_kernels(self) -> None:
         """Compile or load what growing needs, so that no clock pays for it."""

@@ -128,7 +128,7 @@ class KernelDispatcher(CPUDispatcher):
         arguments = tuple(sigutils.normalize_signature(sig)[0])
         known: Any = self.overloads.get(arguments)
         if known is not None and isinstance(known.entry_point, InnerEntry) and not is_inner():
-            del self.overloads[arguments]
+            self.overloads.pop(arguments, None)  # another thread may have been here
         try:
             return super().compile(sig)
         except FAILURES:
@@ -144,6 +144,6 @@ class KernelDispatcher(CPUDispatcher):
         if isinstance(cres.entry_point, InnerEntry):
             self.overloads[tuple(cres.signature.args)] = cres
             return
-        super().add_overload(cres)
         for environment in cres._find_referenced_environments():  # those of the inner kernels have not been set
             cres.codegen.set_env(environment.env_name, environment)
+        super().add_overload(cres)  # last: from here on another thread may call it

@@ -182,15 +182,14 @@ def spread(table, buckets, bucket_mask):
             own, opp = load_word(table, at) ^ mask, load_word(table, at + 1) ^ _halves_exchanged(mask)
             store_word(table, at + 2, _NOTHING)
             target = bucket_of(own, opp, bucket_mask)
-            if (
-                target % (buckets * WORDS_PER_BUCKET) == bucket
-            ):  # one torn by two threads belongs to no position, and nowhere
-                _write(table, _first_empty(table, target), own, opp, data)
+            if target % (buckets * WORDS_PER_BUCKET) == bucket:  # else torn by two threads, and of no position
+                _put(table, target, own, opp, data)
 
 
 @kernel
-def _first_empty(table, bucket):
-    """Index of the first empty entry's first word in a bucket that has one."""
-    while load_word(table, bucket + 2):
-        bucket += WORDS_PER_ENTRY
-    return bucket
+def _put(table, bucket, own, opp, data):
+    """Write an entry to the bucket's first empty place, if there is one."""
+    for at in range(bucket, bucket + WORDS_PER_BUCKET, WORDS_PER_ENTRY):
+        if not load_word(table, at + 2):
+            _write(table, at, own, opp, data)
+            return

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numba.np.numpy_support import from_dtype
 
+from models import network as network_module
 from models.core import deep_value, dense_value, pattern_value
 from models.files import WeightsError
 from models.network import NetworkEvaluator
@@ -241,3 +242,17 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
 def test_the_way_in_for_players_needs_no_torch():
     code = "import sys, models.network, search.agents; search.agents.make('network'); print('torch' in sys.modules)"
     assert output_of(code) == ["False"]
+
+
+def test_weights_that_two_threads_load_at_once_are_those_of_the_first(monkeypatch):
+    """A search of the first one uses them by their address: were they replaced, their memory would be gone."""
+    evaluator, used, read = NetworkEvaluator(None), [], network_module.read_weights
+
+    def reading(path):
+        monkeypatch.setattr(network_module, "read_weights", read)
+        used.append(evaluator.record(Rules(6)))  # as another thread, which is through before this one
+        return read(path)
+
+    monkeypatch.setattr(network_module, "read_weights", reading)
+    assert evaluator.record(Rules(6)) is used[0]
+    assert evaluator.record(Rules(6)) is used[0]

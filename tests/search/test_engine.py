@@ -118,11 +118,23 @@ def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
     assert engine.table.fill() > 0
     engine.search(position, Limits(nodes=1000))
     assert engine.table.bucket_mask + 1 == used[2]
-    engine.search(position, Limits(time=0.001))
+    for limits in (Limits(time=0.001), Limits(depth=10**6, nodes=1)):
+        engine.search(position, limits)
+        assert engine.table.bucket_mask + 1 == used[2]
+    engine.search(position, Limits(time=100_000, depth=12))
     assert engine.table.bucket_mask + 1 == engine.table.words().size / 12
     assert engine.search(position, at_depth(9)).nodes < nodes[1] / 10
     engine.clear()
     assert engine.table.bucket_mask + 1 == used[0]
+
+
+def test_nothing_is_forgotten_while_a_search_goes_on(monkeypatch):
+    """Its threads would go on writing where the table has just been made smaller."""
+    engine, searching = Engine("six-factor", megabytes=1), []
+    monkeypatch.setattr(engine.table, "clear", lambda: searching.append(not engine._one_at_a_time.locked()))
+    engine.clear()
+    engine.load_search_kernels()
+    assert searching == [False, False]
 
 
 def test_a_table_in_use_gives_legal_moves_and_sane_values():

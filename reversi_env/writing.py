@@ -93,7 +93,7 @@ def _claimed(path: Path, *, wait: bool = True) -> int | None:
     while True:
         descriptor = os.open(path, flags, 0o666)
         try:
-            if not _locked(descriptor, wait=wait):
+            if not lock(descriptor, wait=wait):
                 os.close(descriptor)
                 return None
             if _is_at(path, descriptor):
@@ -105,8 +105,8 @@ def _claimed(path: Path, *, wait: bool = True) -> int | None:
         os.close(descriptor)  # renamed or removed by who had it before
 
 
-def _locked(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file, unless another process has; on a file system without locks all is as if there were no others."""
+def lock(descriptor: int, *, wait: bool) -> bool:
+    """Lock an open file or folder, unless another process has; on a file system without locks all is as if there were no others."""
     if fcntl is None:  # pragma: no cover - Windows
         return True
     try:

@@ -159,7 +159,7 @@ def _table(one: dict[str, Any]) -> Table:
     entries = {entry["round"]: entry for entry in one["by_round"]}
     squares = one["size"] ** 2
     wanted = [r for share in (2, 4, 6, 7) if (r := share * squares // 8) in entries]
-    wanted = sorted({*wanted, max(entries)})
+    wanted = sorted({*wanted, *sorted(entries)[-1:]})
     columns = ["round", *(f"{name}: winner, loser" for name in FEATURES), "lead in safe discs", "lead in moves"]
     rows = []
     for number in wanted:
@@ -206,12 +206,15 @@ def _words(found: Sequence[dict[str, Any]]) -> str:
     parts = []
     for one in found:
         entries = {entry["round"]: entry for entry in one["by_round"]}
+        if not entries:
+            parts.append(f"- {_name(one)}: too few games were won to tell.")
+            continue
         entry = entries[min(entries, key=lambda r: abs(r - one["size"] ** 2 // 2))]
         leads = ", ".join(f"{entry[name]['lead']:+.2f} {name}" for name in FEATURES)
         parts.append(f"- {_name(one)}: at round {entry['round']} the later winner has {leads}.")
     words = "In the middle of the game:\n\n" + "\n".join(parts)
     for one in found:
-        if one["variant"] == "reversed" and one["player"] != "random":
+        if one["by_round"] and one["variant"] == "reversed" and one["player"] != "random":
             best = max(one["by_round"], key=lambda entry: entry["moves"]["lead"])
             lead = with_error(best["moves"]["lead"], best["moves"]["error"], 2)
             words += (

@@ -31,15 +31,10 @@ import numpy as np
 from reversi_env import __version__
 from reversi_env.errors import shown
 from reversi_env.sealing import SealError, sealed, unsealed
-from reversi_env.writing import append_whole, remove_parts, write_atomically
+from reversi_env.writing import append_whole, lock, remove_parts, write_atomically
 from train.errors import TrainError
 from train.options import GameOptions, Options, option_fields
 from train.progress import Progress, silent
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one folder there
-    fcntl = None  # type: ignore[assignment]
 
 #: Where a folder remembers the options of its run, or what it has; and where a training is.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
@@ -78,15 +73,13 @@ class Run:
 
     def __enter__(self) -> Self:
         _make(self.folder)
-        if fcntl is not None:
+        if os.name == "posix":  # nothing keeps two processes from one folder on Windows
             self._lock = os.open(self.folder, os.O_RDONLY)  # the lock ends with the process
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+            if not lock(self._lock, wait=False):
                 self.__exit__()
                 raise TrainError(
                     f"{str(self.folder)!r} is being written by another process: expected it to end first, or another folder"
-                ) from None
+                )
         try:
             self._check_kind()
             remove_parts(self.folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -64,7 +65,8 @@ def connect(
     try:
         game = client.play(ticket, player)
     except (KeyboardInterrupt, EOFError):
-        print(f"\nreversi: come back with: reversi connect {server} --join {ticket}", file=sys.stderr)
+        who = (f" --agent {shlex.quote(agent)}" if agent else "") + (f" --level {level}" if level is not None else "")
+        print(f"\nreversi: come back with: reversi connect {server}{who} --join {ticket}", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
     _report(game, player.role, ticket, as_json)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,8 +81,16 @@ def picked(found: object, *names: str) -> dict[str, Any]:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Write *result* as one line of JSON on standard output."""
-    print(json.dumps(result), flush=True)
+    """Write *result* as one line of JSON on standard output; what is not a number, as the error of a single game, is null."""
+    print(json.dumps(_without_nan(result), allow_nan=False), flush=True)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(

@@ -50,12 +50,15 @@ def test_balanced_openings_by_the_network():
         assert abs(judge.search(opening.position).value) <= 1
 
 
-@pytest.mark.parametrize(("name", "start"), [("lines.txt", "e6f4e3"), ("game.ggf", "e6f4e3"), ("board.obf", None)])
+@pytest.mark.parametrize(
+    ("name", "start"), [("lines.txt", "e6f4e3"), ("game.ggf", "e6f4e3"), ("archive.ggf", "e6f4e3"), ("board.obf", None)]
+)
 def test_openings_of_a_file(tmp_path, name, start):
     path, position = tmp_path / name, Position.initial().play_all(["e6", "f4", "e3"])
     content = {
         "lines.txt": "% two openings\ne6f4e3\n\nF5 d6 c3   % the second\n",
         "game.ggf": write_ggf(Game(Position.initial(), ("e6", "f4", "e3"))) + "\n",
+        "archive.ggf": "1 " + write_ggf(Game(Position.initial(), ("e6", "f4", "e3"))) + "\n",
         "board.obf": f"{position.to_text()} O; % no moves known\n",
     }
     path.write_text(content[name])

@@ -3,10 +3,12 @@
 Bad input of every command, and what is said about it. FILE is an empty file, and no other is there.
 """
 
+import json
 import shlex
 
 import pytest
 
+from play.commands.frame import print_json
 from play.commands.usage import LARGEST_NUMBER
 
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX X;"
@@ -242,3 +244,8 @@ def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
 )
 def test_what_is_far_too_long_is_cut(reversi, arguments, message):
     check_refusal(reversi, arguments, message)
+
+
+def test_what_is_not_a_number_is_null_in_json(capsys):
+    print_json({"score": 1.0, "errors": [float("nan"), {"wide": float("inf")}], "games": (2, 3)})
+    assert json.loads(capsys.readouterr().out) == {"score": 1.0, "errors": [None, {"wide": None}], "games": [2, 3]}

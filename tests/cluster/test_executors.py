@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
@@ -50,6 +51,24 @@ def test_a_worker_that_died_while_idle_is_replaced():
         os.kill(first, signal.SIGKILL)
         [(_, second)] = pool.results(iter([2]))
     assert first != second
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch):
+    answers, receive = [], Connection.recv
+
+    def cut_off(connection):
+        if not answers:
+            answers.append(receive(connection))
+            os.kill(answers[0][1][1], signal.SIGKILL)  # ("result", (job, process))
+            raise OSError("got end of file during message")
+        return receive(connection)
+
+    with Workers(1, Worker) as pool:
+        monkeypatch.setattr(Connection, "recv", cut_off)
+        [(job, _)] = pool.results(iter([1]))
+    assert job == 1
+    assert len(answers) == 1
 
 
 def test_results_come_in_order_whatever_their_own():

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from reversi_env import writing
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
@@ -188,3 +189,12 @@ def test_logs(tmp_path):
         TrainError, match="line 2 of .*log.jsonl' cannot be read .*: expected it as it was written, or without"
     ):
         lines.read()
+
+
+def test_a_file_system_without_locks_is_as_good_as_any(tmp_path, monkeypatch):
+    def flock(descriptor, how):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(writing.fcntl, "flock", flock)
+    with Run(tmp_path / "run", RlOptions()):
+        assert remembered(tmp_path / "run", RlOptions) == RlOptions()

@@ -273,3 +273,20 @@ def test_what_was_tuned_by_its_play_plays_so_from_its_file(tmp_path, size, varia
     tuned = tune(options, WinRate(size, variant, ("random",), games=2), tmp_path)
     scale = json.loads(tuned.file.read_text())["scale"][str(size)]
     assert scale > 0
+
+
+@pytest.mark.parametrize("seed", [3, 2**32 - 1, 2**40])
+def test_no_draws_of_others_change_the_candidates_nor_theirs_those_of_others(seed):
+    def candidates(others):
+        found, optimiser = [], OPTIMISERS["cma"](4, 6, seed)
+        for _ in range(3):
+            found.append(optimiser.ask())
+            np.random.rand(others)
+            optimiser.tell((found[-1] ** 2).sum(axis=1))
+        return np.array(found)
+
+    np.random.seed(1)
+    expected = candidates(0)
+    assert (candidates(5) == expected).all()
+    np.random.seed(1)
+    assert np.random.rand() == pytest.approx(0.417022004702574)

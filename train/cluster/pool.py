@@ -67,7 +67,7 @@ class Workers(Generic[Job, Result]):
                 assert isinstance(ready, Connection)
                 try:
                     said = ready.recv()
-                except (EOFError, ConnectionError):
+                except (EOFError, OSError):  # before its answer, or in the middle of it
                     self._replace(ready)
                     continue
                 del self._jobs[ready]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.context import within
+from reversi_env.notation.ggf_syntax import looks_like_ggf
 from reversi_env.notation.sources import text_lines
 from search.agents import make
 from search.players import SearchAgent
@@ -83,7 +84,8 @@ def random_openings(
         seen.add(position)
     if not found:
         raise ReversiError(
-            f"none of {PATIENCE} openings of {plies} random plies is even enough: expected some; allow more discs"
+            f"none of {PATIENCE} openings of {plies} random plies is even enough: expected some; allow more discs "
+            "(--balance), or other plies (--plies)"
         )
     yield from cycle(found)
 
@@ -135,7 +137,7 @@ def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
         yield from ((f"game {number}", game) for number, game in enumerate(read_wthor(path).games(), 1))
         return
     lines, initial = list(text_lines(path)), Position.initial(rules)
-    if "\n".join(lines).lstrip().startswith("(;"):
+    if looks_like_ggf("\n".join(lines)):
         yield from ((f"game {number}", game) for number, game in enumerate(read_ggf(lines), 1))
         return
     for number, line in enumerate(lines, 1):

@@ -77,12 +77,13 @@ class Results:
         return wilson_interval(self.score, self.games)
 
     def __str__(self) -> str:
-        """The figures in a line: A's score with its standard error, games and discs.
+        """The figures in a line: A's score with its standard error (not of a single pair of games), games and discs.
 
         >>> print(Results(np.array([4, -4, 0, 2])))
         62.5 ± 12.5 % of 4 games (+2 =1 -1), +0.5 discs a game
         """
-        score = f"{100 * self.score:.1f} ± {100 * self.score_error:.1f} % of {self.games} games"
+        error = "" if math.isnan(self.score_error) else f" ± {100 * self.score_error:.1f}"
+        score = f"{100 * self.score:.1f}{error} % of {self.games} games"
         return f"{score} (+{self.wins} ={self.draws} -{self.losses}), {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:

@@ -79,7 +79,16 @@ class CmaEs(Optimiser):
         self._lone = size == 1  # the library wants two dimensions or more: a second one that nothing depends on
         begin = start if start is not None else np.random.default_rng((seed, 1)).uniform(-1, 1, size)
         begin = np.append(begin, 0.0) if self._lone else begin
-        options = {"bounds": [-1, 1], "seed": seed + 1, "popsize": population, "verbose": -9, "verb_log": 0}
+        # The library would seed numpy's global generator and draw from that, as anybody may in between.
+        draws = np.random.RandomState((seed + 1) % (1 << 32)).randn
+        options = {
+            "bounds": [-1, 1],
+            "seed": np.nan,
+            "randn": draws,
+            "popsize": population,
+            "verbose": -9,
+            "verb_log": 0,
+        }
         self._strategy = cma.CMAEvolutionStrategy(begin, FIRST_STEP, options)
         self._asked: list[Points] = []
 

@@ -26,10 +26,7 @@ COMPARED_EMPTIES = 10
 
 def positions(empties: int, count: int, variant: Variant = "normal") -> Boards:
     """Positions as labels are made for: random beginnings of games, then noisy play, no two alike."""
-    options = LabelOptions(
-        variant=variant, count=count, empties=(empties, empties), shard_rows=count, block_rows=count, play_depth=1
-    )
-    return sample_block(options, 0)
+    return sample_block(LabelOptions(variant=variant, count=count, empties=(empties, empties), play_depth=1), 0)
 
 
 def labels_per_second(solve: Solve, counts: dict[int, int], scale: float = 1.0) -> dict[int, float]:

@@ -206,16 +206,3 @@ def _planes(header: dict[str, Any]) -> int:
 
 def _within(number: Any, most: int) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most
-
-
-__all__ = [
-    "Answers",
-    "ResidualNet",
-    "SavedResidual",
-    "ValueOfBoards",
-    "board_tensor",
-    "likely_actions",
-    "read_residual",
-    "square_images",
-    "symmetric_answers",
-]

@@ -33,29 +33,9 @@ import numpy as np
 from reversi_env import ReversiError, Rules, plugins
 from reversi_env.errors import hint, shown
 from search.core import heuristics
-from search.core.heuristics import in_discs, record_type
 from search.evaluation import FILE_MARK, Evaluator, EvaluatorError
 from search.formula_files import read_formula
 from search.formulas import Formula, Weights, square_classes
-
-__all__ = [
-    "POSITION_STABILITY_ORIGINAL",
-    "Evaluator",
-    "EvaluatorError",
-    "Formula",
-    "exists",
-    "formula",
-    "formulas",
-    "get",
-    "in_discs",
-    "names",
-    "published",
-    "record_type",
-    "register",
-    "register_family",
-    "square_classes",
-    "takes_weights",
-]
 
 # --- the registry ---------------------------------------------------------------------------------
 

@@ -26,9 +26,6 @@ from search.cuts import (
     Cuts,
     Pair,
     Spread,
-    as_table,
-    coefficients,
-    from_table,
     shallow_of,
     spread_terms,
 )
@@ -36,8 +33,6 @@ from search.engine import Engine
 from search.evaluators import Evaluator
 from search.limits import Limits
 from search.works import checked_threads
-
-__all__ = ["Cuts", "Pair", "Spread", "as_table", "coefficients", "fit", "fit_ends", "from_table"]
 
 #: Fewest positions that a line is fitted to.
 FEWEST_POSITIONS = 30

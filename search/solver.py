@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -410,6 +410,3 @@ def solve_batch(
 
 def _sign(value: int) -> int:
     return (value > 0) - (value < 0)
-
-
-__all__: Sequence[str] = ["Solution", "Solver", "solve", "solve_all_moves", "solve_batch"]

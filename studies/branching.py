@@ -11,6 +11,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError
 from search import evaluators, probcut
+from search.cuts import coefficients
 from search.engine import Engine
 from search.limits import Limits
 from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
@@ -108,7 +109,7 @@ def _coefficients(options: BranchingOptions) -> np.ndarray | None:
         )
     except ReversiError:
         return None
-    return probcut.coefficients(fitted)
+    return coefficients(fitted)
 
 
 def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray) -> dict[str, Any]:

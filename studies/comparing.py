@@ -20,7 +20,8 @@ from studies.sections import Section, Table, game_name, with_error
 from studies.study import StudyOptions
 from train.fitting.fit import FitOptions, fit
 from train.fitting.trees import Trees, grow
-from train.labels import LabelOptions, Labels, label_positions, sample_positions
+from train.labels import LabelOptions, Labels, label_positions
+from train.labels.sampling import sample_block
 from train.options import option
 from train.progress import Progress
 
@@ -43,10 +44,8 @@ class ComparisonOptions(StudyOptions):
 
     def labels(self, seed: int, count: int) -> Labels:
         """Solved positions from the games of a seed."""
-        options = LabelOptions(
-            self.size, self.variant, count, self.empties, seed, shard_rows=count, block_rows=count, play_depth=1
-        )
-        return label_positions(*sample_positions(options, 0), options)
+        options = LabelOptions(self.size, self.variant, count, self.empties, seed, play_depth=1)
+        return label_positions(*sample_block(options, 0), options)
 
 
 class Measured(NamedTuple):

@@ -23,7 +23,6 @@ from search.table import Table
 from search.works import make_works
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
-from train.progress import Progress, silent
 
 #: Table of a search, in MiB.
 TABLE_SIZE = 4.0
@@ -33,8 +32,6 @@ COUNTED = np.dtype(
     [("switches", np.int64), ("counts", np.int64, (2,)), *((name, WORK[name]) for name in WORK.names or ())],
     align=True,
 )
-
-__all__ = ["REFINEMENTS", "Counts", "Refinement", "count_nodes", "positions_by_round"]
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def _search(work: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: 
 
 
 def positions_by_round(
-    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0, progress: Progress = silent
+    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
 ) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     """The positions with so many discs, a move to make, of *games* random games."""
     kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64]]]] = {number: [] for number in rounds}

@@ -14,7 +14,7 @@ from models.networks import NETWORKS
 from models.trainable import Trainable
 from studies.comparing import ComparisonOptions, Way, compare, compared
 from studies.sections import Section
-from train.fitting.fit import preset
+from train.fitting.options import preset
 from train.fitting.trees import Trees, single_nodes
 from train.options import option
 from train.progress import Progress, silent

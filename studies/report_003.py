@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from reversi_env import BLACK, batch
+from reversi_env import batch
 from search import evaluators
 from studies.duels import OPENING_PLIES
 from studies.sections import Section, Table, game_name, with_error
@@ -38,8 +38,9 @@ class PlyOptions(StudyOptions):
 def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
     """Score in discs and points of `four-attribute` by ply, as Black and as White; both sides search equally deep."""
     rules = options.rules
-    plies = OPENING_PLIES if OPENING_PLIES % 2 == 0 else OPENING_PLIES + 1  # black is to move after an even number
-    own, opp, white_moves = passed(*batch.random_positions(options.games, plies, rules, seed=options.seed), rules)
+    # black is to move after an even number of plies
+    boards = batch.random_positions(options.games, OPENING_PLIES, rules, seed=options.seed)
+    own, opp, white_moves = passed(*boards, rules)
     by_ply = []
     for ply in range(1, options.deepest + 1):
         progress(f"{ply} plies", ply - 1, options.deepest)
@@ -51,7 +52,7 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
             entry[colour] = results.as_dict()
         by_ply.append(entry)
     progress("plies", options.deepest, options.deepest)
-    found = {"first_colour": str(BLACK), "heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
+    found = {"heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
     return options.measured(games=options.games, **found)
 
 

@@ -21,9 +21,7 @@ from reversi_env.notation import read_wthor
 from search.cuts import EXACT, LADDER
 from search.solver import Solver
 from search.table import Table
-from train.fitting.stages import GAMES_DEEP
-from train.labels import LabelOptions
-from train.labels.sampling import sample_block
+from train.fitting.cuts import own_positions
 
 #: Discs by which a value may be off.
 NEAR = 2
@@ -35,14 +33,6 @@ class Task(NamedTuple):
     own: int
     opp: int
     score: int | None
-
-
-def of_own_games(rules: Rules, empties: int, count: int, seed: int) -> list[Task]:
-    """Positions of games that the network plays against itself."""
-    asked = {"size": rules.size, "variant": rules.variant, "count": count, "empties": (empties, empties), "seed": seed}
-    options = LabelOptions.from_dict({**asked, "shard_rows": count, "player": "network", **GAMES_DEEP})
-    own, opp = sample_block(options, 0)
-    return [Task(int(a), int(b), None) for a, b in zip(own, opp, strict=True)]
 
 
 def of_tournaments(folder: Path, count: int, seed: int) -> list[Task]:
@@ -108,7 +98,8 @@ def main() -> None:
     if told.wthor is not None:
         tasks = {"tournaments": of_tournaments(told.wthor, told.count, told.seed)}
     else:
-        tasks = {str(empties): of_own_games(rules, empties, told.count, told.seed) for empties in told.empties}
+        sampled = {e: own_positions("network", rules, (e, e), told.count, told.seed) for e in told.empties}
+        tasks = {str(e): [Task(one.own, one.opp, None) for one in positions] for e, positions in sampled.items()}
     with multiprocessing.get_context("spawn").Pool(told.workers) as pool:
         found = {
             name: summary(pool.map(partial(climb, rules, told.steps), some, chunksize=4))

@@ -22,7 +22,8 @@ from train.charts import Figure
 from train.fitting.trees import Trees, back_up, grow
 from train.games.results import standard_error
 from train.judging.exact import ExactSet
-from train.labels import LabelOptions, label_positions, sample_positions
+from train.labels import LabelOptions, label_positions
+from train.labels.sampling import sample_block
 from train.options import option
 from train.progress import Progress, silent
 
@@ -49,17 +50,14 @@ class StructuralOptions(EvaluatorStudyOptions):
 
     def labels(self) -> LabelOptions:
         """What the roots are."""
-        rows = self.positions
-        return LabelOptions(
-            self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
-        )
+        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
 
 def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str, Any]:
     """The loss of every evaluator a tree and a node, its error by ply, and how far it is from being its own minimax."""
     labels = options.labels()
     progress("positions", 0, 1)
-    roots = label_positions(*sample_positions(labels, 0), labels)
+    roots = label_positions(*sample_block(labels, 0), labels)
     trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
     found = [_judged(name, trees, options) for name in options.names]
     truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}

@@ -101,7 +101,6 @@ function putFirst(node) {
 
 export const pathTo = (node) => (node ? [...pathTo(node.parent), node] : []);
 export const movesTo = (node) => pathTo(node).slice(1).map(({ move }) => move);
-export const isMain = (node) => !headOf(node);
 export const sizeOf = (node) => 1 + node.children.reduce((sum, child) => sum + sizeOf(child), 0);
 
 // Where the variation begins that a node is in; undefined on the main line.

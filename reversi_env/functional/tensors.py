@@ -16,9 +16,6 @@ from reversi_env.rules import Variant
 with extra_libraries():
     import torch
 
-#: A state's tensors: boards, turn, status.
-DTYPES = (torch.int64, torch.int64, torch.int64, torch.int8, torch.int8)
-
 where, copied = torch.where, torch.clone
 
 

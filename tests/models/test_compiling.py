@@ -5,8 +5,9 @@ import torch
 from torch._dynamo.exc import TorchDynamoException
 
 from models import compiling
+from models.boards import board_tensor
 from models.player import fused
-from models.residual import ResidualNet, board_tensor
+from models.residual import ResidualNet
 from reversi_env import Rules, batch
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import WHITE
+from search import cuts as cuts_of
 from search import engine as engine_module
 from search import probcut
 from search.core.near_table import FEWEST, MOST, NEAR_WORDS, near_place, near_probe, near_store
@@ -223,8 +224,8 @@ def test_the_ends_are_fitted_and_survive_a_file():
         assert 1 < ends.deviation(pair, 13) < 12
     assert ends.deviation(ends.pairs[0], 13) > ends.deviation(ends.pairs[3], 13)
     cuts = Cuts((Pair(3, 1, 1.0, 0.0, 40),), Spread(1.0, 0.0, 0.0, 0.0, 0.0), (10, 50), ends)
-    assert probcut.from_table(json.loads(json.dumps(probcut.as_table(cuts)))) == cuts
-    record = probcut.coefficients(cuts)
+    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
+    record = cuts_of.coefficients(cuts)
     assert [record["end_depth"][empties] for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
     assert [scout_of(empties) for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
 
@@ -234,7 +235,7 @@ def test_ends_that_make_no_sense_are_refused():
     cuts = Cuts((Pair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good)
     for pair in (Pair(8, 2, 1.0, 0.0, 40), Pair(END, 0, 1.0, 0.0, 40), Pair(END, 2, 0.0, 0.0, 40)):
         with pytest.raises(ReversiError, match="ProbCut coefficients"):
-            probcut.from_table(probcut.as_table(replace(cuts, ends=replace(good, pairs=(pair,)))))
+            cuts_of.from_table(cuts_of.as_table(replace(cuts, ends=replace(good, pairs=(pair,)))))
     with pytest.raises(ReversiError, match="expected at least 30, with more than 8"):
         probcut.fit_ends("network", Rules(), [Position.initial()])
 

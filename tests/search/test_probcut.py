@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
+from search import cuts as cuts_of
 from search import evaluators, probcut
 from search.core.midgame import (
     FAR_DEPTH,
@@ -67,7 +68,7 @@ def test_the_noise_is_found_again():
 
 
 def test_the_fit_is_reproducible_and_survives_a_file(cuts):
-    assert probcut.from_table(json.loads(json.dumps(probcut.as_table(cuts)))) == cuts
+    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
     first, second = (probcut.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
     assert first == second
 
@@ -78,7 +79,7 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
     nodes, values = {}, {}
     for margin in (0.0, 1.5):
         engine = Engine("six-factor")
-        engine.set_probcut(margin, probcut.coefficients(cuts))
+        engine.set_probcut(margin, cuts_of.coefficients(cuts))
         results = []
         for position in positions:
             engine.clear()
@@ -94,7 +95,7 @@ def null_window(cuts):
     """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
     nets, works = evaluators.get("six-factor").record(Rules()), make_works(Rules())
     for field in CUT_FIELDS:
-        works[field] = probcut.coefficients(cuts)[field]
+        works[field] = cuts_of.coefficients(cuts)[field]
     works["cut_depth"] = 0
 
     def searched(position, low, margin, depth=STATIC_DEPTH):
@@ -161,7 +162,7 @@ def test_late_moves_save_nodes_and_hardly_change_values(cuts):
 
 def test_it_is_off_unless_asked_for(cuts):
     plain, told_not_to = Engine("six-factor"), Engine("six-factor")
-    told_not_to.set_probcut(0.0, probcut.coefficients(cuts))
+    told_not_to.set_probcut(0.0, cuts_of.coefficients(cuts))
     start = Position.initial().play("f5")
     searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
     assert searched[0].nodes == searched[1].nodes
@@ -169,7 +170,7 @@ def test_it_is_off_unless_asked_for(cuts):
 
 def pruning(margin, cuts):
     engine = Engine("six-factor", megabytes=4)
-    engine.set_probcut(margin, probcut.coefficients(cuts))
+    engine.set_probcut(margin, cuts_of.coefficients(cuts))
     return engine
 
 
@@ -186,7 +187,7 @@ def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
     position, used = some_positions(Rules(), 1, seed=5, empties=30)[0], pruning(0.5, cuts)
     used.search(position, at_depth(7))
     for margin, told, now in ((1.0, None, cuts), (1.0, other, other), (0.0, None, other)):
-        used.set_probcut(margin, None if told is None else probcut.coefficients(told))
+        used.set_probcut(margin, None if told is None else cuts_of.coefficients(told))
         anew = pruning(margin, now).search(position, at_depth(7)).nodes
         assert used.search(position, at_depth(7)).nodes == anew
     with pytest.raises(ReversiError, match="table with estimates"):
@@ -205,4 +206,4 @@ def test_bad_requests_are_named():
     with pytest.raises(ReversiError, match="leaves no midgame"):
         probcut.fit("discs", Rules(4), deepest=8)
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        probcut.from_table({"pairs": [{"deep": 3}]})
+        cuts_of.from_table({"pairs": [{"deep": 3}]})

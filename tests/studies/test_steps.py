@@ -3,13 +3,17 @@
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK
 from search.cuts import EXACT, LADDER
-from studies.steps import climb, of_own_games, of_tournaments, summary
+from studies.steps import Task, climb, of_tournaments, summary
 from tests.notation.samples import random_moves, wthor_file, wthor_record
+from train.fitting.cuts import own_positions
 
 
 def test_steps_are_held_against_the_solver():
     rules = Rules(6)
-    results = [climb(rules, EXACT, task) for task in of_own_games(rules, 14, 3, seed=1)]
+    results = [
+        climb(rules, EXACT, task)
+        for task in (Task(p.own, p.opp, None) for p in own_positions("network", rules, (14, 14), 3, 1))
+    ]
     rows = summary(results)
     assert [row["confidence"] for row in rows] == [step.confidence for step in LADDER[:EXACT]]
     assert all(0 <= row["exact"] <= row["near"] <= 100 and row["nodes"] > 0 for row in rows)

@@ -20,7 +20,8 @@ from search.solver import solve_batch
 from tests.models.twins import loud_net
 from train.fitting.compiled import COMPILED, LinearEngine
 from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
-from train.fitting.fit import FitOptions, fit, held_out_rows, preset
+from train.fitting.fit import fit, held_out_rows
+from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
 from train.fitting.training import train_in_folder
 from train.fitting.trees import grow, single_nodes

@@ -8,8 +8,6 @@ from reversi_env import Position
 from reversi_env.notation import Problem, write_obf_line
 from search.book import Book
 
-FORMATS = ("moves", "obf")
-
 
 def exported(book: Book, format: str = "moves") -> Iterator[str]:
     """Every position of *book* once, from the start on, best moves first.

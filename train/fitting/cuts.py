@@ -12,7 +12,7 @@ from models.cards import annotate
 from models.networks import read_weights
 from reversi_env import Position, Rules
 from search import probcut
-from search.cuts import Cuts
+from search.cuts import Cuts, as_table
 from search.evaluation import file_name
 from train.errors import TrainError
 from train.fitting.stages import GAMES_DEEP
@@ -48,8 +48,8 @@ def add_probcut(
     with Run(out):
         name, cores = file_name("network", path), threads or os.cpu_count() or 1
         midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
-        sampled = _positions(name, rules, midgame, positions, seed, threads)
-        ends = _positions(name, rules, ENDS, positions, seed + 1, threads)
+        sampled = own_positions(name, rules, midgame, positions, seed, threads)
+        ends = own_positions(name, rules, ENDS, positions, seed + 1, threads)
         total = len(sampled) + len(ends)
         cuts = probcut.fit(
             name,
@@ -63,16 +63,15 @@ def add_probcut(
             name, rules, ends, threads=cores, progress=lambda done: progress(len(sampled) + done, total)
         )
         cuts = replace(cuts, ends=at_end)
-        return annotate(path, out, probcut=probcut.as_table(cuts)), cuts
+        return annotate(path, out, probcut=as_table(cuts)), cuts
 
 
-def _positions(
-    player: str, rules: Rules, empties: tuple[int, int], count: int, seed: int, threads: int | None
+def own_positions(
+    player: str, rules: Rules, empties: tuple[int, int], count: int, seed: int, threads: int | None = None
 ) -> list[Position]:
     """Positions with so many *empties*, fewest and most, from games that the network plays itself."""
     low, high = empties
     whole = -(-count // (high - low + 1)) * (high - low + 1)
-    asked = {"size": rules.size, "variant": rules.variant, "count": whole, "empties": (low, high), "seed": seed}
-    options = LabelOptions.from_dict({**asked, "shard_rows": whole, "player": player, **GAMES_DEEP})
-    own, opp = sample_block(options, 0, threads=threads)
+    asked = {"size": rules.size, "variant": rules.variant, "count": whole, "empties": empties, "seed": seed}
+    own, opp = sample_block(LabelOptions.from_dict({**asked, "player": player, **GAMES_DEEP}), 0, threads=threads)
     return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

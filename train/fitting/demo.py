@@ -77,9 +77,7 @@ def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
     """
     low, high = EXAM_EMPTIES
     count = EXAM_POSITIONS * (high - low + 1)
-    options = LabelOptions(
-        size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, shard_rows=count, play_depth=1
-    )
+    options = LabelOptions(size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, play_depth=1)
     truth = ExactSet.scored(*sample_block(options, 0), RULES)
     found = {}
     for name in names:

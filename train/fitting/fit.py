@@ -22,15 +22,13 @@ from reversi_env.extras import extra_libraries
 from train.errors import TrainError
 from train.fitting.compiled import engine_for
 from train.fitting.engines import State, node_weights_of, prepared
-from train.fitting.options import FitOptions, preset
+from train.fitting.options import FitOptions
 from train.fitting.trees import Trees, grow, single_nodes
 from train.labels import Labels
 from train.run import check_same, load_state, save_state
 
 with extra_libraries():
     import torch
-
-__all__ = ["Epoch", "FitOptions", "FitReport", "fit", "held_out_rows", "preset"]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from train.games.batch import Boards, Numbers, Words, fractions
+from train.judging.exact import by_action
 
 with extra_libraries():
     import torch
@@ -96,6 +97,5 @@ class ValuePlayer(NetworkPlayer):
     def numbers(self, own: Boards, opp: Boards) -> Table:
         """The values of moves."""
         children = batch.expand(own, opp, self.rules)
-        table = np.full((len(own), 64), -np.inf)
-        table[children.parent, children.square] = -self.answers(children.own, children.opp).reshape(-1)
-        return table[:, self._squares]
+        values = -self.answers(children.own, children.opp).reshape(-1)
+        return by_action(children, values, len(own), self.rules, -np.inf)

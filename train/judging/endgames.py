@@ -168,9 +168,7 @@ def _sampled(options: EndgameOptions, threads: int | None) -> tuple[Boards, Boar
     share = SHARE
     while True:
         count = share * options.positions * (high - low + 1)
-        how = LabelOptions(
-            *(options.size, options.variant, count, (low, high), options.seed), shard_rows=count, block_rows=count
-        )
+        how = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
         own, opp = sample_block(how, 0, threads=threads, fewer=True)
         empties = options.rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2

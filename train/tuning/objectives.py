@@ -26,7 +26,8 @@ from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
 from train.judging.exact import Errors, ExactSet
-from train.labels import LabelOptions, sample_positions
+from train.labels import LabelOptions
+from train.labels.sampling import sample_block
 
 #: Seeds of what a result is measured on begin here.
 CHECK_SEED = 1_000_000_000
@@ -192,17 +193,14 @@ class LabelError(Objective):
     def truth(self) -> ExactSet:
         """The positions with their scores; solved once."""
         if "truth" not in self._cache:
-            own, opp = sample_positions(self._options(), 0)
+            own, opp = sample_block(self._options(), 0)
             known = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
             new = ~np.isin(batch.image_hash(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
             self._cache["truth"] = ExactSet.scored(own[new], opp[new], self.rules, self.threads)
         return self._cache["truth"]
 
     def _options(self) -> LabelOptions:
-        rows = self.positions
-        return LabelOptions(
-            self.size, self.variant, rows, self.empties, self.seed, shard_rows=rows, block_rows=rows, play_depth=1
-        )
+        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
     def _errors(self, candidate: Formula) -> Errors:
         """Of the formula's values as they come, not cut off at the board's range."""

@@ -313,6 +313,21 @@ def test_merging_takes_the_positions_of_both(folder, tmp_path, book):
         merged(book, build(BookOptions(size=4, evaluator="six-factor", positions=1), tmp_path / "4", executor=HERE))
 
 
+def test_a_merged_book_bars_what_a_check_barred(book, tmp_path):
+    narrow = replace(book, margin=1.2)
+    checked = check(narrow, CHECK, tmp_path, executor=HERE)
+    found = {(p.own, p.opp): value for p, value in zip(positions_of(checked), checked.checked.tolist(), strict=True)}
+    for pair in ((checked, checked), (checked, narrow), (narrow, checked)):
+        both = merged(*pair)
+        assert both.about["check"] == checked.about["check"]
+        assert both.checked.tolist() == [found[p.own, p.opp] for p in positions_of(both)]
+    shallow = replace(
+        checked, checked=checked.checked + 1, about={**checked.about, "check": {"depth": CHECK.depth - 1}}
+    )
+    assert merged(shallow, checked).checked.tolist() == both.checked.tolist()
+    assert "check" not in merged(narrow, narrow).about
+
+
 def test_export_has_every_position_once(book):
     lines = list(exported(book))
     assert lines[0] == f"start {book.find(START).value:+.2f} 0"

@@ -108,7 +108,7 @@ def test_with_an_empty_table_the_value_is_the_same(rules):
 
 
 def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
-    """A search to the same depth again is answered by it; what a clock may need is all there is."""
+    """A search to the same depth again is answered by it. It grows by what the narrowest limit lets a search visit."""
     engine = Engine("six-factor")
     position, used, nodes = some_positions(Rules(), 1, seed=3)[0], [], []
     for depth in (4, 9, 4):

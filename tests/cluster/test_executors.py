@@ -203,6 +203,10 @@ def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_pat
     assert relocated(5, places) == 5
 
 
+def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
+    assert parcels([Options((f"gtp:engine --book=b.dat {'--option ' * 500}",))]) == ()
+
+
 def test_a_build_is_the_same_each_time():
     assert build() == build()
 

@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def parcels(arguments: Iterable[Any]) -> tuple[Parcel, ...]:
     """The files that the text fields of options name. Names of agents have no dot, so that no file can be taken for one."""
     found = {}
     for name in (name for argument in arguments for text in _texts(argument) for name in _files(text)):
-        if Path(name).suffix and name not in found and Path(name).is_file():
+        if Path(name).suffix and name not in found and isfile(name):  # noqa: PTH113 - a Path is upset by a text too long for a name
             content = Path(name).read_bytes()
             found[name] = Parcel(name, hashlib.sha256(content).hexdigest(), content)
     return tuple(found.values())

@@ -98,7 +98,8 @@ Statistics of the game and the experiments of five student reports on Reversi pr
 error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
 commands above a section repeat its parts alone (with `--json` for programs). “±” is one standard error. Games between
 players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
-`~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them.
+`~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them,
+as long as the code is the same.
 
 The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
 (CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.
@@ -168,8 +169,9 @@ def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
 
 
 def _fingerprint(chosen: Sequence[Experiment]) -> str:
-    """What results may be put together: those of the same options, kernels and weights."""
-    return _digest({one.name: [options.as_dict() for options in one.runs] for one in chosen} | {"build": build()})
+    """What results may be put together: those of the same options, code and weights."""
+    runs = {one.name: [options.as_dict() for options in one.runs] for one in chosen}
+    return _digest(runs | {"build": build("studies")})
 
 
 def _digest(content: Any) -> str:

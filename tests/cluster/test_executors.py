@@ -16,6 +16,7 @@ from reversi_env.extras import missing
 from search import evaluators
 from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
+from train.cluster import files as cluster_files
 from train.cluster.executor import in_order
 from train.cluster.files import build, parcels, relocated, unpacked
 from train.cluster.on_ray import RayCluster, checked_address
@@ -207,8 +208,25 @@ def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
     assert parcels([Options((f"gtp:engine --book=b.dat {'--option ' * 500}",))]) == ()
 
 
-def test_a_build_is_the_same_each_time():
-    assert build() == build()
+def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_files, "ROOT", tmp_path)
+    fresh = build.__wrapped__
+    found = [fresh()]
+    for name in (
+        "search/engine.py",
+        "reversi_env/core/table.npy",
+        "models/weights/a.safetensors",
+        "search/books/b.safetensors",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        for content in ("new", "changed"):
+            (tmp_path / name).write_text(content)
+            found.append(fresh())
+    assert len(set(found)) == len(found) - 1  # weights are known by their names
+    (tmp_path / "search" / "engine.cpython-311.pyc").write_text("compiled")
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "winner.py").write_text("new")
+    assert fresh() == found[-1] != fresh("studies")
 
 
 # --- refusals -------------------------------------------------------------------------------------

@@ -184,10 +184,10 @@ def test_all_settings_of_the_document_can_be_repeated_by_their_commands(reversi,
             assert asked.pop() == options
 
 
-def test_results_of_other_kernels_or_weights_are_not_put_together(monkeypatch):
+def test_results_of_other_code_or_weights_are_not_put_together(monkeypatch):
     chosen = suite.experiments()[:1]
     here = suite._fingerprint(chosen)
-    monkeypatch.setattr(suite, "build", lambda: "another")
+    monkeypatch.setattr(suite, "build", lambda *others: "another")
     assert suite._fingerprint(chosen) != here
 
 

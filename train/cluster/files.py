@@ -11,15 +11,19 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from models.network import FOLDER
 from reversi_env import ReversiError, __version__
-from reversi_env.core.compiling import source_fingerprint
 from reversi_env.writing import write_atomically
 from search.agents import AgentSpec, AgentSpecError
+
+#: The packages whose code does jobs, where they lie, and how the files end that decide what comes out.
+PACKAGES, ROOT = ("reversi_env", "search", "models", "train"), FOLDER.parents[1]
+DECIDING = (".py", ".npy", ".safetensors")
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,20 @@ class Parcel:
     content: bytes
 
 
-def build() -> str:
-    """What must be the same everywhere for results to be: the version, the kernels, and the names of the package's weights.
+@cache
+def build(*others: str) -> str:
+    """What must be the same everywhere for results to be: the version, and all code, books and weights of the `PACKAGES`.
 
-    Those names have hashes in them.
+    *others* are further packages beside them. Of weights the names will do, which have hashes in them.
     """
-    weights = ",".join(sorted(path.name for path in FOLDER.glob("*.safetensors")))
-    words = f"{__version__} {source_fingerprint(__file__)} {weights}"
-    return f"{__version__}-{hashlib.sha256(words.encode()).hexdigest()[:12]}"
+    digest = hashlib.sha256()
+    for path in sorted(path for name in (*PACKAGES, *others) for path in (ROOT / name).rglob("*")):
+        if path.suffix in DECIDING and path.is_file():  # an editor's lock is a link to nowhere
+            name = path.relative_to(ROOT)
+            digest.update(name.as_posix().encode())
+            if "weights" not in name.parts:
+                digest.update(path.read_bytes())
+    return f"{__version__}-{digest.hexdigest()[:12]}"
 
 
 def parcels(arguments: Iterable[Any]) -> tuple[Parcel, ...]:

@@ -178,7 +178,7 @@ def _made(setup: bytes) -> Callable[[Any], Any]:
     if wanted.build != build():
         raise ReversiError(
             f"machine {machine!r} has reversi-lab {build()}: expected {wanted.build}, as where the command runs; "
-            f"with another version, other kernels or other weights, results would differ"
+            f"with other code or other weights, results would differ"
         )
     places = unpacked(wanted.files)
     try:

@@ -28,8 +28,8 @@ from search.external.failure import EngineFailure
 
 #: Where Debian puts games; the path of a root shell or a service does not lead there.
 GAME_FOLDERS = "/usr/games:/usr/local/games"
-#: A line is cut after so many bytes, and so many unread lines are taken for a program that has run wild.
-LONGEST_LINE, MOST_UNREAD = 65536, 100_000
+#: Bytes of a line, and characters that are unread, by which a program is taken to have run wild.
+LONGEST_LINE, MOST_UNREAD = 65536, 10_000_000
 #: Seconds that a program is waited for: one that was asked to end, and one that was killed.
 FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
 #: Seconds that the end of its output is waited for once it is dead: who still holds it open is another.
@@ -92,7 +92,7 @@ class EngineProcess:
         while True:
             ended, left = not self.alive, wait.deadline - monotonic()
             try:
-                return self._output.lines.get(timeout=max(0.0, min(left, OUTPUT_SECONDS)))
+                return self._output.next_line(max(0.0, min(left, OUTPUT_SECONDS)))
             except queue.Empty:
                 if ended:
                     return None
@@ -113,7 +113,7 @@ class EngineProcess:
         for thread in self._output.threads:
             thread.join(FAREWELL_SECONDS)  # its last words may be on the other output
         status = self._process.poll()
-        how = "closed its output" if status is None else f"ended {_status_text(status)}"
+        how = self._output.excess or ("closed its output" if status is None else f"ended {_status_text(status)}")
         last = f"; its last words: {shown(self._output.last[-1], 200)}" if self._output.last else ""
         return f"{shown(self.command)} {how} {when}{last}"
 
@@ -130,10 +130,19 @@ class _Output:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.lines: queue.Queue[str | None] = queue.Queue()
         self.last: deque[str] = deque(maxlen=1)
+        #: What was too much, if the program was ended for it.
+        self.excess = ""
+        self._written, self._taken = 0, 0  # characters; each is counted by one thread alone
         self._process = process
         self.threads = [self._thread(process.stdout, self._read_answers)]
         if process.stderr is not None:
             self.threads.append(self._thread(process.stderr, self._read_errors))
+
+    def next_line(self, timeout: float) -> str | None:
+        """The next line, or None at the end; `queue.Empty` if there is none within so many seconds."""
+        line = self.lines.get(timeout=timeout)
+        self._taken += len(line or "") + 1
+        return line
 
     def _thread(self, stream: IO[bytes] | None, read: Callable[[IO[bytes]], None]) -> threading.Thread:
         def read_to_end() -> None:
@@ -148,11 +157,17 @@ class _Output:
     def _read_answers(self, stream: IO[bytes]) -> None:
         for data in iter(lambda: stream.readline(LONGEST_LINE), b""):
             line = data.decode("utf-8", "replace").rstrip("\r\n")
-            self.lines.put(line)
+            self._written += len(line) + 1
             if line.strip():
                 self.last.append(line)
-            if self.lines.qsize() > MOST_UNREAD:
+            if len(data) == LONGEST_LINE:
+                self.excess = f"was ended for a line of {LONGEST_LINE} bytes or more"
+            elif self._written - self._taken > MOST_UNREAD:
+                self.excess = f"was ended for more than {MOST_UNREAD} characters that nobody had asked for"
+            if self.excess:
                 _kill_group(self._process.pid)
+                break
+            self.lines.put(line)
         self.lines.put(None)
 
     def _read_errors(self, stream: IO[bytes]) -> None:

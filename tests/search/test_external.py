@@ -187,9 +187,20 @@ def test_the_last_words_of_a_crash_are_reported(made):
 def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
     monkeypatch.setattr(processes, "MOST_UNREAD", 500)
     program = made(spec("nboard", "--fail", "flood"))
-    with pytest.raises(EngineFailure) as failure:
+    with pytest.raises(
+        EngineFailure, match="was ended for more than 500 characters that nobody had asked for"
+    ) as failure:
         program.choose(Position.initial())
     assert failure.value.kind == "crash"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_a_program_that_does_not_end_its_line_is_ended():
+    program = processes.EngineProcess("sh -c 'tr \"\\0\" x < /dev/zero'")
+    with pytest.raises(EngineFailure, match="^'sh .* was ended for a line of 65536 bytes or more during 'genmove b'"):
+        program.read_line(processes.Wait("genmove b", 60))
+    wait_until(lambda: not program.alive)
+    program.close()
 
 
 @pytest.mark.usefixtures("patient_at_the_end")

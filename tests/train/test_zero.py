@@ -13,6 +13,7 @@ from models.residual import ResidualNet, SavedResidual, symmetric_answers
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from search.solver import Solver, solve_batch
+from tests.cli.jobs import files
 from train.alphazero.games import play, search_of
 from train.alphazero.measuring import Measures
 from train.alphazero.options import SelfPlayOptions, preset
@@ -66,6 +67,16 @@ def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, la
     options = preset("zero", 4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": last_steps})
     figures = SelfPlayRun(tmp_path, options).run().figures
     assert [number for number, row in enumerate(figures) if "regret" in row] == measured
+
+
+def test_a_finished_run_that_is_looked_at_again_stays_as_it_is(tmp_path):
+    options = preset("zero", 4, "cpu", **TINY, ladder=0)
+    weights, before = SelfPlayRun(tmp_path, options, command="reversi rl zero --size 4").run().weights, files(tmp_path)
+    assert SelfPlayRun(tmp_path, options, command="reversi rl zero --json").run().weights == weights
+    assert files(tmp_path) == before
+    weights.write_bytes(weights.read_bytes()[:-1])
+    SelfPlayRun(tmp_path, options, command="reversi rl zero --size 4").run()
+    assert files(tmp_path) == before  # what was damaged is made again
 
 
 def test_a_run_remembers_its_device(tmp_path):

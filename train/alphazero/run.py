@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from models.residual import SavedResidual, symmetric_answers
+from models.files import WeightsError
+from models.residual import SavedResidual, read_residual, symmetric_answers
 from models.tree_search import TreeSearch
 from reversi_env.extras import extra_libraries
 from reversi_env.writing import write_atomically
@@ -139,18 +140,34 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
             self._save(last + 1, done)
 
     def _saved(self) -> Path:
-        """Write the file that is left."""
+        """The file that is left: one that is there, if it has this network, whatever command or commit made it; or a new one."""
         kind = self.options.kind
-        record = {"training": kind, "options": self.options.as_dict(), "device": self.device.type}
+        there = sorted(self.folder.glob(f"{kind}-*.safetensors"))
+        path = next(filter(self._is_in, there), None)
+        if path is None:
+            saved = self._network(provenance(self.command))
+            data = saved.to_bytes()
+            path = self.folder / saved.file_name(data, kind)
+            write_atomically(path, data)
+        for other in {*there} - {path}:
+            other.unlink()  # damaged, or of an earlier version
+        return path
+
+    def _is_in(self, path: Path) -> bool:
+        """Whether a whole file has this network with all that is known of it, but for who made it."""
+        try:
+            record = read_residual(path).record
+        except WeightsError:
+            return False
+        made_by = {name: record.get(name) for name in ("command", "version", "commit")}
+        return path.read_bytes() == self._network(made_by).to_bytes()
+
+    def _network(self, made_by: dict[str, Any]) -> SavedResidual:
+        """The network with its record."""
+        record = {"training": self.options.kind, "options": self.options.as_dict(), "device": self.device.type}
         # the file's name must not depend on how long it took
         figures = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.figures]
-        saved = SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **provenance(self.command)})
-        data = saved.to_bytes()
-        path = self.folder / saved.file_name(data, kind)
-        write_atomically(path, data)
-        for other in {*self.folder.glob(f"{kind}-*.safetensors")} - {path}:
-            other.unlink()  # the same network: its record has another command, or commit
-        return path
+        return SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **made_by})
 
     # --- figures ----------------------------------------------------------------------------------
 

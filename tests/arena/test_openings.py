@@ -35,6 +35,7 @@ def test_balanced_openings_are_within_the_discs_allowed():
         openings = list(islice(opening_sequence("balanced", rules, 4, 1), 8))
         assert all(abs(solve(opening.position).score) <= 2 for opening in openings)
         assert any(abs(solve(o.position).score) > 2 for o in islice(random_openings(rules, 4, 1), 8))
+        assert len(set(islice(opening_sequence("balanced", rules), 8))) == 8  # by default there are enough
     with pytest.raises(ReversiError, match="is even enough"):
         next(opening_sequence("balanced", Rules(4), 0, 1))  # white wins by ten
 

@@ -28,8 +28,10 @@ from search.solver import solve
 PATIENCE = 400
 #: Who says what is even: a search with the network, or the solver on the 4x4 board.
 JUDGE = "network:depth=8,table=1"
-#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632.
+#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632. Of balanced
+#: ones on 4x4 too: after two plies white wins by ten or more there, after six 59 positions are within two discs.
 DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
+BALANCED_PLIES = 6
 #: A line that begins with a board is OBF; a transcript has row numbers.
 _BOARD = re.compile(r"[XxOo*0BbWw._●○-]{16}")
 
@@ -95,14 +97,14 @@ def opening_sequence(
 ) -> Iterator[Opening]:
     """Openings without end: ``random``, ``balanced`` (within *balance* discs of a draw) or those of a file, again and again.
 
-    *plies* is their length, by default `DEFAULT_PLIES`; for a file the most that is taken of each, by default all.
+    *plies* is their length, by default `DEFAULT_PLIES` or `BALANCED_PLIES`; for a file the most that is taken of each, by default
+    all.
     """
     if source not in ("random", "balanced"):
         return cycle(openings_of_file(Path(source), rules, plies))
-    plies = DEFAULT_PLIES[rules.size] if plies is None else plies
     if source == "random":
-        return random_openings(rules, plies, seed)
-    judge = _judge(rules)
+        return random_openings(rules, DEFAULT_PLIES[rules.size] if plies is None else plies, seed)
+    judge, plies = _judge(rules), BALANCED_PLIES if plies is None else plies
     return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= balance)
 
 

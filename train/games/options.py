@@ -51,7 +51,7 @@ class TournamentOptions(Options):
         "random", "random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
     )
     plies: int | None = option(
-        None, "Length of the openings; by default 6, on 4x4 2, and of a file all.", low=0, high=60
+        None, "Length of the openings; by default 6, random ones on 4x4 2, and of a file all.", low=0, high=60
     )
     balance: float = option(2.0, "Discs from a draw that are balanced.", low=0)
     time: float | None = option(None, "Seconds a move, for agents that leave it open.")

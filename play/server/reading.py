@@ -12,7 +12,7 @@ from reversi_env import Position, Rules
 from reversi_env.core.replay import NO_MOVE
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.ggf_syntax import looks_like_ggf
-from reversi_env.notation.sources import decoded
+from reversi_env.notation.sources import UTF_16, decoded
 from reversi_env.rules import BLACK, SIZES, Variant
 
 #: Games that are told of at a time: a file may have many thousands.
@@ -29,7 +29,7 @@ def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str
     Text is GGF, which says its own rules; boards in OBF, or typed out, by the variant of *rules*; or the moves of one game by
     *rules*. A file is WTHOR or text.
     """
-    if b"\0" in file[:16]:  # the header of a WTHOR file, and no text
+    if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
         games = _of_wthor(file, first)
     else:
         games = islice(_of_text(decoded(file) if file else text, rules), first, None)

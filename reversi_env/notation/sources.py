@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,8 @@ TextSource = str | os.PathLike[str] | Iterable[str]
 #: A file's path, or the bytes of the file.
 BytesSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 IN_MEMORY = (bytes, bytearray, memoryview)
+#: How text in UTF-16 begins, as Windows may save it.
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def file_bytes(path: str | os.PathLike[str]) -> bytes:
@@ -46,7 +49,9 @@ def text_lines(source: TextSource) -> Iterator[str]:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-8, or else Latin-1, which old archives were written in and which any bytes are."""
+    """Decode UTF-16 that says so, UTF-8, or else Latin-1, which old archives were written in and which any bytes are."""
+    if data.startswith(UTF_16):
+        return data.decode("utf-16", "replace")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

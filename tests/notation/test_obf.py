@@ -85,12 +85,13 @@ def test_comments_and_blank_lines_are_no_problems_and_a_comment_is_kept(tmp_path
     assert write_obf_line(from_file[0]) == lines[3]
 
 
-def test_a_file_may_be_latin_1_or_begin_with_a_byte_order_mark(tmp_path):
+def test_a_file_may_be_latin_1_utf_16_or_begin_with_a_byte_order_mark(tmp_path):
     path = tmp_path / "latin.obf"
     path.write_bytes(f"{LINE_4X4} % départ".encode("latin-1"))
     assert next(read_obf(str(path))).comment == "départ"
-    path.write_bytes(f"{LINE_4X4} % départ".encode("utf-8-sig"))
-    assert next(read_obf(path)) == read_obf_line(f"{LINE_4X4} % départ")
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_bytes(f"{LINE_4X4} % départ".encode(encoding))
+        assert next(read_obf(path)) == read_obf_line(f"{LINE_4X4} % départ")
 
 
 @pytest.mark.parametrize(

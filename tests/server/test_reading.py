@@ -37,6 +37,7 @@ WTHOR = struct.pack("<4BIHH4B", 20, 26, 1, 1, 2, 0, 1999, 8, 0, 0, 0) + 2 * (
         ({"text": f"% FFO\n\n % one\n{BOARD} X;"}, [("normal", "black", [], None, "")]),
         ({"text": GGF.replace("(;", "( ;")}, [("reversed", "black", ["b3"], "Ann", "so")]),
         ({"file": b64encode(GGF.encode("latin-1")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"file": b64encode(GGF.encode("utf-16")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
         ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
     ],
 )

@@ -1,6 +1,7 @@
 """Tournaments: the schedule, the same games again however they are played, resumption, failures of programs, the tables."""
 
 import json
+import re
 import sys
 from itertools import pairwise
 
@@ -271,6 +272,11 @@ def test_damaged_folders_are_refused(played, tmp_path):
         ([lines[0], lines[0]], "line 2 of .* cannot be read .game 0 once more"),
         ([lines[0].replace("greedy", "random")], "game 0 is between"),
         ([lines[0].replace('"moves": "', '"moves": "a1')], "line 1 of .* cannot be read"),
+        (
+            [lines[0], re.sub('"discs": -?[0-9]+', '"discs": 63', lines[1])],
+            "line 2 of .* .63 discs for black, where the",
+        ),
+        ([re.sub('"moves": "[^"]*', '"moves": "', lines[0])], "line 1 of .* cannot be read .the game is not over"),
     ):
         (tmp_path / MANIFEST).write_text(manifest)
         (tmp_path / GAMES).write_text("".join(content))

@@ -115,8 +115,14 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         seconds.append(0.0 if move == PASS_NAME else round(perf_counter() - began, 6))
         moves.append(move)
         position = position.play(move)
-    discs = position.score(Colour.BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
-    return PlayedGame(opening, tuple(moves[len(opening.moves) :]), tuple(seconds), discs, forfeit)
+    return PlayedGame(
+        opening, tuple(moves[len(opening.moves) :]), tuple(seconds), result_of(position, forfeit), forfeit
+    )
+
+
+def result_of(position: Position, forfeit: Forfeit | None) -> int:
+    """The result for black, in discs, of a game that ended there: by the rules, or by a *forfeit*."""
+    return position.score(BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
 
 
 def _answer(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:

@@ -18,7 +18,7 @@ from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf
 from reversi_env.writing import write_atomically
 from train.games.openings import Opening
 from train.games.options import Fixture, TournamentOptions
-from train.games.playing import Forfeit, PlayedGame
+from train.games.playing import Forfeit, PlayedGame, result_of
 from train.run import MANIFEST, JsonLines, Run
 
 FORMAT = "reversi-tournament-1"
@@ -130,6 +130,9 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
     if "forfeit" in content:
         said = content["forfeit"]
         forfeit = Forfeit(BLACK if said["colour"] == "black" else WHITE, str(said["kind"]), str(said["reason"]))
+    discs = result_of(start.play_all(moves), forfeit)
+    if content["discs"] != discs:
+        raise ReversiError(f"{shown(content['discs'])} discs for black, where the moves come to {discs}")
     seconds = tuple(float(value) for value in content["seconds"])
-    played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, int(content["discs"]), forfeit)
+    played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
     return Record(fixture, played)

@@ -79,8 +79,8 @@ class Engine:
     """Searches positions of one game with one evaluator, keeping its tables from move to move.
 
     *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then
-    returns the best it knows. One position is searched at a time: a second call waits for the first. An engine that is not
-    *selective* leaves the ProbCut coefficients of its evaluator alone.
+    returns the best it knows. One position is searched at a time: a second call waits for the first, be it of the engine or of its
+    ``solver``. An engine that is not *selective* leaves the ProbCut coefficients of its evaluator alone.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Engine:
         self.solver = Solver(self.rules, threads=threads, table=Table(megabytes), evaluator=order, selective=selective)
         self._switch = StopSwitch(self._works)
         self._team = Team(self._works, self._switch)
-        self._one_at_a_time = threading.Lock()
+        self._one_at_a_time = self.solver._one_at_a_time  # a search uses the solver's records too
         self._lateness = RETURN_SECONDS
         #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
         self._margin: float | None = None

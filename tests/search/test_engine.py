@@ -18,7 +18,7 @@ from search.core.midgame import INFINITY, UNIT, search_root, units
 from search.core.work import TEAM_WORK
 from search.engine import Engine
 from search.limits import Limits
-from search.solver import solve, solve_all_moves
+from search.solver import Solver, solve, solve_all_moves
 from search.table import Table
 from search.works import make_works, sharing
 from studies import textbook
@@ -135,6 +135,30 @@ def test_nothing_is_forgotten_while_a_search_goes_on(monkeypatch):
     engine.clear()
     engine.load_search_kernels()
     assert searching == [False, False]
+
+
+def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
+    """They use the same records: side by side, values were wrong and lines illegal."""
+    engine, waits = Engine("discs", megabytes=1), []
+    position = some_positions(Rules(), 1, seed=3, empties=12)[0]
+
+    def climb(*arguments):
+        waits.append(engine.solver._one_at_a_time.locked())
+        return Solver.climb(engine.solver, *arguments)
+
+    monkeypatch.setattr(engine.solver, "climb", climb)
+    found = engine.search(position, Limits(empties_exact=12))
+    assert waits
+    assert all(waits)
+    assert engine.solver.solve(position).score == found.value
+
+    def begin(*arguments):
+        waits[:] = [engine._one_at_a_time.locked()]
+        return Solver.begin(engine.solver, *arguments)
+
+    monkeypatch.setattr(engine.solver, "begin", begin)
+    engine.solver.solve(position)
+    assert waits == [True]
 
 
 def test_a_table_in_use_gives_legal_moves_and_sane_values():

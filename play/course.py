@@ -8,8 +8,8 @@ It makes one ``AI(chessboard_size, color, time_out)`` a side, and calls ``go(che
 array of -1 (black), 0 (empty) and 1 (white). The answer is in ``candidate_list``: the legal moves as (row, column), and last the
 one to be played. It is empty where there is no legal move. The fewest discs win.
 
-`go` never takes longer than *time_out* seconds, whatever has to be compiled or loaded first: that begins in a thread when the
-object is made, and a move is in the list at once.
+`go` never takes longer than *time_out* seconds, whatever has to be compiled first: that begins in a thread when the object is
+made, and a move is in the list at once.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import os
 from concurrent.futures import wait
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from play.background import in_background
-
-if TYPE_CHECKING:
-    from play.thinker import Thinker
-    from reversi_env import Rules
+from play.thinker import Thinker, default_agent
+from reversi_env import Position, Rules
+from reversi_env.errors import PositionError, shown
+from reversi_env.rules import Colour
 
 COLOR_BLACK, COLOR_WHITE, COLOR_NONE = -1, 1, 0
 
@@ -55,11 +55,14 @@ class AI:
         agent: str | None = None,
         variant: Literal["normal", "reversed"] = "reversed",
     ) -> None:
+        self._rules = Rules(chessboard_size, variant)
+        if isinstance(color, bool) or color not in (COLOR_BLACK, COLOR_WHITE):
+            raise PositionError(f"color {shown(color)}: expected -1 (COLOR_BLACK) or 1 (COLOR_WHITE)")
         self.chessboard_size = chessboard_size
         self.color = color
         self.time_out = time_out
         self.candidate_list: list[Square] = []
-        self._agent, self._variant = agent, variant
+        self._agent = agent or default_agent(self._rules)
         self._load_in_background()
 
     def go(self, chessboard: np.ndarray) -> None:
@@ -82,26 +85,24 @@ class AI:
         """The agent's move, or None if it was not ready in time."""
         if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
             self._load_in_background()
-        thinker, rules = self._loaded.result()
+        thinker = self._loaded.result()
         time = ENGINE_PART * (deadline - perf_counter())
         if time <= 0:
             return None
-        from reversi_env import Position
-        from reversi_env.rules import Colour
-
+        rules = self._rules
         position = Position.from_matrix(board, Colour(self.color), rules)
         row, column = divmod(rules.action_from_name(thinker.think(position, time=time).move), rules.size)
         return row, column
 
     def _load_in_background(self) -> None:
-        self._process, self._loaded = os.getpid(), in_background(self._load)
+        # Packages are imported before there is a thread: it and the referee, both importing one, would wait for each other.
+        thinker = Thinker(self._agent)
+        thinker.check(self._rules)
+        self._process, self._loaded = os.getpid(), in_background(partial(self._prepared, thinker))
 
-    def _load(self) -> tuple[Thinker, Rules]:
-        from play.thinker import prepared_thinker
-        from reversi_env import Rules
-
-        rules = Rules(self.chessboard_size, self._variant)
-        return prepared_thinker(self._agent, rules), rules
+    def _prepared(self, thinker: Thinker) -> Thinker:
+        thinker.prepare(self._rules)
+        return thinker
 
 
 def legal_moves(board: np.ndarray, color: int) -> list[Square]:

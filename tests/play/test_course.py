@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 
 from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 from tests.cli.jobs import PATIENCE
+from tests.processes import output_of
 from tests.strategies import reachable_positions
 
 
@@ -69,6 +70,38 @@ def test_the_board_that_is_given_is_not_changed():
     before = board.copy()
     AI(6, COLOR_BLACK, 5, agent="six-factor:depth=1").go(board)
     assert np.array_equal(board, before)
+
+
+#: Prints the packages of ours that were imported after the AI was made, all of its loading included.
+IMPORTED_LATER = """
+import os, sys
+from play.course import AI, COLOR_BLACK
+ai = AI(8, COLOR_BLACK, 5)
+before = set(sys.modules)
+ai._loaded.result()
+later = [name for name in sys.modules if name not in before and hasattr(sys.modules[name], "__path__")]
+print([name for name in later if name.split(".")[0] in ("reversi_env", "search", "models", "train", "play")], flush=True)
+os._exit(0)
+"""
+
+
+def test_no_package_is_left_for_the_thread_to_import():
+    """A package and a module in it, imported by two threads at once, may end in Python's import deadlock in the referee."""
+    assert output_of(IMPORTED_LATER) == ["[]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((5, COLOR_BLACK), "size 5 is not supported: expected one of 4, 6, 8"),
+        ((8, 0), r"color 0: expected -1 \(COLOR_BLACK\) or 1 \(COLOR_WHITE\)"),
+        ((8, "black"), "color 'black': expected -1"),
+        ((8, True), "color True: expected -1"),
+    ],
+)
+def test_bad_arguments_are_refused_when_the_object_is_made(arguments, message):
+    with pytest.raises(ReversiError, match=message):
+        AI(*arguments, 5)
 
 
 #: Prints the seconds that the first move took, of how many, and the move.

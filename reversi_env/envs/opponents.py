@@ -6,7 +6,8 @@ An opponent is one of:
 * any other text: an agent spec such as ``"greedy:seed=7"``, made by whatever package has registered itself under the
   entry-point group ``reversi_env.opponents`` (a function from a spec to an object with ``choose``); nothing is imported
   before it is needed;
-* an object with ``choose(position) -> action``: an agent that thinks in `Position`;
+* an object with ``choose(position) -> action``: an agent that thinks in `Position`; if it has ``check(rules)`` too, that
+  is called when an environment is made, and raises an error where it cannot play that game;
 * an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks``
   if it takes them;
 * a callable ``policy(board, action_mask) -> action``. In a vector environment both arrays have a leading axis of games,
@@ -32,6 +33,7 @@ from reversi_env.core import episodes
 from reversi_env.envs.settings import SettingsError
 from reversi_env.errors import IllegalMoveError, shown
 from reversi_env.position import Position
+from reversi_env.rules import Rules
 
 ENTRY_POINT_GROUP = "reversi_env.opponents"
 _EXTERNAL = episodes.EXTERNAL_OPPONENT
@@ -116,6 +118,15 @@ class Chooser(Protocol):
 
 
 @runtime_checkable
+class Particular(Chooser, Protocol):
+    """An agent that may not play every game."""
+
+    def check(self, rules: Rules) -> None:
+        """Raise an error if it cannot play that game."""
+        ...
+
+
+@runtime_checkable
 class Model(Protocol):
     """An opponent that is shown observations: a policy of stable-baselines3, or one like it."""
 
@@ -157,6 +168,11 @@ class Player:
             )
         self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
+    def check(self, rules: Rules) -> None:
+        """Refuse a game that it cannot play, if it can tell."""
+        if isinstance(self._agent, Particular):
+            self._agent.check(rules)
+
     def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:
         """Its legal actions in the given games; with ``batched=False`` it is shown the only game without a leading axis."""
         legal = turn.masks != 0
@@ -193,15 +209,18 @@ class Player:
         return actions
 
 
-def as_pool(opponent: Any) -> OpponentPool:
-    """The pool that an environment's ``opponent`` option means; empty for None, the two-player mode."""
+def as_pool(opponent: Any, rules: Rules) -> OpponentPool:
+    """The pool that an environment's ``opponent`` option means in that game; empty for None, the two-player mode."""
     if opponent is None:
         return OpponentPool()
     if not isinstance(opponent, (OpponentPool, list, tuple)):
-        return OpponentPool([opponent])
+        opponent = [opponent]
     if not len(opponent):
         raise SettingsError("no opponents to draw from: expected at least one, or opponent=None for two-player mode")
-    return opponent if isinstance(opponent, OpponentPool) else OpponentPool(opponent)
+    pool = opponent if isinstance(opponent, OpponentPool) else OpponentPool(opponent)
+    for number in range(len(pool)):
+        pool.player(number).check(rules)
+    return pool
 
 
 def _agent_from_spec(spec: str) -> Any:

@@ -132,7 +132,7 @@ class ReversiEnv(OneGame, gym.Env):
 
     def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
         self._set_up(Settings.of(settings), render_mode)
-        self.opponents = as_pool(opponent)
+        self.opponents = as_pool(opponent, self.rules)
         refuse_shaping_without_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()

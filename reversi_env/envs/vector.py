@@ -101,7 +101,7 @@ class ReversiVectorEnv(VectorEnv):
         self.parallel = parallel
         self.settings = Settings.of(settings)
         self.rules = self.settings.rules
-        self.opponents = as_pool(opponent)
+        self.opponents = as_pool(opponent, self.rules)
         refuse_shaping_without_opponent(self.settings, len(self.opponents))
         self.single_observation_space = self.settings.observation_space()
         self.single_action_space = self.settings.action_space()

@@ -12,6 +12,7 @@ from stable_baselines3 import PPO
 from reversi_env import Position
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.errors import IllegalMoveError, ReversiError
+from search import make_agent
 from tests.envs.helpers import LastLegal, last_legal
 
 
@@ -114,6 +115,17 @@ def test_a_function_of_one_argument_is_refused():
 def test_no_opponents_at_all_are_not_two_players(opponent):
     with pytest.raises(SettingsError, match="expected at least one, or opponent=None"):
         ReversiEnv(opponent=opponent)
+
+
+def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
+    """The package has no network for 4x4."""
+    agent = make_agent("network")
+    for opponent in ("network", "network:depth=1", agent, ["random", "network"], OpponentPool([agent])):
+        for make in (ReversiEnv, ReversiVectorEnv):
+            with pytest.raises(ReversiError, match="network for 4x4 normal: the package has no weights for that game"):
+                make(size=4, opponent=opponent)
+            assert make(size=6, opponent=opponent)
+    assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
 
 
 # --- policies

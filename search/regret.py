@@ -6,18 +6,23 @@ just played, how many discs it gave away: a learning curve against the truth.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, cast
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
-from search.solver import Solver
+from reversi_env.errors import shown
+from search.limits import LimitsError
+from search.solver import MOST_SOLVED, Solver
 from search.table import Table
 
 
 class ExactRegret(gym.Wrapper, RecordConstructorArgs):
     """Adds the exact judgement of the last action to ``info``, for positions with at most *max_empties* empty squares.
+
+    At the most that is taken, 24 on 8x8 and 26 on 6x6, a move may take a minute or several; 12 on 4x4 are all of the game.
 
     * ``exact_score``: what the position before the action was worth with perfect play, in discs for the side that
       acted;
@@ -32,7 +37,7 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, max_empties=max_empties, threads=threads, megabytes=megabytes)
         gym.Wrapper.__init__(self, env)
         self._game = cast(Any, env.unwrapped)
-        self.max_empties = max_empties
+        self.max_empties = _checked_empties(max_empties, self._game.rules.size)
         self._solver = Solver(self._game.rules, threads=threads, table=Table(megabytes))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -47,3 +52,13 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         best = self._solver.solve(before).score
         chosen = -self._solver.solve(before.play(action), guess=-best).score
         return {"exact_score": best, "regret": best - chosen, "optimal": best == chosen}
+
+
+def _checked_empties(empties: Any, size: int) -> int:
+    """The number, if positions of that board with so many empties are solved while somebody waits."""
+    most = MOST_SOLVED[size]
+    if isinstance(empties, bool) or not isinstance(empties, Integral) or empties not in range(most + 1):
+        raise LimitsError(
+            f"max_empties={shown(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"
+        )
+    return int(empties)

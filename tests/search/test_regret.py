@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from reversi_env import ReversiError
 from reversi_env.envs.wrappers import CanonicalPositions, SymmetryAugmentation
 from reversi_env.symmetries import action_images
 from search.regret import ExactRegret
@@ -43,6 +44,16 @@ def test_out_of_range_and_illegal_actions_are_not_judged():
     *_, info = env.step(int(np.flatnonzero(info["action_mask"] == 0)[0]))
     assert info["illegal_action"]
     assert "regret" not in info
+
+
+@pytest.mark.parametrize(("size", "most"), [(4, 12), (6, 26), (8, 24)])
+def test_more_than_anybody_could_wait_for_is_refused(size, most):
+    env = gymnasium.make("Reversi-v0", size=size)
+    assert ExactRegret(env, max_empties=most).max_empties == most
+    for wrong in (most + 1, 99, -1, 2.5, True, "8"):
+        message = f"max_empties={wrong!r}: expected a whole number from 0 to {most} on the {size}x{size} board"
+        with pytest.raises(ReversiError, match=message):
+            ExactRegret(env, max_empties=wrong)
 
 
 @pytest.mark.parametrize("turn", [SymmetryAugmentation, CanonicalPositions])

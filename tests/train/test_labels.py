@@ -14,7 +14,7 @@ from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
 from search.formula_files import formula_file
-from search.solver import solve, solve_batch
+from search.solver import MOST_SOLVED, solve, solve_batch
 from search.table import Table
 from tests.cli.jobs import files
 from tests.train.games import canonical_rows
@@ -29,7 +29,7 @@ from train.labels import (
     sample_positions,
     storage,
 )
-from train.labels.labellers import MOST_SOLVED, check_solvable
+from train.labels.labellers import check_solvable
 
 SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)
 

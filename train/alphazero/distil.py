@@ -28,6 +28,7 @@ from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from search import evaluators
 from search.agents import AgentSpec
+from search.solver import MOST_SOLVED
 from train.alphazero.games import random_children
 from train.alphazero.options import Kind
 from train.errors import TrainError
@@ -36,7 +37,6 @@ from train.fitting.training import Trained, train_in_folder
 from train.labels import Labels
 from train.labels.data import COLUMNS
 from train.labels.labellers import (
-    MOST_SOLVED,
     Counter,
     check_probcut,
     check_solvable,

@@ -16,18 +16,13 @@ from search import evaluators
 from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, whole_number
 from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
-from search.solver import MOST_ON_GPU, solve_batch
+from search.solver import MOST_ON_GPU, MOST_SOLVED, solve_batch
 from train.errors import TrainError
 
 Scores = NDArray[np.float32]
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
-#: Most empties of a position that is solved for its label, by board size: about a minute of one core, several in the reversed
-#: game. With a table as small as `solve_batch` has, positions of noisy play took 35 to 185 million nodes with 22 empties on 8x8 and
-#: more than 600 million with 24; on 6x6 up to 104 million with 24 and up to 440 million with 26. Two empties more make it four
-#: times as many or more. All of 4x4 is solved at once.
-MOST_SOLVED = {4: 12, 6: 26, 8: 24}
 
 
 @dataclass(frozen=True)

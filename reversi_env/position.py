@@ -300,25 +300,19 @@ class Position:
 
     def __str__(self) -> str:
         """The board with the legal moves marked ``·``, and a line that says who is to move or who won."""
+        from reversi_env.rendering.scene import status
+
         size, legal = self.rules.size, self.legal_board()
         squares = [self._character(sq, "·" if legal >> sq & 1 else "-") for sq in self.rules.squares()]
         header = "  " + " ".join(COLUMN_NAMES[:size])
         rows = [f"{row + 1} {' '.join(squares[size * row : size * (row + 1)])}" for row in range(size)]
-        return "\n".join([header, *rows, self._status()])
+        return "\n".join([header, *rows, status(self, names=("X", "O"))])
 
     def _repr_svg_(self) -> str:
         """The board as a picture, for notebooks."""
         from reversi_env.rendering.svg import render_svg
 
         return render_svg(self)
-
-    def _status(self) -> str:
-        count = f"X {self.discs(BLACK)}, O {self.discs(WHITE)}"
-        if not self.is_over():
-            hint = ", must pass" if self.must_pass() else ""
-            return f"{self.turn} to move{hint} ({count})"
-        winner = self.winner()
-        return f"game over, {'draw' if winner is None else f'{winner} wins'} ({count})"
 
     def _character(self, sq: int, empty: str) -> str:
         return "X" if self.black >> sq & 1 else "O" if self.white >> sq & 1 else empty

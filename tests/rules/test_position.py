@@ -96,6 +96,14 @@ def test_printing_marks_the_legal_moves():
     ]
 
 
+def test_printing_says_where_the_fewest_discs_win():
+    """Nothing else of a board tells the two games apart."""
+    position = Position.initial(Rules(4, "reversed"))
+    assert str(position).splitlines()[-1] == "black to move (X 2, O 2, fewest win)"
+    over = Position.from_text("X" * 12 + "O" * 4, rules=position.rules)
+    assert str(over).splitlines()[-1] == "game over, white wins (X 12, O 4, fewest win)"
+
+
 def test_the_matrix_follows_the_fields_convention():
     matrix = Position.initial(Rules(4)).to_matrix()
     assert matrix.dtype == np.int8

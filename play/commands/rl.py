@@ -106,7 +106,7 @@ def rl(
     with ends_at_ctrl_c(_going_on("rl", out, threads, where)), progress_bar() as show:
         training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
-    _show_training(training, perf_counter() - began, as_json)
+    show_training(training, perf_counter() - began, as_json)
 
 
 def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
@@ -131,7 +131,7 @@ def _checked_device(device: str) -> None:
         raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
-def _show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
+def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
     path, standing = training.policy, training.evaluations[-1]
     if as_json:
@@ -143,8 +143,11 @@ def _show_training(training: Training | TensorPPO, seconds: float, as_json: bool
     )
     print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, gap=2)
     interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
-    print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {standing['steps']:,} steps")
-    print(f"{seconds:.1f} s; the whole training took {standing['seconds']:,.0f} s")
+    asked, done = training.options.steps, standing["steps"]
+    rounded = f" ({asked:,} asked for, and to the end of an update)" if asked < done else ""
+    print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {done:,} steps{rounded}")
+    before = training.seconds
+    print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in the runs before" if before else ""))
     if "steps_per_second" in standing:
         print(f"{standing['steps_per_second']:,} environment steps/s, without the evaluations")
     print(f"policy: {path}")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from sb3_contrib import MaskablePPO
 
+from play.commands.rl import show_training
 from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
 from train.checkpoints import load_checkpoint, save_checkpoint
@@ -19,10 +20,11 @@ from train.rl.environment import TrainingEnv
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import Baseline, SelfPlayPool, discs_to_boards
-from train.rl.options import preset
+from train.rl.options import BASELINES, preset
 from train.rl.players import BatchPolicyPlayer
 from train.rl.policies import BoardExtractor, BoardPolicy
 from train.rl.sb3 import ReversiVecEnv
+from train.rl.tensor_ppo import TensorPPO
 from train.rl.training import Training
 from train.run import CHECKPOINT, Run, remembered
 
@@ -216,6 +218,22 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("algorithm", "steps"), [("ppo", 256), ("dqn", 128), ("tensor-ppo", 256)])
+def test_an_update_is_played_to_its_end_and_the_bar_knows(tmp_path, small_training, algorithm, steps):
+    told = []
+    options = small_training(
+        algorithm=algorithm, steps=100, **({"opponents": BASELINES} if "tensor" in algorithm else {})
+    )
+    kind = TensorPPO if algorithm == "tensor-ppo" else Training
+    training = kind(
+        tmp_path, options, regret=False, progress=lambda doing, done, total, note: told.append((done, total))
+    )
+    training.run()
+    assert training.steps == options.whole_steps == steps
+    assert {total for _, total in told} == {steps}
+
+
+@pytest.mark.slow
 def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     seldom = {"evaluate": 4096}  # at the beginning and at the end: every evaluation is drawn
     Training(tmp_path, small_training(**seldom), regret=False).run()
@@ -278,6 +296,19 @@ def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
 def test_presets_are_options(size, algorithm):
     options = preset(size, "reversed", algorithm)
     assert type(options).from_dict(json.loads(json.dumps(options.as_dict()))) == options
+
+
+def test_the_end_tells_the_steps_that_were_done_and_times_that_add_up(small_training, tmp_path, capsys):
+    options = small_training(steps=100)
+    standing = {"steps": options.whole_steps, "seconds": 7.3, "elo": 1.0, "elo_low": 0.0, "elo_high": 2.0, "rungs": {}}
+    training = Training(tmp_path, options)
+    training.evaluations = [standing]
+    show_training(training, 7.5, False)
+    out = capsys.readouterr().out
+    assert "after 256 steps (100 asked for, and to the end of an update)\n7.5 s\n" in out
+    training.options, training.seconds = small_training(steps=256), 20.0
+    show_training(training, 7.5, False)
+    assert "after 256 steps\n7.5 s, and 20.0 s in the runs before\n" in capsys.readouterr().out
 
 
 def test_the_rate_falls_to_a_tenth_and_no_further():

@@ -18,6 +18,8 @@ Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]
 #: Who a training plays against beside past selves.
 BASELINES = ("random", "greedy", "cell-utility:depth=2")
+#: Moves in every game between two updates of DQN.
+DQN_EVERY = 4
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class RlOptions(GameOptions):
 
     size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
     algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), dqn, or tensor-ppo, which is for a GPU.")
-    steps: int = option(1_000_000, "Moves of the agent, in all games.", low=1, high=10**12)
+    steps: int = option(1_000_000, "Moves of the agent, in all games, to the end of an update.", low=1, high=10**12)
     seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
     envs: int = option(256, "Games in step.", low=1, high=65_536)
     rollout: int = option(64, "Moves in each between two updates of PPO.", low=1, high=4096)
@@ -86,6 +88,12 @@ class RlOptions(GameOptions):
                 f"batch_size={size} leaves one of {positions} positions (envs={self.envs}, rollout={self.rollout}) to the last"
                 " batch: expected batches of two or more"
             )
+
+    @property
+    def whole_steps(self) -> int:
+        """The steps that are done for the ``steps`` asked for: an update is played to its end."""
+        update = self.envs * (DQN_EVERY if self.algorithm == "dqn" else self.rollout)
+        return -(-self.steps // update) * update
 
     @property
     def architecture(self) -> Architecture:

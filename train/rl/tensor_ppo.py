@@ -345,7 +345,8 @@ class TensorPPO:
 
     def _tell(self, doing: str) -> None:
         elo = f"{self.evaluations[-1]['elo']:+.0f} Elo, " if self.evaluations else ""
-        self.progress(doing, self.steps, self.options.steps, f"{elo}{self.rate:,.0f} steps/s" if self.steps else "")
+        rate = f"{elo}{self.rate:,.0f} steps/s" if self.steps else ""
+        self.progress(doing, self.steps, self.options.whole_steps, rate)
 
     # --- files ------------------------------------------------------------------------------------
 

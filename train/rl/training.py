@@ -35,7 +35,7 @@ from train.rl.files import SavedPolicy, read_policy, with_description
 from train.rl.ladder import Ladder, flat_row
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
-from train.rl.options import RlOptions
+from train.rl.options import DQN_EVERY, RlOptions
 from train.rl.players import BatchPolicy, BatchPolicyPlayer
 from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
 from train.rl.regret_callback import RegretCallback
@@ -53,8 +53,8 @@ SELVES = "pool"
 OLD_CHECKPOINT = "checkpoint.pt"
 #: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.
 CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
-#: DQN's steps before the first update, moves in every game between two updates, and steps between two targets.
-DQN_WARMUP, DQN_EVERY, DQN_TARGET = 5_000, 4, 10_000
+#: DQN's steps before the first update, and between two targets.
+DQN_WARMUP, DQN_TARGET = 5_000, 10_000
 #: What stable-baselines3 counts from the last start, and not from the first.
 ITERATIONS = "time/iterations"
 #: Steps that one position of DQN's updates stands for: every position is seen this often.
@@ -268,7 +268,7 @@ class Training(BaseCallback):
 
     def _tell(self, doing: str, steps: int) -> None:
         elo = f"{self.evaluations[-1]['elo']:+.0f} Elo" if self.evaluations else ""
-        self.progress(doing, steps, self.options.steps, elo)
+        self.progress(doing, steps, self.options.whole_steps, elo)
 
 
 class _Notes(KVWriter):

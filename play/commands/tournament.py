@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from train.games.storage import Record
     from train.games.tournament import Tournament, TournamentOptions
 
-#: Characters of a cross table's line for place, name and edges, and for a score.
-WIDTH_OF_NAMES, WIDTH_OF_A_SCORE = 26, 4
+#: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
+WIDTH_OF_NAMES, WIDTH_OF_A_SCORE, WIDTH_OF_A_DECIMAL = 26, 4, 2
 #: Characters of a name in it.
 MOST_OF_A_NAME = 20
 
@@ -311,15 +311,18 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
 
 def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
-    """Scores of everybody against everybody in %, best first; the names only where the terminal has room for them."""
+    """Scores of everybody against everybody in %, best first; names and decimals only where the terminal has room for them."""
     from rich.console import Console
 
-    named = Console().width >= WIDTH_OF_NAMES + WIDTH_OF_A_SCORE * len(names)
+    room = Console().width - WIDTH_OF_NAMES
+    named = room >= WIDTH_OF_A_SCORE * len(names)
+    decimals = 1 if room >= (WIDTH_OF_A_SCORE + WIDTH_OF_A_DECIMAL) * len(names) else 0
     rows = [
         (
             place,
             *([name[:MOST_OF_A_NAME]] if named else []),
-            *("·" if score is None else f"{100 * score:.0f}" for score in row),
+            # first without the noise of floats, for which 57.5 is less than that: then two that meet add up to 100
+            *("·" if score is None else f"{round(100 * score, 6):.{decimals}f}" for score in row),
         )
         for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)
     ]

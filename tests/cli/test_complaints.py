@@ -105,6 +105,14 @@ def test_a_cross_table_of_all_agents_fits_a_terminal(players, named, monkeypatch
     assert ("position-stab" in text) == named
 
 
+@pytest.mark.parametrize(("columns", "row"), [("80", ["57.5", "42.5"]), ("34", ["58", "42"])])
+def test_the_scores_of_two_who_met_add_up(columns, row, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", columns)
+    print_cross_table(["a", "b"], [[None, 0.575], [0.425, None]])
+    words = capsys.readouterr().out.split()
+    assert [word for word in words if word[0] in "45"] == row
+
+
 def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = ("network", "position-stability", "sixteen-weight")

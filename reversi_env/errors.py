@@ -31,6 +31,15 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def counted(number: int, thing: str, things: str = "") -> str:
+    """So many of a *thing*, in words; *things* is its plural where an s is not enough.
+
+    >>> counted(1, "game"), counted(1200, "game"), counted(0, "ply", "plies")
+    ('1 game', '1,200 games', '0 plies')
+    """
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def hint(name: object, known: Iterable[str]) -> str:
     """The nearest known name in words, for an error message; nothing if none is near."""
     from difflib import get_close_matches  # not loaded before something is wrong

@@ -14,7 +14,7 @@ from reversi_env.core.geometry import squares_of
 from reversi_env.core.perft import perft as count_sequences
 from reversi_env.core.stability import stable_discs
 from reversi_env.core.symmetry import canonical, position_hash, transform
-from reversi_env.errors import IllegalMoveError, PositionError, RulesError, shown
+from reversi_env.errors import IllegalMoveError, PositionError, RulesError, counted, shown
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
@@ -94,10 +94,12 @@ class Position:
         if rules is None:
             sizes = {size * size: size for size in (4, 6, 8)}
             if len(squares) not in sizes:
-                raise PositionError(f"board {shown(text)} has {len(squares)} squares: expected 16, 36 or 64")
+                raise PositionError(f"board {shown(text)} has {counted(len(squares), 'square')}: expected 16, 36 or 64")
             rules = Rules(sizes[len(squares)])
         if len(squares) != rules.square_count:
-            raise PositionError(f"board {shown(text)} has {len(squares)} squares: expected {rules.square_count}")
+            raise PositionError(
+                f"board {shown(text)} has {counted(len(squares), 'square')}: expected {rules.square_count}"
+            )
         boards = {BLACK: 0, WHITE: 0}
         for action, character in enumerate(squares):
             colour = _DISC_CHARACTERS.get(character)

@@ -115,13 +115,12 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
 
 def _print(position: Position, found: SearchResult) -> None:
     """The board, the verdict, the expected line and the moves asked for."""
+    from reversi_env.errors import counted
     from search.limits import certainty
 
     print(position)
-    kind = certainty(found.confidence, found.depth)
-    print(
-        f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {found.nodes:,} nodes  {found.seconds:.2f} s"
-    )
+    kind, nodes = certainty(found.confidence, found.depth), counted(found.nodes, "node")
+    print(f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {nodes}  {found.seconds:.2f} s")
     if found.pv:
         print(" ".join(found.pv))
     for entry in found.moves:

@@ -98,14 +98,15 @@ def typed_position(
     *number*: which game of a file with several, from 1; without it the first, which is said. *after*: how many moves of the
     game are made, passes counted; by default all. *size* is that of the start where the text does not tell.
     """
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, counted, shown
 
     if _GAME.match(board) or board.lower().endswith(_GAME_FILES) or isfile(board):  # noqa: PTH113 - a Path is upset by a text too long for a name
         if side is not None:
             raise ReversiError(f"side {shown(side)} with the moves of a game: expected no side, the moves tell it")
         game = typed_game(board, variant, size, number)
         if after is not None and after > len(game.moves):
-            raise ReversiError(f"--after {after} in a game of {len(game.moves)} moves: expected no more than these")
+            length = counted(len(game.moves), "move")
+            raise ReversiError(f"--after {after} in a game of {length}: expected no more than these")
         return game.position if after is None else game.positions[after]
     if number is not None:
         raise ReversiError(f"--game {number} with a board: expected a file with games")

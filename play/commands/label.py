@@ -50,7 +50,7 @@ def label(
     come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
     all machines of a cluster play and solve, to the same files.
     """
-    from reversi_env import ReversiError
+    from reversi_env.errors import ReversiError, counted
     from train.labels import LabelOptions, generate
     from train.labels.storage import rows_in_place
 
@@ -66,7 +66,10 @@ def label(
         finished = rows
         if rows:
             what = "complete already" if shards == options.shards else "going on from there"
-            print(f"{folder}: {shards} of {options.shards} shards, {rows:,} positions; {what}", file=sys.stderr)
+            print(
+                f"{folder}: {shards} of {counted(options.shards, 'shard')}, {counted(rows, 'position')}; {what}",
+                file=sys.stderr,
+            )
 
     def stopped() -> str:
         return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
@@ -111,10 +114,13 @@ def _with_depth(labeller: str, depth: int | None) -> str:
 
 def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
     """Positions by empties and how they were labelled, for people."""
+    from reversi_env.errors import counted
     from train.labels.labellers import labeller_plan
 
     plan = labeller_plan(options.labeller)
-    print(f"{options.size}x{options.size} {options.variant}, {result['positions']:,} positions in {result['folder']}")
+    print(
+        f"{options.size}x{options.size} {options.variant}, {counted(result['positions'], 'position')} in {result['folder']}"
+    )
     rows = (
         (row["empties"], f"{row['positions']:,}", "exact" if row["empties"] <= plan.solved else f"depth {plan.depth}")
         for row in result["by_empties"]

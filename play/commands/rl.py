@@ -213,7 +213,9 @@ def _show_zero(
         print_table(
             ["points, %", *headings, "Elo", "discs\ngiven\naway"], rows, width=EXAM_WIDTH, gap=1, show_edge=False
         )
-    print(f"{training.options.generations} generations, {seconds:.1f} s")
+    from reversi_env.errors import counted
+
+    print(f"{counted(training.options.generations, 'generation')}, {seconds:.1f} s")
     print(f"weights: {weights}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")
@@ -276,7 +278,10 @@ def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, second
         return
     if table is not None:
         _show_exam(table)
-    print(f"{len(figures)} rounds, {figures[-1]['positions']:,} positions, {seconds:.1f} s")
+    from reversi_env.errors import counted
+
+    learnt = counted(figures[-1]["positions"], "position")
+    print(f"{counted(len(figures), 'round')}, {learnt}, {seconds:.1f} s")
     print(f"policy: {policy}")
     game = f"--size {rules.size} --variant {rules.variant}"
     alone, searching = shlex.quote(f"rl:{policy}"), shlex.quote(f"rl-search:{policy},depth=2")

@@ -220,12 +220,13 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
+    from reversi_env.errors import counted
     from train.charts import interval_chart
     from train.games.standings import standings
     from train.games.storage import PLOT
 
     table, options = standings(played), played.options
-    title = f"{options.size}x{options.size} {options.variant}, {len(played.records)} games"
+    title = f"{options.size}x{options.size} {options.variant}, {counted(len(played.records), 'game')}"
     rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
     chart = interval_chart(title, "Elo, mean of all players 0; bars: 95 % intervals", rows)
     chart.save(folder / PLOT, optional=True)
@@ -331,6 +332,8 @@ def print_cross_table(names: list[str], scores: list[list[float | None]]) -> Non
 
 
 def _sprt_text(played: Tournament) -> str:
+    from reversi_env.errors import counted
+
     sprt, found = played.options.sprt, _sprt_dict(played)
     assert sprt is not None
     first, second = played.options.names
@@ -340,4 +343,6 @@ def _sprt_text(played: Tournament) -> str:
         None: f"no answer yet between {sprt.elo0:g} and {sprt.elo1:g} Elo",
     }
     ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
-    return f"SPRT: {answers[played.verdict]} after {len(played.records)} games; {ratio}, pairs {found['pairs']}"
+    return (
+        f"SPRT: {answers[played.verdict]} after {counted(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}"
+    )

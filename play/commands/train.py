@@ -305,7 +305,9 @@ def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:
         return
     rows = ((empties, f"{error:.2f}") for empties, error in trained.error_by_empties.items())
     print_table(("empties", "error, discs"), rows, words=0)
-    print(f"{trained.positions:,} positions, {trained.epochs} epochs, {seconds:.1f} s")
+    from reversi_env.errors import counted
+
+    print(f"{counted(trained.positions, 'position')}, {counted(trained.epochs, 'epoch')}, {seconds:.1f} s")
     print(f"mean error on {trained.judged_on}: {trained.validation_error:.2f} discs")
     print(f"weights: {trained.weights}")
     game = f"--size {trained.rules.size} --variant {trained.rules.variant}"

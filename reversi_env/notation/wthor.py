@@ -55,7 +55,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, counted, shown
 from reversi_env.notation.context import within
 from reversi_env.notation.game import Game, play_recorded
 from reversi_env.notation.sources import IN_MEMORY, BytesSource, contents
@@ -281,7 +281,9 @@ def _read_header(data: bytes) -> WthorHeader:
         raise NotationError(f"depth {depth} of the exact scores: expected at most {SQUARES - 4} empty squares")
     expected = _HEADER.size + games * _RECORD.itemsize
     if len(data) != expected:
-        raise NotationError(f"{len(data)} bytes: expected {expected} for the {games} games that the header announces")
+        raise NotationError(
+            f"{len(data)} bytes: expected {expected} for the {counted(games, 'game')} that the header announces"
+        )
     return WthorHeader((100 * century + year_of_century, month, day), games, names, year, size, kind, depth)
 
 

@@ -177,7 +177,7 @@ tournament greedy random --out FILE/x => --out 'FILE/x' is a file, or in one
 tournament greedy random --time nan => --time nan: expected seconds above 0
 tournament greedy random --limit 0 => --limit 0: expected seconds above 0
 tournament greedy random --errors 2 => --errors 2 without --sprt: expected both, or neither
-tournament greedy --out out => 1 agents: expected two or more
+tournament greedy --out out => 1 agent: expected two or more
 tournament greedy random --games 3 --out out => expected an even number
 tournament greedy random --sprt 50 --out out => --sprt '50': expected two numbers of Elo
 tournament greedy random --sprt 50,0 --out out => expected two numbers, the first one smaller
@@ -237,7 +237,7 @@ def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("analyse", "X" * 5000), "5000 squares: expected 16, 36 or 64"),
+        (("analyse", "X" * 5000), "5,000 squares: expected 16, 36 or 64"),
         (("perft", "--depth", "9" * 5000), "9…: expected a whole number (see"),
         (("analyse", "start", "--nodes", "9" * 20), f"expected a number up to {LARGEST_NUMBER} (see"),
     ],

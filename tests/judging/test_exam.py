@@ -50,7 +50,7 @@ def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
 
 def test_images_of_one_position_count_once(games):
     assert len(sample(wthor_files(games), 60, 1)[0]) == 1
-    with pytest.raises(TrainError, match="1 positions with 60 empty squares: expected at least 2"):
+    with pytest.raises(TrainError, match="1 position with 60 empty squares: expected at least 2"):
         sample(wthor_files(games), 60, 2)
 
 
@@ -163,7 +163,7 @@ def test_bad_exams(games):
     files = wthor_files(games)
     with pytest.raises(TrainError, match="recorded games on 6x6: expected 8x8"):
         next(recorded_papers(files, Rules(6)))
-    with pytest.raises(TrainError, match="1 positions: expected 2 or more"):
+    with pytest.raises(TrainError, match="1 position: expected 2 or more"):
         next(recorded_papers(files, Rules(), positions=1))
     with pytest.raises(TrainError, match="11 empty squares: expected some of 10, 12, 14, 16, 18, 20"):
         next(packaged_papers(Rules(), empties=[11]))

@@ -134,7 +134,7 @@ SECOND_GAME = 16 + 68
     [
         (b"", "0 bytes: expected a header of 16"),
         (b"short", "5 bytes: expected a header of 16"),
-        (wthor_file(wthor_record(["f5"]))[:-1], "83 bytes: expected 84 for the 1 games"),
+        (wthor_file(wthor_record(["f5"]))[:-1], "83 bytes: expected 84 for the 1 game "),
         (wthor_file(wthor_record(["f5"])) + b"\0", "85 bytes: expected 84"),
         (b"\xff" * 84, "board size 255: expected 0 or 8"),
         (wthor_header(0, size=10), "board size 10: expected 0 or 8"),

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reversi_env.errors import counted
+
 #: Standard deviations on either side of the mean that hold 95 % of a normal distribution.
 Z_95 = 1.959964
 
@@ -83,7 +85,7 @@ class Results:
         62.5 ± 12.5 % of 4 games (+2 =1 -1), +0.5 discs a game
         """
         error = "" if math.isnan(self.score_error) else f" ± {100 * self.score_error:.1f}"
-        score = f"{100 * self.score:.1f}{error} % of {self.games} games"
+        score = f"{100 * self.score:.1f}{error} % of {counted(self.games, 'game')}"
         return f"{score} (+{self.wins} ={self.draws} -{self.losses}), {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The engine: iterative deepening over any evaluator, under limits, with the exact solver taking over near the end.
 
-Clocks live here, in Python; the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one
+Clocks live in Python (`search.clock`); the kernels only count nodes and look at a stop flag. A fixed depth or node limit on one
 thread gives the same result every time (from the same state of the table: an entry of an earlier, deeper search may be
 used in its place, but not where the values of several moves are asked for); a time limit cannot.
 """
@@ -8,10 +8,7 @@ used in its place, but not where the values of several moves are asked for); a t
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
-from functools import partial
-from time import perf_counter
 
 import numpy as np
 
@@ -19,6 +16,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.core.geometry import squares_of
 from reversi_env.errors import shown
 from reversi_env.rules import PASS_NAME, checked_rules
+from search.clock import Clock, Lateness
 from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.core.table import NO_MOVE
@@ -68,11 +66,6 @@ FIRST_MOVE_SHARE = 0.4
 #: it found another move. With six discs it was 47 and none.
 FAR_AHEAD = 4 * UNIT
 EARLY_SHARE = 0.2
-#: What it takes to wake up, stop and report, in seconds: the clock rings so much earlier, on a busy machine as much as it
-#: has lately come too late there, but never by more than a share of the limit. What was learnt is forgotten at this rate.
-RETURN_SECONDS = 0.002
-MOST_OF_LIMIT = 0.3
-FORGETTING = 0.95
 
 
 class Engine:
@@ -109,7 +102,7 @@ class Engine:
         self._switch = StopSwitch(self._works)
         self._team = Team(self._works, self._switch)
         self._one_at_a_time = self.solver._one_at_a_time  # a search uses the solver's records too
-        self._lateness = RETURN_SECONDS
+        self._lateness = Lateness()
         #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
         self._margin: float | None = None
         #: The margin of the pruned searches whose results are in the table; 0: there were none.
@@ -220,7 +213,7 @@ class _Search:
             raise ReversiError(f"multi_pv={shown(multi_pv)}: expected a whole number of 1 or more")
         self.engine, self.position, self.limits = engine, position, limits
         self.works = engine._works
-        self.began = perf_counter()
+        self.clock = Clock(limits, engine._lateness, self._time_wanted, engine.stop)
         self.boards = (np.uint64(position.own), np.uint64(position.opp))
         self.squares = np.array(squares_of(position.legal_board()), np.int64)
         if ties is not None:  # the first move searched wins a tie
@@ -233,11 +226,6 @@ class _Search:
         self.confidence = 0
         self.pv: tuple[str, ...] = ()
         self.solver_nodes = 0
-        self.clock = threading.Lock()
-        self.timer: threading.Timer | None = None
-        self.rings_at = math.inf
-        self.has_rung = False
-        self.ended = False
         self.settling = Settling()
         self.solves = False
 
@@ -249,7 +237,7 @@ class _Search:
             return self._result(None, self.position.score())
         if not self.squares.size:
             return self._after_pass()
-        self._start_timer()
+        self.clock.start()
         try:
             steps = self.steps()
             self.solves = len(steps) > 0
@@ -259,7 +247,7 @@ class _Search:
             if not self.confidence and not self._must_end():
                 self._to_the_end(steps)
         finally:
-            self._stop_timer()
+            self.clock.end()
         return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT)
 
     # --- limits -----------------------------------------------------------------------------------
@@ -284,39 +272,8 @@ class _Search:
         in_time = SOLVE_SPEED * limits.time if limits.time is not None else math.inf
         return len(self.works) * min(to_depth, in_time, limits.nodes or math.inf)
 
-    def _start_timer(self) -> None:
-        if self.limits.time is not None:
-            self._ring_at(min(self.limits.soft or math.inf, self.limits.time))
-
-    def _ring_at(self, seconds: float) -> None:
-        """Set the clock to ring so many seconds after the beginning, or a little earlier: whoever hears it takes a while."""
-        self.rings_at = seconds - min(self.engine._lateness, MOST_OF_LIMIT * seconds)
-        self.timer = threading.Timer(max(0.0, self.rings_at - self._elapsed()), partial(self._time_is_up, seconds))
-        self.timer.daemon = True
-        self.timer.start()
-
-    def _time_is_up(self, seconds: float) -> None:
-        with self.clock:  # a clock that is late must not stop the next search
-            if self.ended:
-                return
-            if self.limits.time is not None and seconds < self.limits.time and seconds < self._time_wanted():
-                self._ring_at(self.limits.time)
-                return
-            self.has_rung = True
-            self.engine.stop()
-
-    def _stop_timer(self) -> None:
-        with self.clock:
-            self.ended = True
-        if self.timer:
-            self.timer.cancel()
-        if self.has_rung:
-            most = MOST_OF_LIMIT * (self.limits.time or 0.0)  # the machine may have slept
-            late = min(self._elapsed() - self.rings_at, most)
-            self.engine._lateness = max(late, RETURN_SECONDS, FORGETTING * self.engine._lateness)
-
     def _elapsed(self) -> float:
-        return perf_counter() - self.began
+        return self.clock.elapsed()
 
     def _must_end(self) -> bool:
         """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
@@ -411,7 +368,7 @@ class _Search:
         """Iterate from depth 1 on, until it is time for *steps*; the best move so far is always at the front."""
         deepest, team = self._depth_before(steps), len(self.works) > 1 and len(steps) in (0, EXACT + 1)
         for depth in range(1, min(deepest, self.position.empties) + 1):
-            began = perf_counter()
+            began = self._elapsed()
             if not self._iterate(depth, helpers=team and self._nodes() > NODES_ALONE):
                 break
             self.depth = depth
@@ -423,7 +380,7 @@ class _Search:
                 break
             if self.limits.soft is not None:
                 self.settling.note(self._line(), int(self.values[0]) / UNIT)
-            if not self._worth_another_iteration(perf_counter() - began) or self._is_decided():
+            if not self._worth_another_iteration(self._elapsed() - began) or self._is_decided():
                 break
 
     def _only_move(self) -> bool:

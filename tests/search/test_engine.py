@@ -1,9 +1,5 @@
 """The engine: the value of plain negamax at every depth, the same result every time, and limits that hold."""
 
-import threading
-import time
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -22,8 +18,6 @@ from search.solver import Solver, solve, solve_all_moves
 from search.table import Table
 from search.works import make_works, sharing
 from studies import textbook
-from tests.cli.jobs import PATIENCE
-from tests.search.background import AT_ONCE, in_background, stopped_after
 from tests.search.brute_force import GAMES, game_name
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
@@ -540,123 +534,3 @@ def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():
         found = engine.search(position, Limits(nodes=10**7))
         assert (found.exact, found.depth, found.value) == (True, 9, solve(position).score)
         assert engine.search(position, Limits(nodes=10**7, empties_exact=0)).value == found.value
-
-
-def search_within(seconds, engine, position):
-    return in_background(lambda: engine.search(position, Limits(time=seconds))).result(PATIENCE)
-
-
-def overshoot(seconds, engine, position):
-    """Seconds that a search under the clock took beyond its limit, and those of processor time, which nobody else uses up."""
-    began, used = time.perf_counter(), time.process_time()
-    found = search_within(seconds, engine, position)
-    elapsed, used = time.perf_counter() - began, time.process_time() - used
-    assert found.move in position.legal_moves()
-    assert not found.exact
-    assert 0 < found.seconds <= elapsed
-    return elapsed - seconds, used - seconds
-
-
-def test_a_time_limit_holds():
-    """The best of some rounds, for the machine may be busy; the strict test is `test_time_limits_under_load`."""
-    engine = Engine("six-factor", megabytes=4)
-    positions = some_positions(Rules(), 8, seed=15, empties=40)
-    for _ in range(10):
-        late, worked_late = np.array([overshoot(0.05, engine, position) for position in positions]).T
-        if late.min() < 0.006 and np.median(worked_late) < 0.006:
-            return
-    raise AssertionError((late, worked_late))
-
-
-def test_the_clock_is_set_to_ring_within_the_limit_and_ends_the_search_at_once(monkeypatch):
-    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=15, empties=40)[0]
-    clocks = []
-
-    class Clock(threading.Timer):
-        """One that rings when it is told to."""
-
-        def start(self):
-            clocks.append(self)
-
-    monkeypatch.setattr(engine_module.threading, "Timer", Clock)
-    found, further, _ = stopped_after(
-        50_000, [engine._works], lambda: clocks[0].function(), lambda: engine.search(position, Limits(time=1000))
-    )
-    assert 999 < clocks[0].interval < 1000
-    assert further < AT_ONCE
-    assert found.move in position.legal_moves()
-
-
-def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
-    """The time is used though one iteration took long, for the machine was busy: the next may be quick."""
-    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=16, empties=40)[0]
-    iterate, now = engine_module._Search._iterate, [0.0]
-
-    def held_up(search, depth, **options):
-        now[0] += 1000 if depth == 3 else 0.001
-        return depth < 7 and iterate(search, depth, **options)
-
-    monkeypatch.setattr(engine_module._Search, "_iterate", held_up)
-    monkeypatch.setattr(engine_module, "perf_counter", lambda: now[0])
-    assert engine.search(position, Limits(time=4000)).depth == 6
-
-
-def test_a_longer_limit_is_used_for_more_depth():
-    """Of some longer limits, one after the other, for the machine may be busy."""
-    engine, position = Engine("six-factor", megabytes=16), some_positions(Rules(), 1, seed=16, empties=40)[0]
-
-    def depth_within(seconds):
-        engine.clear()
-        return search_within(seconds, engine, position).depth
-
-    shallow = depth_within(0.01)
-    assert any(depth_within(seconds) >= shallow + 2 for seconds in (0.1, 0.2, 0.5, 1, 2, 5))
-
-
-# --- stopping -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("exact", [0, 60], ids=["searching", "solving"])
-def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
-    engine = Engine("six-factor", threads=threads, megabytes=4)
-    position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
-    records, waits = [engine._works, engine.solver._works], []
-    for i in range(12):
-        found, further, waited = stopped_after(
-            1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits)
-        )
-        assert further < AT_ONCE
-        assert found.move in position.legal_moves()
-        assert not found.exact
-        waits.append(waited)
-    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
-    engine.clear()
-    evaluate = quantised("six-factor", Rules())
-    assert engine.search(position, at_depth(3)).value == textbook.alpha_beta(position, 3, evaluate).value
-
-
-def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
-    """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
-    engine = Engine("discs", megabytes=1)
-    position = some_positions(Rules(), 1, seed=18, empties=30)[0]
-    begin_to_solve = engine.solver.begin
-
-    def stop_and_begin(*arguments, **options):
-        engine.stop()
-        begin_to_solve(*arguments, **options)
-
-    engine.solver.begin = stop_and_begin
-    for multi_pv in (1, 3):
-        ask = partial(engine.search, position, Limits(empties_exact=30), multi_pv=multi_pv)
-        assert not in_background(ask).result(PATIENCE).exact
-
-
-def test_a_late_clock_does_not_stop_the_next_search():
-    engine = Engine("six-factor", megabytes=1)
-    position = some_positions(Rules(), 1, seed=19, empties=13)[0]
-    for _ in range(30):  # each ends by itself, about when its clock rings
-        found = engine.search(position, Limits(time=0.003, depth=4))
-        engine.clear()
-        assert engine.search(position, at_depth(4)).depth == 4
-    assert found.move in position.legal_moves()

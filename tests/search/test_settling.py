@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from reversi_env import Rules
+from search import clock as clock_module
 from search import engine as engine_module
 from search.core.midgame import UNIT
 from search.engine import EARLY_SHARE, FAR_AHEAD, Engine
@@ -65,7 +66,7 @@ def searched(engine, monkeypatch, position, limits, seconds=100):
     engine.clear()
     with monkeypatch.context() as patch:
         patch.setattr(engine_module._Search, "_iterate", slow)
-        patch.setattr(engine_module, "perf_counter", lambda: now[0])
+        patch.setattr(clock_module, "perf_counter", lambda: now[0])
         return engine.search(position, limits).depth
 
 
@@ -113,7 +114,7 @@ def test_the_clock_rings_at_the_soft_limit_and_again_at_the_hard_one_if_nothing_
             assert engine._switch.requested is False
             clocks[1].function()
 
-    monkeypatch.setattr(engine_module.threading, "Timer", Clock)
+    monkeypatch.setattr(clock_module.threading, "Timer", Clock)
     monkeypatch.setattr(Settling, "is_settled", settled)
     position = some_positions(Rules(), 1, seed=15, empties=40)[0]
     found, further, _ = stopped_after(

@@ -19,11 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import bit_counts, board_planes, board_tensor, legal_moves, turned
+from models.boards import bit_counts, board_planes, legal_moves, turned
 from models.files import WeightsError, file_content, named_by_hash, read_file
 from reversi_env import ReversiError, Rules
+from reversi_env.core.symmetry import INVERSE_SYMMETRY
 from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
+from reversi_env.symmetries import action_images
 
 with extra_libraries():
     import torch
@@ -121,9 +123,7 @@ class ValueOfBoards(nn.Module):
 
 def square_images(rules: Rules) -> Tensor:
     """``(8, squares)``: the square whose image under each symmetry (`models.boards.turned`) is that square."""
-    bits = board_tensor(np.array([1 << rules.square_of(k) for k in range(rules.square_count)], np.uint64))
-    images = torch.stack([turned(bits, torch.full_like(bits, symmetry)) for symmetry in range(8)])
-    return (images[:, None, :] == bits[None, :, None]).to(torch.int64).argmax(2)
+    return torch.from_numpy(action_images(rules.size)[INVERSE_SYMMETRY, :-1])
 
 
 def symmetric_answers(network: Answers, rules: Rules) -> Answers:

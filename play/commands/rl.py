@@ -97,7 +97,9 @@ def rl(
     require(
         *([] if by_tensors else ["sb3_contrib", "stable_baselines3"]), "torch"
     )  # all at once, not one after the other
-    _checked_device(device)
+    from train.fitting.fit import checked_device
+
+    checked_device(device)
     usual["precision"] = faster_precision(device)
     run = _run(out, RlOptions, partial(preset, **usual), given(context))
     prepare_parts(["environment", "endgames"])
@@ -118,17 +120,6 @@ def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
     from train.rl.training import Training
 
     return Training
-
-
-def _checked_device(device: str) -> None:
-    import torch
-
-    from reversi_env.errors import ReversiError
-
-    if device not in ("cpu", "cuda"):
-        raise ReversiError(f"--device {device!r}: expected cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ReversiError("--device 'cuda': no GPU that torch can use was found, expected cpu")
 
 
 def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:

@@ -153,7 +153,7 @@ rl --out out --algorithm a2c => --algorithm a2c: expected one of 'ppo', 'dqn'
 rl --out out --steps 0 => --steps 0: expected 1 or more
 rl --out out --learning-rate 7 => --learning-rate 7: expected 1 or less
 rl --out out --opponent six-facto => six-facto
-rl --out out --device tpu => --device 'tpu': expected cpu or cuda
+rl --out out --device tpu => device 'tpu': expected cpu or cuda
 rl --out out --algorithm tensor-ppo --opponent random => tensor-ppo plays itself and its past, expected none
 rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number

@@ -67,7 +67,7 @@ def label(
         if rows:
             what = "complete already" if shards == options.shards else "going on from there"
             print(
-                f"{folder}: {shards} of {counted(options.shards, 'shard')}, {counted(rows, 'position')}; {what}",
+                f"{folder}: {shards} of {options.shards} shards, {counted(rows, 'position')}; {what}",
                 file=sys.stderr,
             )
 

@@ -10,9 +10,6 @@ from tests.conftest import REPOSITORY
 LIBRARIES = "import gymnasium, numba"
 PROBE = """
 import sys
-import tomllib
-
-from tests.conftest import REPOSITORY
 import reversi_env
 heavy = {"torch", "stable_baselines3", "PIL", "pygame", "matplotlib", "search", "models", "train", "play"}
 print(sorted(heavy & set(sys.modules)))
@@ -22,9 +19,6 @@ print(sorted(heavy & set(sys.modules)))
 EITHER_ORDER = """
 import importlib.util
 import sys
-import tomllib
-
-from tests.conftest import REPOSITORY
 import reversi_env
 print(sorted({"gymnasium", "pettingzoo"} & set(sys.modules)))
 importlib.util.find_spec("gymnasium")  # as TorchRL asks whether there is one

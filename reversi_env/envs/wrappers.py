@@ -1,7 +1,6 @@
-"""Wrappers that turn the board, for the single and the vector environment, and a plane that shows the last move.
+"""Wrappers that turn the board, for the single and the vector environment.
 
-(The side to move always sees its own discs first: that view needs no wrapper. In a batch the last move's plane is the option
-``extra_planes=("last_move",)``, which the single environment has too.)
+(The side to move always sees its own discs first: that view needs no wrapper.)
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from reversi_env import batch
 from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical
-from reversi_env.envs.settings import Settings, SettingsError, last_action_of
+from reversi_env.envs.settings import Settings, SettingsError
 from reversi_env.envs.single import ReversiEnv
 from reversi_env.envs.vector import ReversiVectorEnv
 from reversi_env.symmetries import action_images
@@ -202,43 +201,3 @@ class VectorCanonicalPositions(_VectorSymmetric):
     def _choose(self, begun: np.ndarray) -> None:
         states = self._reversi.get_state()
         self.symmetries = batch.canonical(states["own"], states["opp"])[2].astype(np.int64)
-
-
-class LastMovePlane(gym.Wrapper, RecordConstructorArgs):
-    """Adds a third plane that marks the square of the last move, usually the opponent's reply; empty after a pass.
-
-    A wrapper that turns the board goes around this one, so that it turns the third plane too.
-    """
-
-    def __init__(self, env: gym.Env) -> None:
-        RecordConstructorArgs.__init__(self)
-        gym.Wrapper.__init__(self, env)
-        self._reversi = _reversi_inside(env)
-        size = self._reversi.rules.size
-        if self.env.observation_space.shape != (2, size, size):
-            raise SettingsError(
-                f"LastMovePlane around {self.env.observation_space}: expected observation='planes', channels first and no "
-                "extra_planes"
-            )
-        if self.env.has_wrapper_attr("symmetry"):
-            raise SettingsError("LastMovePlane is around a wrapper that turns the board: expected it inside")
-        dtype: Any = self.env.observation_space.dtype
-        self.observation_space = gym.spaces.Box(0, 1, (3, size, size), dtype)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self._with_last_move(observation), info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play *action*."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._with_last_move(observation), reward, terminated, truncated, info
-
-    def _with_last_move(self, planes: np.ndarray) -> np.ndarray:
-        rules = self._reversi.rules
-        last = last_action_of(self._reversi.get_state()[0], rules)
-        plane = np.zeros((1, rules.size, rules.size), planes.dtype)
-        if last is not None and last != rules.pass_action:
-            plane.flat[last] = 1
-        return np.concatenate([planes, plane])

@@ -10,7 +10,6 @@ from reversi_env import Rules
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError, TorchVectorEnv
 from reversi_env.envs.wrappers import (
     CanonicalPositions,
-    LastMovePlane,
     SymmetryAugmentation,
     VectorCanonicalPositions,
     VectorSymmetryAugmentation,
@@ -184,7 +183,7 @@ def test_bad_actions_are_refused_through_the_wrapper(wrapper, action):
 
 
 def test_the_last_move_has_a_plane_which_is_empty_after_a_pass():
-    env, rules = LastMovePlane(ReversiEnv(opponent=None, size=4)), Rules(4)
+    env, rules = ReversiEnv(opponent=None, size=4, extra_planes=["last_move"]), Rules(4)
     planes, _ = env.reset(seed=1)
     assert planes.shape == (3, 4, 4)
     assert not planes[2].any()
@@ -194,30 +193,19 @@ def test_the_last_move_has_a_plane_which_is_empty_after_a_pass():
         assert np.array_equal(planes[:2], board_of(env.unwrapped.position()))
 
 
-def test_the_plane_of_the_last_move_is_of_the_observations_kind():
-    env = LastMovePlane(ReversiEnv(dtype="float32"))
-    assert env.observation_space.contains(env.reset(seed=1)[0])
-    for options in ({"channels_last": True}, {"extra_planes": ("legal",)}):
-        with pytest.raises(SettingsError, match="channels first and no extra_planes"):
-            LastMovePlane(ReversiEnv(**options))
-
-
-def test_turning_goes_around_the_last_move():
-    """A symmetric wrapper turns all three planes; the other way round the plane would lie wrongly, and is refused."""
-    plain = LastMovePlane(ReversiEnv(colour="white"))  # the opponent's reply is the last move
+def test_the_plane_of_the_last_move_is_turned_too():
+    plain = ReversiEnv(colour="white", extra_planes=["last_move"])  # the opponent's reply is the last move
     for env in (plain, SymmetryAugmentation(plain)):
         for seed in range(10):
             planes, _ = env.reset(seed=seed)
             (reply,) = np.flatnonzero(planes[2])
             assert planes[1].flat[reply] == 1
-    with pytest.raises(SettingsError, match="expected it inside"):
-        LastMovePlane(SymmetryAugmentation(ReversiEnv()))
 
 
 @pytest.mark.parametrize("observation", ["planes", "dict"])
 @pytest.mark.parametrize(("dtype", "channels_last"), [("int8", False), ("float32", True)])
 def test_extra_planes_and_other_forms(observation, dtype, channels_last):
-    """Legal moves, and what `LastMovePlane` shows; in a batch, in its ends and to an opponent the same as in one game."""
+    """Legal moves, and the last one; in a batch, in its ends and to an opponent the same as in one game."""
     asked = []
 
     def opponent(board, mask):
@@ -226,7 +214,7 @@ def test_extra_planes_and_other_forms(observation, dtype, channels_last):
 
     form = {"extra_planes": ["last_move", "legal"], "dtype": dtype, "channels_last": channels_last}
     options = {"size": 4, "opponent": opponent, "observation": observation, **form}
-    single, plain = ReversiEnv(**options), LastMovePlane(ReversiEnv(size=4, opponent=last_legal))
+    single, plain = ReversiEnv(**options), ReversiEnv(size=4, opponent=last_legal, extra_planes=["last_move"])
     envs = ReversiVectorEnv(1, autoreset_mode="SAME_STEP", **options)
     (seen, info), (planes, _), (rows, _) = single.reset(seed=2), plain.reset(seed=2), envs.reset(seed=2)
     terminated = False
@@ -267,13 +255,7 @@ def test_forms_that_there_are_not(options, message):
         ReversiEnv(**options)
 
 
-@pytest.mark.parametrize("observation", ["flat", "dict"])
-def test_the_plane_needs_planes(observation):
-    with pytest.raises(SettingsError, match="expected observation='planes'"):
-        LastMovePlane(ReversiEnv(observation=observation))
-
-
-@pytest.mark.parametrize("wrapper", [*SYMMETRIC, LastMovePlane])
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
 def test_other_games_are_refused(wrapper):
     with pytest.raises(SettingsError, match="is not Reversi"):
         wrapper(gymnasium.make("CartPole-v1"))
@@ -281,10 +263,7 @@ def test_other_games_are_refused(wrapper):
         VectorCanonicalPositions(gymnasium.make_vec("CartPole-v1", num_envs=2))
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [SymmetryAugmentation, CanonicalPositions, LastMovePlane, lambda env: SymmetryAugmentation(LastMovePlane(env))],
-)
+@pytest.mark.parametrize("wrap", SYMMETRIC)
 @pytest.mark.parametrize("size", [4, 8])
 def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
     env = wrap(gymnasium.make("Reversi-v0", size=size).unwrapped)

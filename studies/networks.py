@@ -39,7 +39,7 @@ def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, 
         for network, kind in NETWORKS.items():
             for augment in (True,) if kind.symmetric else (True, False):
                 name = network if augment else f"{network}, not augmented"
-                how = preset(options.size, options.variant, network, seed=seed, augment=augment)
+                how = preset(options.size, network, seed=seed, augment=augment)
                 net = Trainable(network, options.size, 0 if kind.symmetric else seed)
                 yield name, net, labels, replace(how, epochs=options.epochs or how.epochs)
 

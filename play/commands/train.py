@@ -243,7 +243,7 @@ def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any
     rules = read_residual(weights).rules
     how |= _beginning(rules, changes, "deep")
     how |= {name: changes.pop(name, None) for name in ("positions", "labeller")}
-    fit = preset(rules.size, rules.variant, how["network"], **changes)
+    fit = preset(rules.size, how["network"], **changes)
     return distil(weights, out, fit, **how, progress=show, told=_epochs(show, fit.epochs))
 
 
@@ -268,7 +268,7 @@ def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[
             raise ReversiError(f"LABELS {shown(folder, 300)} is a file: expected a folder that `reversi label` made")
     rules = read_manifest(Path(labels[0])).options.rules
     how |= _beginning(rules, changes, "linear")
-    options = preset(rules.size, rules.variant, how["network"], **changes)
+    options = preset(rules.size, how["network"], **changes)
     how |= {"solving": partial(show, "solving successors")}
     return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
 

@@ -286,10 +286,10 @@ def test_a_student_learns_from_a_teacher(tmp_path, json_lines, monkeypatch):
     assert labels["empties"].min() == 1
     assert student["positions"] == 700
     with pytest.raises(TrainError, match="was made from another teacher, labeller or seed: expected the same"):
-        distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1, seed=1), positions=700)
+        distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "deep", epochs=1, seed=1), positions=700)
     with pytest.raises(TrainError, match="is the teacher's own folder: expected another one"):
-        distil(tmp_path / "t", tmp_path / "t", fit_preset(6, "normal", "deep", epochs=1))
-    again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "normal", "deep", epochs=1), positions=700)
+        distil(tmp_path / "t", tmp_path / "t", fit_preset(6, "deep", epochs=1))
+    again = distil(tmp_path / "t", tmp_path / "s", fit_preset(6, "deep", epochs=1), positions=700)
     assert str(again.weights) != student["weights"]  # the command is part of the record …
     assert again.validation_error == pytest.approx(student["validation_error"])  # … but nothing was fitted again
 

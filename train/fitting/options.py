@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reversi_env.rules import Variant
 from train.options import Options, option
 
 Loss = Literal["plain", "structural"]
@@ -62,8 +61,8 @@ class FitOptions(Options):
         return self.blur if epoch <= self.blurred * self.epochs else 0.0
 
 
-def preset(size: int, variant: Variant = "normal", network: str = "linear", **changes: Any) -> FitOptions:
-    """Options that did well for a game, with *changes*. Both variants like the same: the patterns are the same."""
+def preset(size: int, network: str = "linear", **changes: Any) -> FitOptions:
+    """Options that did well on a board of that *size*, in both games, with *changes*."""
     from models.networks import NETWORKS  # not before it is needed: a command reads its options from this file
 
     return FitOptions(**{**NETWORKS[network].preset(size), **changes})

@@ -8,8 +8,8 @@ It makes one ``AI(chessboard_size, color, time_out)`` a side, and calls ``go(che
 array of -1 (black), 0 (empty) and 1 (white). The answer is in ``candidate_list``: the legal moves as (row, column), and last the
 one to be played. It is empty where there is no legal move. The fewest discs win.
 
-`go` never takes longer than *time_out* seconds, whatever has to be compiled first: that begins in a thread when the object is
-made, and a move is in the list at once.
+`go` never takes longer than *time_out* seconds, whatever has to be compiled first: compiling begins in a thread when the object
+is made, and a move is in the list at once.
 """
 
 from __future__ import annotations

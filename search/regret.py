@@ -22,7 +22,7 @@ from search.table import Table
 class ExactRegret(gym.Wrapper, RecordConstructorArgs):
     """Adds the exact judgement of the last action to ``info``, for positions with at most *max_empties* empty squares.
 
-    At the most that is taken, 24 on 8x8 and 26 on 6x6, a move may take a minute or several; 12 on 4x4 are all of the game.
+    At the most that is taken, 24 on 8x8 and 26 on 6x6, a move may take a minute or several; 4x4 is solved from the start.
 
     * ``exact_score``: what the position before the action was worth with perfect play, in discs for the side that
       acted;
@@ -56,7 +56,8 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
 
 def _checked_empties(empties: Any, size: int) -> int:
     """The number, if positions of that board with so many empties are solved while somebody waits."""
-    most = MOST_SOLVED[size]
+    whole = size * size - 4
+    most = MOST_SOLVED[size] if MOST_SOLVED[size] < whole else size * size
     if isinstance(empties, bool) or not isinstance(empties, Integral) or empties not in range(most + 1):
         raise LimitsError(
             f"max_empties={shown(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
+#: Plies of openings drawn at random, on every board.
+RANDOM_PLIES = 6
 
 
 @options_from(
@@ -90,8 +92,9 @@ def match(
 
         tell(played)
         if workers is None and openings == "random":
-            interrupted = _play_here(agents, chosen, games, rules, 6 if plies is None else plies, seed, tell)
+            interrupted = _play_here(agents, chosen, games, rules, RANDOM_PLIES if plies is None else plies, seed, tell)
         else:
+            plies = RANDOM_PLIES if plies is None and openings == "random" else plies
             how = {"openings": openings, "plies": plies, "seed": seed, **chosen}
             interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
     with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):

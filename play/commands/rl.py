@@ -135,7 +135,9 @@ def show_training(training: Training | TensorPPO, seconds: float, as_json: bool)
     print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, gap=2)
     interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
     asked, done = training.options.steps, standing["steps"]
-    rounded = f" ({asked:,} asked for, and to the end of an update)" if asked < done else ""
+    rounded = (
+        f" ({asked:,} asked for, and to the end of an update)" if asked < done == training.options.whole_steps else ""
+    )
     print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {done:,} steps{rounded}")
     before = training.seconds
     print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in the runs before" if before else ""))

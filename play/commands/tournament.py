@@ -322,7 +322,7 @@ def print_cross_table(names: list[str], scores: list[list[float | None]]) -> Non
         (
             place,
             *([name[:MOST_OF_A_NAME]] if named else []),
-            # first without the noise of floats, for which 57.5 is less than that: then two that meet add up to 100
+            # first without the noise of floats, for which 57.5 is less than that: two that meet should add up to 100
             *("·" if score is None else f"{round(100 * score, 6):.{decimals}f}" for score in row),
         )
         for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)

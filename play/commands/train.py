@@ -289,7 +289,10 @@ def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
     rows = [(e, f"{last[f'error_{e}']:.2f}", f"{last[f'bias_{e}']:+.2f}") for e in empties]
     if rows:  # there are no solved positions of 4x4
         print_table(("empties", "error, discs", "bias"), rows, words=0)
-    print(f"{len(taught.figures)} generations and pieces of the last steps, {seconds:.1f} s")
+    from reversi_env.errors import counted
+
+    pieces = counted(len(taught.figures), "generation or piece", "generations and pieces")
+    print(f"{pieces} of the last steps, {seconds:.1f} s")
     print(f"weights: {taught.weights}")
     print(f"use them: reversi train --distil {shlex.quote(str(taught.weights.parent))} --out student")
 

@@ -118,15 +118,6 @@ class Chooser(Protocol):
 
 
 @runtime_checkable
-class Particular(Chooser, Protocol):
-    """An agent that may not play every game."""
-
-    def check(self, rules: Rules) -> None:
-        """Raise an error if it cannot play that game."""
-        ...
-
-
-@runtime_checkable
 class Model(Protocol):
     """An opponent that is shown observations: a policy of stable-baselines3, or one like it."""
 
@@ -135,11 +126,11 @@ class Model(Protocol):
         ...
 
 
-def _takes_two(function: Any) -> bool:
-    """Whether a callable can be called with two arguments; where nobody can tell, it is taken to be so."""
+def _takes(function: Any, count: int) -> bool:
+    """Whether it can be called with so many arguments; where nobody can tell, it is taken to be so."""
     try:
-        inspect.signature(function).bind(None, None)
-    except TypeError:
+        inspect.signature(function).bind(*[None] * count)
+    except TypeError:  # or is not callable at all
         return False
     except ValueError:  # not written in Python
         return True
@@ -162,7 +153,7 @@ class Player:
                     "a pool, or None for two-player mode"
                 )
         self._is_chooser, self._is_model = isinstance(self._agent, Chooser), isinstance(self._agent, Model)
-        if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _takes_two(self._agent)):
+        if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _takes(self._agent, 2)):
             raise SettingsError(
                 f"opponent {shown(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
             )
@@ -170,7 +161,7 @@ class Player:
 
     def check(self, rules: Rules) -> None:
         """Refuse a game that it cannot play, if it can tell."""
-        if isinstance(self._agent, Particular):
+        if self._is_chooser and _takes(getattr(self._agent, "check", None), 1):
             self._agent.check(rules)
 
     def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:

@@ -28,7 +28,8 @@ from search.external.failure import EngineFailure
 
 #: Where Debian puts games; the path of a root shell or a service does not lead there.
 GAME_FOLDERS = "/usr/games:/usr/local/games"
-#: Bytes of a line, and characters that are unread, by which a program is taken to have run wild.
+#: A line is cut after so many bytes: progress that is drawn anew in its place may have no end of a line for long. So many
+#: characters that nobody has read are taken for a program that has run wild.
 LONGEST_LINE, MOST_UNREAD = 65536, 10_000_000
 #: Seconds that a program is waited for: one that was asked to end, and one that was killed.
 FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
@@ -160,11 +161,8 @@ class _Output:
             self._written += len(line) + 1
             if line.strip():
                 self.last.append(line)
-            if len(data) == LONGEST_LINE:
-                self.excess = f"was ended for a line of {LONGEST_LINE} bytes or more"
-            elif self._written - self._taken > MOST_UNREAD:
-                self.excess = f"was ended for more than {MOST_UNREAD} characters that nobody had asked for"
-            if self.excess:
+            if self._written - self._taken > MOST_UNREAD:
+                self.excess = f"was ended for more than {MOST_UNREAD:,} characters that nobody had asked for"
                 _kill_group(self._process.pid)
                 break
             self.lines.put(line)

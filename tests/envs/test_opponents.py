@@ -128,6 +128,13 @@ def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
     assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
 
 
+@pytest.mark.parametrize("check", [lambda: 1 / 0, True, None])
+def test_a_check_that_is_of_something_else_is_left_alone(check):
+    opponent = LastLegal()
+    opponent.check = check
+    assert ReversiEnv(size=4, opponent=opponent)
+
+
 # --- policies
 
 

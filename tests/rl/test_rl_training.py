@@ -306,6 +306,10 @@ def test_the_end_tells_the_steps_that_were_done_and_times_that_add_up(small_trai
     show_training(training, 7.5, False)
     out = capsys.readouterr().out
     assert "after 256 steps (100 asked for, and to the end of an update)\n7.5 s\n" in out
+    training.evaluations = [standing | {"steps": 512}]  # a longer run that is looked at with fewer steps
+    show_training(training, 7.5, False)
+    assert "after 512 steps\n" in capsys.readouterr().out
+    training.evaluations = [standing]
     training.options, training.seconds = small_training(steps=256), 20.0
     show_training(training, 7.5, False)
     assert "after 256 steps\n7.5 s, and 20.0 s in the runs before\n" in capsys.readouterr().out

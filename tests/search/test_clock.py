@@ -136,3 +136,28 @@ def test_a_late_clock_does_not_stop_the_next_search():
         engine.clear()
         assert engine.search(position, at_depth(4)).depth == 4
     assert found.move in position.legal_moves()
+
+
+def test_how_late_results_come_is_learnt_at_once_and_forgotten_slowly():
+    lateness = clock_module.Lateness()
+    assert lateness.seconds == clock_module.RETURN_SECONDS
+    lateness.learn(0.1)
+    assert lateness.seconds == 0.1
+    lateness.learn(0.0)
+    assert lateness.seconds == pytest.approx(0.1 * clock_module.FORGETTING)
+    for _ in range(200):
+        lateness.learn(0.0)
+    assert lateness.seconds == clock_module.RETURN_SECONDS
+
+
+def test_after_a_long_sleep_the_clock_rings_no_earlier_than_a_share_of_the_limit(monkeypatch):
+    now, rung = [0.0], threading.Event()
+    lateness, limits = clock_module.Lateness(), Limits(time=1000)
+    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
+    clock = clock_module.Clock(limits, lateness, lambda: 1000.0, rung.set)
+    clock.start()
+    clock._timer.function()  # it rings now
+    now[0] = 50_000.0
+    clock.end()
+    assert rung.is_set()
+    assert lateness.seconds == clock_module.MOST_OF_LIMIT * 1000

@@ -5,6 +5,8 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections import deque
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -195,11 +197,22 @@ def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monk
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell")
-def test_a_program_that_does_not_end_its_line_is_ended():
+def test_a_program_that_does_not_end_its_line_is_ended_when_nobody_reads():
     program = processes.EngineProcess("sh -c 'tr \"\\0\" x < /dev/zero'")
-    with pytest.raises(EngineFailure, match="^'sh .* was ended for a line of 65536 bytes or more during 'genmove b'"):
-        program.read_line(processes.Wait("genmove b", 60))
     wait_until(lambda: not program.alive)
+    with pytest.raises(
+        EngineFailure,
+        match="was ended for more than 10,000,000 characters that nobody had asked for during 'genmove b'",
+    ):
+        deque(iter(partial(program.read_line, processes.Wait("genmove b", 60)), None))
+    program.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_progress_that_is_drawn_in_its_place_is_read_over():
+    program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
+    lines = iter(lambda: program.read_line(processes.Wait("go", 60)), "d3")
+    assert sum(len(line) for line in lines) > 2 * processes.LONGEST_LINE
     program.close()
 
 

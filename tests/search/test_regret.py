@@ -46,7 +46,7 @@ def test_out_of_range_and_illegal_actions_are_not_judged():
     assert "regret" not in info
 
 
-@pytest.mark.parametrize(("size", "most"), [(4, 12), (6, 26), (8, 24)])
+@pytest.mark.parametrize(("size", "most"), [(4, 16), (6, 26), (8, 24)])
 def test_more_than_anybody_could_wait_for_is_refused(size, most):
     env = gymnasium.make("Reversi-v0", size=size)
     assert ExactRegret(env, max_empties=most).max_empties == most

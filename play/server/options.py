@@ -65,7 +65,8 @@ class ServerOptions:
     #: Times that one address may ask for puzzles at once, and how many more each second.
     puzzle_burst: int = 60
     puzzles_per_second: float = 0.5
-    #: Connections to games: all, those of one address, those to one game. Twice as many, of all and of one address, may be open.
+    #: Connections to games: all, those of one address, those to one seat or as spectators of one game. Twice as many, of all and
+    #: of one address, may be open.
     most_connections: int = 1_000
     client_connections: int = 400
     room_connections: int = 64

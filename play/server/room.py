@@ -118,8 +118,11 @@ class Room:
         return role
 
     def enter(self, member: Member) -> None:
-        """Let *member* follow the game; it is told the state, and so is everybody else."""
-        if len(self.members) >= self._host.options.room_connections:
+        """Let *member* follow the game; it is told the state, and so is everybody else.
+
+        Places are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
+        """
+        if sum(other.role == member.role for other in self.members) >= self._host.options.room_connections:
             raise Refused(429, "room_full", "too many are connected to this game; try again later")
         self.members.add(member)
         self.let_agent_think()

@@ -287,14 +287,17 @@ def test_floods_are_stopped(special):
     assert statuses == [201, 201, 201, 429, 429]
 
 
-def test_a_full_game_may_be_entered_later(special):
+def test_a_full_seat_may_be_taken_later_and_keeps_nobody_from_another(special):
     api = special(room_connections=1)
     created = api.create(size=4)
-    with api.socket(created["game"], created["tokens"]["black"]), api.socket(created["game"]) as late:
-        late.send(type="join", token=created["tokens"]["white"])
+    game, tokens = created["game"], created["tokens"]
+    with api.socket(game, tokens["spectator"]), api.socket(game, tokens["white"]), api.socket(game) as late:
+        late.send(type="join", token=tokens["spectator"])
         assert late.expect("error")["code"] == "room_full"
         with pytest.raises(ConnectionClosed) as closed:
             late.receive()
+        with api.socket(game, tokens["black"]) as black:
+            assert black.role == "black"
     assert closed.value.rcvd.code == 1013
 
 

@@ -16,7 +16,7 @@ import time
 import zlib
 from functools import partial
 from time import monotonic
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from play import time_control
 from play.game import Game
@@ -35,6 +35,8 @@ log = logging.getLogger("reversi.server")
 
 #: How often a search is asked for again if its worker dies.
 TRIES = 3
+
+Told = TypeVar("Told")
 
 
 class Member(Protocol):
@@ -96,6 +98,7 @@ class Room:
         self.idle_since = monotonic()
         self.closed = False
         self._undo_request: Colour | None = None
+        self._sent: asyncio.Future[bytes] | None = None
         self._thinking: asyncio.Task[None] | None = None
         self._pondering: asyncio.Task[None] | None = None
         self._flag: asyncio.TimerHandle | None = None
@@ -202,6 +205,12 @@ class Room:
             spectators=sum(member.role == "spectator" for member in self.members),
         )
 
+    async def once_written(self, told: Told) -> Told:
+        """What is *told* of the game as it is now, when that is written; refused if it could not be."""
+        if self._sent is not None:
+            await asyncio.shield(self._sent)
+        return told
+
     # --- changes ----------------------------------------------------------------------------------
 
     def _playing(self, role: Role) -> Colour:
@@ -263,7 +272,7 @@ class Room:
             row.status, row.ending, row.score = "finished", game.ending, game.score(BLACK)
             winner = game.winner()
             row.loser = int(winner.other) if game.ending and winner is not None else None
-        sent = self._broadcast(self.save(first))
+        self._sent = sent = self._broadcast(self.save(first))
         self.let_agent_think()
         return sent
 

@@ -5,6 +5,7 @@ import random
 import re
 import signal
 import sqlite3
+import threading
 import time
 import urllib.request
 
@@ -91,6 +92,35 @@ def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
     assert (refused.status_code, refused.json()["code"]) == (503, "storage")
     assert api.state(created)["moves"] == []
     assert api.move(created, "black", "b1", 0).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["", "/record"])
+def test_nobody_who_asks_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
+    api = special()
+    created = api.create(size=4)
+    store, room, asked = api.hall.store, api.hall.rooms[created["game"]], threading.Event()
+
+    def fail(connection):
+        assert asked.wait(WAIT_SECONDS)
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    def noticed(told):
+        def tell():
+            found = told()
+            asked.set()
+            return found
+
+        return tell
+
+    with api.socket(created["game"], created["tokens"]["black"]) as black, monkeypatch.context() as broken:
+        broken.setattr(store, "save", lambda *_: store.run(fail))
+        black.send(type="move", move="b1", ply=0)
+        eventually(lambda: room.game.moves, "the move")
+        broken.setattr(room, "state", noticed(room.state))
+        broken.setattr(room.game, "to_ggf", noticed(room.game.to_ggf))
+        refused = api.call("GET", f"/api/games/{created['game']}{path}", created["tokens"]["white"])
+    assert (refused.status_code, refused.json()["code"]) == (503, "storage")
+    assert api.state(created)["moves"] == []
 
 
 def test_another_programs_database_is_left_alone(tmp_path):

@@ -145,6 +145,9 @@ _SAVE_GAME = (
     f"INSERT INTO games ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) "
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
+#: By the index: every finished game would be looked at otherwise, with all moves waiting meanwhile.
+_OLD_GAMES = "SELECT id FROM games WHERE status = ? AND updated < ?"
+_DROP_GAME = "DELETE FROM games WHERE id = ?"
 _DROP_REVIEW = "DELETE FROM reviews WHERE id = (SELECT id FROM reviews WHERE client = ? ORDER BY created LIMIT 1)"
 
 
@@ -245,9 +248,9 @@ class Store:
 
         def tidy(connection: sqlite3.Connection) -> Counter[str]:
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
-            sql = "SELECT id FROM games WHERE updated < CASE status WHEN 'running' THEN ? ELSE ? END"
-            old = [row for row in connection.execute(sql, (running_since, finished_since)) if row[0] not in in_memory]
-            connection.executemany("DELETE FROM games WHERE id = ?", old)
+            for status_and_age in (("running", running_since), ("finished", finished_since)):
+                old = connection.execute(_OLD_GAMES, status_and_age).fetchall()
+                connection.executemany(_DROP_GAME, [row for row in old if row[0] not in in_memory])
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
             return Counter(dict(map(tuple, games)))

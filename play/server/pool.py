@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
 import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
@@ -38,6 +39,8 @@ from play.server.worker import Answer, Job, search_jobs, worker_process
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
+
+log = logging.getLogger("reversi.server")
 
 #: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
 LEAST_CHARGE = 0.002
@@ -122,6 +125,11 @@ class Worker:
     def pid(self) -> int | None:
         """The process's id; None for a thread."""
         return self._process.pid if self._process else None
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the process has ended, below 0 by a signal; None for a thread."""
+        return self._process.exitcode if self._process else None
 
     def send(self, message: list[Job] | int) -> None:
         """Give it jobs, or stop the job of a number; small enough never to wait, since the worker always reads."""
@@ -312,6 +320,7 @@ class Pool:
             if not search.future.done():
                 search.future.set_exception(WorkerLost("the search was lost; ask again"))
         worker.end()
+        log.warning("a search worker has ended with status %s, and is replaced", worker.exit_code)
         self._workers[self._workers.index(worker)] = self._new_worker()
         self._dispatch()
 

@@ -450,7 +450,7 @@ def test_a_visitor_is_told_of_a_fault_and_the_next_one_is_answered(special, monk
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced_and_the_search_asked_for_again(special):
+def test_a_worker_that_dies_is_replaced_and_the_search_asked_for_again(special, caplog):
     api = special(workers=1, watch_pace=0.0)
     slow = {"kind": "agent", "agent": "six-factor:time=1.5"}
     created = api.create(size=6, black=slow, white={"kind": "agent", "agent": "greedy"})
@@ -461,3 +461,4 @@ def test_a_worker_that_dies_is_replaced_and_the_search_asked_for_again(special):
         state = socket.until(lambda s: len(s["moves"]) >= 2)
     assert state["status"] == "running"
     assert api.hall.pool.pids() != [pid]
+    assert f"a search worker has ended with status {-signal.SIGKILL}, and is replaced" in caplog.messages

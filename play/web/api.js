@@ -34,15 +34,21 @@ function refusal({ code, message }, status) {
 // The close code after which trying again is of no use: the server knows no such game, or not this key to it.
 const NOT_ADMITTED = 4403;
 const LONGEST_WAIT = 5000;
+// How often the server is asked whether it is there, and how long an answer may take, in milliseconds: a connection stays open for many
+// minutes after its network has gone, and what is sent over it is lost.
+const ASK_EVERY = 20_000, LONGEST_SILENCE = 10_000;
 
 export class GameSocket {
   #closed = false;
   #wait = 250;
   #timer = 0;
+  #asking = 0;
+  #silence = 0;
 
   constructor(id, token, { onJoined, onState, onProblem, onConnection }) {
     Object.assign(this, { id, token, onJoined, onState, onProblem, onConnection });
-    this.wake = () => { if (document.visibilityState === "visible") this.#retryNow(); };
+    this.wake = () => { if (document.visibilityState === "visible" && !this.send({ type: "ping" })) this.#retryNow(); };
+    this.#asking = setInterval(() => this.send({ type: "ping" }), ASK_EVERY);
     document.addEventListener("visibilitychange", this.wake);
     addEventListener("online", this.wake);
     this.#connect();
@@ -51,12 +57,15 @@ export class GameSocket {
   send(message) {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
+    this.#silence ||= setTimeout(() => this.#giveUp(), LONGEST_SILENCE); // everything has an answer
     return true;
   }
 
   close() {
     this.#closed = true;
     clearTimeout(this.#timer);
+    clearInterval(this.#asking);
+    this.#heard();
     document.removeEventListener("visibilitychange", this.wake);
     removeEventListener("online", this.wake);
     this.socket?.close();
@@ -66,13 +75,26 @@ export class GameSocket {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/api/games/${encodeURIComponent(this.id)}/socket`);
     this.socket = socket;
-    socket.onopen = () => socket.send(JSON.stringify({ type: "join", token: this.token }));
+    socket.onopen = () => this.send({ type: "join", token: this.token });
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
     socket.onclose = (event) => this.#lost(event);
   }
 
+  #heard() {
+    clearTimeout(this.#silence);
+    this.#silence = 0;
+  }
+
+  // The server is gone, though nobody has told us: a socket that is closed would wait for its goodbye.
+  #giveUp() {
+    this.socket.onmessage = this.socket.onclose = null;
+    this.socket.close();
+    this.#lost({});
+  }
+
   #receive(message) {
     if (this.#closed) return;
+    this.#heard();
     if (message.type === "joined") {
       this.#wait = 250;
       this.onConnection(true);
@@ -83,6 +105,7 @@ export class GameSocket {
 
   #lost(event) {
     if (this.#closed) return;
+    this.#heard();
     this.onConnection(false, event.code === NOT_ADMITTED);
     if (event.code === NOT_ADMITTED) return this.close();
     this.#timer = setTimeout(() => this.#connect(), this.#wait);

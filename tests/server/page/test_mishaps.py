@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .steps import WAIT, choose, expect, until
+from .steps import WAIT, choose, expect, my_turn, play_some, until
 
 pytestmark = pytest.mark.slow
 
@@ -148,3 +148,27 @@ def test_a_game_that_is_paused_says_so(open_page):
     expect(page.locator("#status")).to_have_text("Paused.")
     page.click("#pause")
     expect(page.locator("#status")).not_to_have_text("Paused.")
+
+
+def test_a_connection_that_has_fallen_silent_is_made_anew(open_page):
+    page, sockets, silent = open_page(), [], []
+
+    def attend(socket):
+        server = socket.connect_to_server()
+        socket.on_message(lambda message: socket in silent or server.send(message))
+        server.on_message(lambda message: socket in silent or socket.send(message))
+        sockets.append(socket)
+
+    page.route_web_socket(re.compile("/socket$"), attend)
+    page.clock.install()
+    page.reload()
+    choose(page, agent="greedy", size=4)
+    page.click("#start")
+    for ask in (page.locator(".square.legal").first.click, lambda: page.clock.fast_forward(20_000)):
+        my_turn(page)
+        silent[:] = sockets  # as when a computer comes into another network: nobody says goodbye
+        ask()
+        page.clock.fast_forward(10_000)
+        until(page, lambda: len(sockets) > len(silent))
+    my_turn(page)
+    play_some(page, 1)

@@ -19,6 +19,7 @@ import { isNameless, resultOf, resultText, seatHere, statusText } from "./words.
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
+const MOST_SAID = 5; // texts at once: a page in the background draws nothing, and says nothing
 
 Object.assign(hooks, { found: () => { askStudy(); render(); }, play: playMove, hover: hoverMove, goTo, follow: followLine, study: studyLine, act, changed: keepPlace, say, focus: focusBoard });
 
@@ -54,9 +55,12 @@ function preview() {
   app.preview = app.view === "loader" ? loader.preview() : newLine(Number(size), variant);
 }
 
+// Tell those who listen to the page. What comes within one frame is said together: of several texts only the last would be heard.
+let unsaid = [];
 function say(text) {
   $("live").textContent = "";
-  requestAnimationFrame(() => { $("live").textContent = text; });
+  if (!unsaid.length) requestAnimationFrame(() => { $("live").textContent = sentences(unsaid.splice(0)); });
+  unsaid = [...unsaid, text].slice(-MOST_SAID);
 }
 
 let toastTimer = 0;

@@ -27,6 +27,9 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     press_square(page, name, 4)
     expect(page.locator("#moves button").nth(1)).to_be_attached(timeout=WAIT)
     expect(page.locator("#live")).to_contain_text("White plays", timeout=WAIT)
+    # without motion moves and passes may follow one another within a frame
+    page.evaluate("import('/state.js').then(({ hooks }) => { hooks.say('One.'); hooks.say('Two.'); })")
+    expect(page.locator("#live")).to_have_text("One. Two.")
 
 
 def test_dark_and_light_on_all_screens(open_page):

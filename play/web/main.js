@@ -438,11 +438,12 @@ async function copyText(text) {
 
 // Pages that come without encryption, from another machine of the house, have no clipboard but this one.
 function copyTheOldWay(text) {
-  const field = node("textarea", { value: text, className: "sr" });
+  const field = node("textarea", { value: text, className: "sr" }), focused = document.activeElement;
   document.body.append(field);
   field.select();
   const copied = document.execCommand("copy");
   field.remove();
+  focused.focus({ preventScroll: true });
   return copied;
 }
 

@@ -23,12 +23,14 @@ export const turned = () => Promise.race([board.turned, sleep(1500)]);
 
 export function render() {
   if (!app.line) return;
+  const held = document.activeElement;
   renderPlayers();
   renderBoard();
   renderStatus();
   renderStepper();
   if (app.view === "puzzle") renderPuzzle();
   renderGame();
+  if (held?.closest("#game [hidden]")) focusBoard(); // the focus would be lost with what had it
 }
 
 function renderBoard() {
@@ -176,7 +178,9 @@ function tell(verdict, remark, line = []) {
   first.textContent = verdict;
   if (rest.dataset.signature === signature && rest.position === app.here) return;
   Object.assign(rest, { position: app.here }).dataset.signature = signature;
+  const focused = rest.contains(document.activeElement);
   rest.replaceChildren(`${remark} `, ...(mayTry() || mayMove() ? moves.map(expected) : [moves.map(moveName).join(" ")]));
+  if (focused) (rest.querySelector("button") ?? $("game-title")).focus({ preventScroll: true });
 }
 
 const expected = (move, index, line) => {

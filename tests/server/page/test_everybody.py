@@ -1,5 +1,7 @@
 """The page for everybody: keyboard and screen readers, dark and light, small and large screens, languages."""
 
+import re
+
 import pytest
 
 from tests.server.test_words import FORMS
@@ -30,6 +32,11 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     # without motion moves and passes may follow one another within a frame
     page.evaluate("import('/state.js').then(({ hooks }) => { hooks.say('One.'); hooks.say('Two.'); })")
     expect(page.locator("#live")).to_have_text("One. Two.")
+    page.once("dialog", lambda dialog: dialog.accept())
+    for button in ("resign", "rematch"):  # each is hidden by what it does
+        page.locator(f"#{button}").press("Enter")
+        expect(page.locator(f"#{button}")).to_be_hidden()
+        expect(page.locator(":focus")).to_have_class(re.compile("square"))
 
 
 def test_dark_and_light_on_all_screens(open_page):

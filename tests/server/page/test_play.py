@@ -115,6 +115,7 @@ def test_a_friend_joins_by_the_link(open_page):
         mine.evaluate(script)
         mine.click("#invite-copy")
         expect(mine.locator("#toast")).to_have_text("Copied.")
+        expect(mine.locator(":focus")).to_have_id("invite-copy")
         mine.locator("#toast").evaluate("toast => { toast.hidden = true; }")
         mine.evaluate("""() => {
             window.pasted = null;

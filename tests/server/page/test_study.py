@@ -144,7 +144,8 @@ def a_variation_is_played_commented_promoted_and_deleted(page, text):
     expect(page.locator("#moves .remark")).to_have_text("Why not this?")
     expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # what is expected is played with a click
     line = page.locator("#line .pv button").all_inner_texts()
-    page.locator("#line .pv button").nth(1).click()
+    page.locator("#line .pv button").nth(1).press("Enter")
+    expect(page.locator("#game :focus")).to_have_count(1)  # though the line is drawn anew
     assert [move for move in tried.all_inner_texts() if move != "pass"] == [name, *line[:2]]
     tried.first.click()
     page.keyboard.press("ArrowUp")  # to the move of the game in its place, and back

@@ -39,6 +39,35 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
         expect(page.locator(":focus")).to_have_class(re.compile("square"))
 
 
+#: The contrast between an element's background and that of the card around it, by WCAG.
+CONTRAST = """element => {
+    const light = (node) => {
+        const parts = getComputedStyle(node).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+        const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const both = [light(element), light(element.closest(".card"))];
+    return Math.max(...both) / Math.min(...both);
+}"""
+
+
+def test_what_can_be_used_is_seen_and_so_is_the_focus(open_page):
+    page = open_page()
+    page.click("#nav-review")
+    page.locator("#loader button[type=submit]").focus()
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_id("file")
+    expect(page.locator("label.button")).to_have_css("outline-style", "solid")
+    page.click("#nav-new")
+    choose(page, agent="greedy", size=4)
+    page.click("#start")
+    switch = page.locator("#analysis")
+    expect(switch).to_be_visible()
+    for theme in ("light", "dark"):
+        page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
+        assert switch.evaluate(CONTRAST) >= 3
+
+
 def test_dark_and_light_on_all_screens(open_page):
     page = open_page(color_scheme="dark")
     theme = page.locator("html")

@@ -59,7 +59,7 @@ export class Study {
         if (generation === this.#generation) this.onFound(position);
       } catch (error) {
         this.failed = error.message;
-        if (error.status === 429 || error.status === 503 || error.status === 0) {
+        if (error.status === 429 || error.status > 500 || error.status === 0) { // 502 and 504 are a proxy's, while the server is away
           if (generation === this.#generation) this.onFound(position); // which shows it, and asks again for what is wanted
           await new Promise((wake) => setTimeout(wake, this.#wait));
           this.#wait = Math.min(LONGEST_WAIT, 2 * this.#wait);

@@ -85,11 +85,18 @@ def test_what_is_written_while_a_review_is_sent_goes_along(open_page):
     assert sent == ["one", "one two"]
 
 
-def test_analysis_goes_on_after_an_outage(open_page):
+@pytest.mark.parametrize(
+    ("outage", "said"),
+    [
+        (lambda route: route.abort(), "The server does not answer."),
+        (lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"), "The server refused."),  # a proxy's
+    ],
+)
+def test_analysis_goes_on_after_an_outage(open_page, outage, said):
     page = open_page(mishaps="/api/analyse")
-    page.route("**/api/analyse", lambda route: route.abort())
+    page.route("**/api/analyse", outage)
     review(page, "f5f6")
-    expect(page.locator("#progress")).to_contain_text("The server does not answer.")
+    expect(page.locator("#progress")).to_contain_text(said)
     page.unroute("**/api/analyse")
     expect(page.locator("#progress")).to_be_hidden()
 

@@ -8,7 +8,7 @@ import { MOST_RESULTS, estimate } from "./rating.js";
 import { $, app, finalScore, hooks, isOver, node, sleep, study } from "./state.js";
 import { verdict } from "./study.js";
 import { Tree, movesTo, pathTo } from "./tree.js";
-import { gameText, moveName } from "./words.js";
+import { askText, gameText, moveName } from "./words.js";
 
 const OWN = "own", MOST_OWN = 100, LEARNT = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
 // A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
@@ -208,8 +208,6 @@ export function reset() {
 const isWhole = ({ kind, exact }) => kind !== OWN || exact;
 const worth = (about, value) => signed(value, isWhole(about) ? 0 : 1);
 const discsText = (about, discs) => words("count.discs", { n: decimal(discs, isWhole(about) ? 0 : 1) });
-
-export const askText = () => words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
 
 export function renderPuzzle() {
   const { puzzle } = app, { kind, own, streak, longest, answers } = puzzled(), { rating, low, high, count: n } = estimate(answers);

@@ -7,7 +7,7 @@ const SHORTEST_WAIT = 700, LONGEST_WAIT = 10_000;
 
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
-export const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
+const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
 
 export class Study {
   #known = new Map();

@@ -44,11 +44,12 @@ function scoreText(score, size, discs, variant) {
   return together([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
 }
 
+export const askText = () => words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
 export const gameText = ({ size, variant }) => `${size}×${size} · ${words(`rules.${variant}`)}`;
 
 export function statusText() {
   const { game, here: position } = app;
-  if (app.view === "puzzle" && app.puzzle) return app.puzzle.here.parent ? positionText(app.puzzle.here) : words("puzzle.ask", { colour: colourName(app.puzzle.about.turn) });
+  if (app.view === "puzzle" && app.puzzle) return app.puzzle.here.parent ? positionText(app.puzzle.here) : askText();
   if (app.view !== "game") return words(`status.${app.view}`, { game: gameText(app.preview) });
   if (game && !game.connected) return words(game.isRefused ? "problem.forgotten" : game.state ? "status.lost" : "status.connecting");
   if (!isLive() || !atEnd()) return positionText(position);

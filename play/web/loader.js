@@ -8,7 +8,7 @@ import { $, hooks, newLine, node } from "./state.js";
 import { Tree } from "./tree.js";
 import { pairName } from "./words.js";
 
-const LARGEST_FILE = 700_000;
+const LARGEST_FILE = 700_000, LONGEST_TEXT = 60_000; // bytes, and characters that are sent as a text; more of them go as a file
 const NEXT = { "-": "X", X: "O", O: "-" };
 
 let board = initial(8).board;
@@ -57,6 +57,7 @@ export function restore({ size, variant, turn, text, ...rest }) {
 export async function submit() {
   const text = $("transcript").value.trim();
   if (text.startsWith("{")) return openDocument(text);
+  if (text.length > LONGEST_TEXT) return readBytes(new TextEncoder().encode(text));
   if (text) return read({ text });
   const line = preview();
   if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
@@ -65,12 +66,21 @@ export async function submit() {
 
 // Games of a file; WTHOR's have numbers for players, whose names are in another file, which may be chosen along with it.
 export async function readFiles(files) {
-  for (const { size } of files) if (size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: size, most: LARGEST_FILE }));
+  files.forEach(({ size }) => checkSize(size));
   const isNames = ({ name }) => /\.jou$/i.test(name), names = files.find(isNames), file = files.find((one) => !isNames(one));
   if (!file) throw new Problem(words("problem.no-game"));
   const players = names ? playersOf(new Uint8Array(await names.arrayBuffer())) : [];
   const bytes = new Uint8Array(await file.arrayBuffer());
   if (bytes[0] === 123) return openDocument(new TextDecoder().decode(bytes)); // {
+  return readBytes(bytes, players);
+}
+
+function checkSize(size) {
+  if (size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: size, most: LARGEST_FILE }));
+}
+
+function readBytes(bytes, players) {
+  checkSize(bytes.length);
   let letters = "";
   for (const byte of bytes) letters += String.fromCharCode(byte);
   return read({ file: btoa(letters) }, 0, players);

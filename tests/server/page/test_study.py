@@ -219,6 +219,9 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(page.locator("#toast")).to_contain_text("Neither side can move")
     corner.press("Enter")  # what was changed last is what will be studied
     expect(page.locator("#transcript")).to_have_value("")
+    page.fill("#transcript", 500 * GAMES)  # more than a text may have
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#choice-title")).to_have_text("Games 1 to 500")
 
     names = (
         struct.pack("<4BIHH4B", 20, 26, 1, 1, 0, 13, 0, 0, 0, 0, 0)

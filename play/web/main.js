@@ -390,7 +390,7 @@ async function share() {
     line.link = `/review/${name}`;
   }
   render();
-  await copyText($("invite-link").value);
+  await copyText(setup.addressForOthers().origin + line.link);
 }
 
 // --- the engine's opinion ------------------------------------------------------------------------

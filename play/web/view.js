@@ -117,9 +117,10 @@ function renderGame() {
   $("hint").disabled = !mayMove() || !atEnd();
   $("rematch").hidden = !isLive() || running || !game.request;
   $("undo").hidden = $("resign").hidden = !plays;
-  const invites = running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)];
-  $("invite").hidden = !invites && !line.link;
-  if (!$("invite").hidden) renderInvitation();
+  const key = running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)];
+  const invitation = key ? `/#join=${game.id}.${other(game.mine)}.${key}` : null;
+  $("invite").hidden = !invitation && !line.link;
+  if (!$("invite").hidden) renderInvitation(invitation);
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
   renderRated();
   renderOpening();
@@ -189,9 +190,10 @@ const expected = (move, index, line) => {
   return button;
 };
 
-function renderInvitation() {
-  const { game, line } = app, { origin, canReach } = addressForOthers();
-  $("invite-text").textContent = words(line.review ? "invite.review" : line.link ? "invite.watch" : "invite.friend");
-  $("invite-link").value = origin + (line.link ?? `/#join=${game.id}.${other(game.mine)}.${game.tokens[other(game.mine)]}`);
+// A friend who has not come yet is invited; else what was shared last is shown.
+function renderInvitation(invitation) {
+  const { line } = app, { origin, canReach } = addressForOthers();
+  $("invite-text").textContent = words(invitation ? "invite.friend" : line.review ? "invite.review" : "invite.watch");
+  $("invite-link").value = origin + (invitation ?? line.link);
   $("invite-warning").hidden = canReach;
 }

@@ -39,6 +39,17 @@ def test_a_link_with_something_wrong_does_not_shut_its_seat(open_page):
     expect(mine.locator("#status")).to_have_text("Your turn.")
 
 
+def test_a_link_for_spectators_does_not_take_the_place_of_the_friends(open_page):
+    mine = open_page()
+    link = invitation(mine)
+    mine.click("#share")
+    expect(mine.locator("#toast")).to_have_text("Copied.")
+    expect(mine.locator("#invite-link")).to_have_value(re.compile(re.escape(link)))
+    friend = open_page(address=link)
+    expect(friend.locator("#status")).to_have_text("Waiting for black …")
+    expect(mine.locator("#invite-link")).to_have_value(re.compile("/#watch="))
+
+
 def test_who_asks_to_take_back_is_told_of_a_refusal_and_who_grants_it_is_not_told_to_wait(open_page):
     mine = open_page()
     friend = open_page(address=invitation(mine))

@@ -218,7 +218,7 @@ function show(game, before, state) {
   if (before && state.moves.length < before.moves.length) standing.noteHelp();
   follow(state);
   announce(before, state);
-  if (state.status === "finished") noteGame(game.id, { result: resultOf(state) });
+  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state) }); // once: to look at a game is no news
   standing.settle(game, state);
   askStudy();
   render();

@@ -51,6 +51,11 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
     page.click("#resign")
     expect(page.locator("#status")).to_have_text("Black wins: white resigned.")
     expect(page.locator("#undo")).to_be_hidden()
+    old = re.sub(r'"at":\d+', '"at":1', page.evaluate("localStorage['reversi.games']"))
+    page.evaluate("games => { localStorage['reversi.games'] = games; }", old)
+    page.reload()
+    expect(page.locator("#status")).to_have_text("Black wins: white resigned.")
+    assert page.evaluate("localStorage['reversi.games']") == old  # looked at, it is as old as before
     page.click("#rematch")  # with colours exchanged
     my_turn(page)
     expect(page.locator("#player-black .name")).to_have_text("You")

@@ -91,6 +91,8 @@ class Hall:
         await asyncio.to_thread(load_rules)
         await self.tidy()
         self._tasks = [asyncio.get_running_loop().create_task(task) for task in (self._sweep(), self._count())]
+        for task in self._tasks:
+            task.add_done_callback(_tell_failure)
 
     async def close(self) -> None:
         """Send everybody away, stop searching, write what is left."""
@@ -302,6 +304,12 @@ def counted(counter: Counter[str], name: str) -> Iterator[None]:
         counter[name] -= 1
         if not counter[name]:
             del counter[name]
+
+
+def _tell_failure(task: asyncio.Task[None]) -> None:
+    """Log the error that has ended a task, which nobody waits for."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a task beside the games has ended", exc_info=error)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from play.server.pool import WorkerLost
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 from tests.notation.samples import random_moves, wthor_file, wthor_record
+from train.book.games import GameTree
 
 from .conftest import WAIT_SECONDS, eventually
 
@@ -296,6 +297,16 @@ def test_recorded_games_are_told_beside_the_book(special, tmp_path):
     assert found(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
     assert found(["f5", "d6"], variant="reversed") == []
     assert [len(found(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]
+
+
+def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, tmp_path, monkeypatch, caplog):
+    def fail(tree, ply):
+        raise MemoryError("no room for the games")
+
+    monkeypatch.setattr(GameTree, "count", fail)
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5"], 40)))
+    special(wthor=str(tmp_path))
+    eventually(lambda: "no room for the games" in caplog.text, "the log")
 
 
 def test_an_opponent_that_is_lost_again_and_again_is_told_of(special, monkeypatch):

@@ -3,6 +3,7 @@
 It sees more than patterns do, and takes thousands of times as long as a compiled network on a CPU. A GPU values a million positions
 with it in a second: `train.alphazero` trains it by play, and fits compiled networks to what it says.
 
+>>> from models.boards import board_tensor
 >>> from reversi_env import batch
 >>> net = ResidualNet(6, channels=8, blocks=1)
 >>> numbers, values = net(*(board_tensor(side) for side in batch.start(2, Rules(6))))

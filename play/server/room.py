@@ -366,20 +366,32 @@ class Room:
             task.cancel()
 
     async def _think(self, colour: Colour) -> None:
+        try:
+            await self._move_for(colour)
+        except Exception:  # whatever it was, the agent tries again for whoever comes back
+            log.exception("game %s: agent %s", self.id, self.agents[colour].spec)
+            self._lose_agent()
+
+    async def _move_for(self, colour: Colour) -> None:
+        """Find the agent's move and make it."""
         began = monotonic()
         answer = await self._searched(colour)
         if self._are_agents_alone():  # slowly enough to be watched
             await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
         if answer.error:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
-            self._thinking = None
-            lost = encode(Refused(503, "lost", "the opponent was lost; come back to let it try again").problem())
-            for member in self.members:
-                member.answer(lost)
+            self._lose_agent()
             return
         found, before = answer.found, self.game.position
         self._make(found["move"], round(found["seconds"], 3), found["value"])
         self._let_agent_ponder(colour, expected_position(before, found.get("line", [])))
+
+    def _lose_agent(self) -> None:
+        """Say that there is no answer; the agent is asked again when somebody enters."""
+        self._thinking = None
+        lost = encode(Refused(503, "lost", "the opponent was lost; come back to let it try again").problem())
+        for member in self.members:
+            member.answer(lost)
 
     def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
         """Let an agent that has moved think about what is *expected* on a person's time, unless it is quick or nobody is here."""

@@ -464,7 +464,7 @@ async function save() {
 function steps(event) {
   if (!/^(game|puzzle)$/.test(app.view) || event.altKey || event.ctrlKey || event.metaKey) return;
   if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
-  const moves = { ArrowLeft: -1, ArrowRight: 1, ",": -1, ".": 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
+  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
   if (event.key in across && beside(here, across[event.key]) !== here) goTo(beside(here, across[event.key]));
   else if (event.key in moves) step(moves[event.key]);
   else return;

@@ -309,15 +309,21 @@ def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, t
     eventually(lambda: "no room for the games" in caplog.text, "the log")
 
 
-def test_an_opponent_that_is_lost_again_and_again_is_told_of(special, monkeypatch):
+@pytest.mark.parametrize("error", [WorkerLost, ZeroDivisionError])
+def test_an_opponent_that_is_lost_is_told_of_and_tries_again_for_who_comes_back(special, monkeypatch, error):
+    """Again and again, or by a fault of ours."""
     api = special()
 
     async def lose(client, job, game):
-        raise WorkerLost
+        raise error
 
-    monkeypatch.setattr(api.hall.pool, "search", lose)
-    created = api.create(size=4, white={"kind": "agent", "agent": "greedy"})
+    with monkeypatch.context() as broken:
+        broken.setattr(api.hall.pool, "search", lose)
+        created = api.create(size=4, white={"kind": "agent", "agent": "greedy"})
+        with api.socket(created["game"], created["tokens"]["black"]) as black:
+            black.expect("state")
+            api.move(created, "black", "b1", 0)
+            assert black.expect("error")["code"] == "lost"
     with api.socket(created["game"], created["tokens"]["black"]) as black:
-        black.expect("state")
-        api.move(created, "black", "b1", 0)
-        assert black.expect("error")["code"] == "lost"
+        while len(black.expect("state")["moves"]) < 2:
+            pass

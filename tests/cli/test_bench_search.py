@@ -27,6 +27,7 @@ def test_one_thread_and_all_take_turns_and_the_figures_are_medians():
     assert (found["speedup"], found["nodes_ratio"]) == (2.5, 1204 / 1103)
 
 
+@pytest.mark.slow
 def test_the_midgame_is_searched_by_as_many_threads_as_asked_for(monkeypatch):
     monkeypatch.setattr(speed, "THREADS_DEPTH", 4)
     made = []

@@ -39,6 +39,7 @@ def test_every_puzzle_of_the_package_has_one_best_move_by_the_solver(rules, coun
     assert_one_best_move(found, rules)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_was_to_the_same_file(tmp_path, monkeypatch):
     monkeypatch.setattr(puzzles, "BATCH", 16)
     options = PuzzleOptions(6, "normal", 8, (5, 7), 4, 1)

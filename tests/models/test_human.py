@@ -36,6 +36,7 @@ def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
     assert len(others) > 1
 
 
+@pytest.mark.slow
 def test_from_the_third_level_on_nobody_plays_into_a_wipe_out():
     wiped = np.zeros(len(LEVELS), int)
     for board, trap in TRAPS.items():

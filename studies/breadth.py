@@ -78,7 +78,7 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     began = perf_counter()
     count_breadths(
         GROUPS,
-        *(own, opp, np.uint64(rules.playable), options.games // GROUPS, np.uint64(options.seed) << np.uint64(32)),
+        *(own, opp, np.uint64(rules.playable), options.games // GROUPS, np.uint64(options.seed)),
         *(one_line, moves, visits, lengths),
     )
     seconds = perf_counter() - began

@@ -17,6 +17,7 @@ import numpy as np
 
 from models.network import strongest_evaluator
 from reversi_env import Rules, Variant, batch
+from reversi_env.seeding import derive_seed
 from train.games.self_play import self_play
 from train.judging.endgames import solved_once
 from train.judging.exact import Boards, ExactSet
@@ -33,11 +34,16 @@ WTHOR = (
 
 
 def own_games(rules: Rules, empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
-    """One position a game of the network against itself, no two of them images of each other."""
-    spec = f"{strongest_evaluator(rules)}:depth=2"
-    played = self_play(spec, GAMES_EACH * count, rules, opening_plies=OPENING_PLIES[rules.size], seed=seed + empties)
-    there = rules.square_count - np.bitwise_count(played.own | played.opp) == empties
-    own, opp = played.own[there], played.opp[there]
+    """Return one position each from *count* games of the network against itself, no two of them images of each other.
+
+    Every number of *empties* has games of its own.
+    """
+    spec, games = f"{strongest_evaluator(rules)}:depth=2", GAMES_EACH * count
+    how: dict[str, Any] = {"opening_plies": OPENING_PLIES[rules.size], "seed": derive_seed(seed, empties)}
+    played = self_play(spec, games, rules, **how)
+    there = np.flatnonzero(rules.square_count - np.bitwise_count(played.own | played.opp) == empties)
+    _, first = np.unique(played.game[there], return_index=True)  # a game with a pass there has two
+    own, opp = played.own[there[first]], played.opp[there[first]]
     _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
     chosen = np.sort(first)[:count]
     assert len(chosen) == count
@@ -65,15 +71,18 @@ def main() -> None:
     parser.add_argument("--wthor", help="folder with WTHOR files")
     parser.add_argument("--folder", type=Path, default=Path("solving"), help="where what is solved is kept")
     parser.add_argument("--threads", type=int)
+    games = {f"{size}x{size}-{variant}": Rules(size, variant) for size in (8, 6) for variant in get_args(Variant)}
+    parser.add_argument("--games", nargs="+", choices=games, default=list(games), help="which files to make")
     options = parser.parse_args()
-    files = wthor_files(options.wthor)
-    for rules in (Rules(size, variant) for size in (8, 6) for variant in get_args(Variant)):
-        print(f"{rules.size}x{rules.size} {rules.variant}", flush=True)
+    files = wthor_files(options.wthor) if "8x8-normal" in options.games else []
+    for name in options.games:
+        rules = games[name]
+        print(name, flush=True)
         sets = solved_positions(rules, files, options.folder, options.threads)
         own, opp, values = (np.concatenate([getattr(one, name) for one in sets]) for name in ("own", "opp", "values"))
         source = WTHOR if (rules.size, rules.variant) == (8, "normal") else "games of the package's network with itself"
         PACKAGED.mkdir(exist_ok=True)
-        path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
+        path = PACKAGED / f"{name}.npz"
         about = np.array(json.dumps({"source": source}))
         save_arrays(path, {"own": own, "opp": opp, "values": values, "about": about}, compressed=True)
         print(f"{path}: {len(own)} positions, {path.stat().st_size:,} bytes", flush=True)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reversi_env.seeding import derive_seed
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
@@ -42,7 +43,7 @@ def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[st
         entry: dict[str, Any] = {"formula": formula, "weights": 0}
         for method in OPTIMISERS:
             runs = []
-            for seed in range(options.seed, options.seed + options.seeds):
+            for seed in (derive_seed(options.seed, number) % (1 << 32) for number in range(options.seeds)):
                 progress(f"tuning {formula}, {method}", done, steps)
                 chosen = TuneOptions(formula, None, method, options.generations, options.population, seed)
                 tuned = tune(chosen, objective)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reversi_env import batch
+from reversi_env.seeding import derive_seed
 from search import evaluators
 from studies.duels import OPENING_PLIES
 from studies.sections import Section, Table, game_name, with_error
@@ -48,7 +49,7 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
         other = EvaluatorPlayer(POSITIONAL, rules, ply)
         entry: dict[str, Any] = {"ply": ply}
         for colour, a_moves in (("black", ~white_moves), ("white", white_moves)):
-            results = play_games(mine, other, Openings(own, opp, a_moves), rules, seed=options.seed + ply)
+            results = play_games(mine, other, Openings(own, opp, a_moves), rules, seed=derive_seed(options.seed, ply))
             entry[colour] = results.as_dict()
         by_ply.append(entry)
     progress("plies", options.deepest, options.deepest)

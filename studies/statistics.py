@@ -7,8 +7,7 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount
-from reversi_env.core.playout import next_random, random_square
-from reversi_env.core.symmetry import mix
+from reversi_env.core.playout import next_random, random_square, stream_state
 from reversi_env.core.threads import loop, take, taken
 
 #: Rounds, that is numbers of discs, of the largest board.
@@ -72,5 +71,5 @@ def count_breadths(share, own, opp, playable, games, seed, one_line, moves, visi
     while take(share):
         for group in taken(share):
             for game in range(games):
-                state = mix(seed + group * np.uint64(games) + np.uint64(game))
+                state = stream_state(seed, group * np.uint64(games) + np.uint64(game))
                 lengths[group] += _count_game(own, opp, playable, state, one_line, moves[group], visits[group])

@@ -52,7 +52,7 @@ def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, An
     )
     watcher = _Watcher(rules, options.games, progress)
     openings = Openings.random(rules, options.games // 2, options.openings, options.seed)
-    results = play_games(player, player, openings, rules, seed=options.seed + 1, observer=watcher).discs
+    results = play_games(player, player, openings, rules, seed=options.seed, observer=watcher).discs
     progress("games", 1, 1)
     won = np.where(results > 0, 0, 1)
     decided = results != 0

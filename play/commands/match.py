@@ -132,6 +132,7 @@ def _play_here(
 ) -> bool:
     """The match in this process; whether Ctrl-C cut it short."""
     from play.commands.interruptible import interruptible
+    from reversi_env.seeding import derive_seed
     from search.agent import Agent
     from search.agents import make
     from train.games.playing import play_match
@@ -163,7 +164,7 @@ def _play_here(
         for agent in agents:
             agent.stop()
 
-    agents = [make(spec, seed=seed + index, **limits) for index, spec in enumerate(specs)]
+    agents = [make(spec, seed=derive_seed(seed, index), **limits) for index, spec in enumerate(specs)]
     player_a, player_b = map(Stoppable, agents)
     try:
         for agent in agents:

@@ -23,6 +23,15 @@ def next_random(state):
 
 
 @kernel
+def stream_state(seed, number):
+    """The generator state that stream *number* of *seed* begins with.
+
+    The seed is mixed before the number is added: sums of the two would give neighbouring seeds the same streams.
+    """
+    return mix(mix(seed + GOLDEN_GAMMA) + number)
+
+
+@kernel
 def nth_square(board, n):
     """The square of the *n*-th set bit of *board*, counted from zero."""
     for _ in range(n):
@@ -60,7 +69,7 @@ def count_random_plies(share, own, opp, playable, seed, lengths):
     """Plies of random games from one position to the end; game *i* depends on (seed, i) only."""
     while take(share):
         for game in taken(share):
-            _, _, lengths[game], _ = random_plies(own, opp, playable, LONGEST_GAME, mix(seed + game))
+            _, _, lengths[game], _ = random_plies(own, opp, playable, LONGEST_GAME, stream_state(seed, game))
 
 
 @loop(grain=64)
@@ -68,7 +77,7 @@ def random_positions_loop(share, own, opp, playable, plies, seed, reached):
     """Advance each position by ``plies[i]`` random plies, starting over (at most a hundred times) where a game ends before that."""
     while take(share):
         for i in taken(share):
-            state = mix(seed + i)
+            state = stream_state(seed, i)
             reached[i] = False
             for _ in range(100):
                 end_own, end_opp, played, state = random_plies(own[i], opp[i], playable, plies[i], state)

@@ -73,9 +73,13 @@ def test_a_move_that_leaves_one_reply_is_looked_at_as_deeply(monkeypatch):
         return found
 
     own, opp = batch.random_positions(2000, 44, seed=1)
-    position = Position(Rules(), int(own[102]), int(opp[102]))
-    narrow = [move for move in position.legal_moves() if len(position.play(move).legal_moves()) == 1]
-    assert len(narrow) == 2  # so that one of them is not the best move
+    positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    choices = (
+        (position, [move for move in position.legal_moves() if len(position.play(move).legal_moves()) == 1])
+        for position in positions
+    )
+    # two of them, so that one is not the best move
+    position, narrow = next((position, moves) for position, moves in choices if len(moves) == 2)
     engine, reached = Engine("six-factor"), []
     monkeypatch.setattr(Engine, "search", searched)
     for move in narrow:

@@ -12,8 +12,8 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, is_over, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from reversi_env.core.playout import GOLDEN_GAMMA, next_random, random_square
-from reversi_env.core.symmetry import canonical, mix, position_hash
+from reversi_env.core.playout import next_random, random_square, stream_state
+from reversi_env.core.symmetry import canonical, position_hash
 from search.core.evaluate import evaluate
 from search.core.midgame import INFINITY, UNIT, negamax
 
@@ -100,10 +100,9 @@ def play_games(works, nets, black, white, games, seed, first, wanted, own, opp, 
     Column *j* is for the position with ``low + j`` empties, if ``wanted[j]``. How the games are played is told by the
     record *games*. The key is a hash that all symmetric images of a position share.
     """
-    base = mix(seed + GOLDEN_GAMMA)
     key[:] = NO_SQUARE
     for i in range(key.shape[0]):
-        state = mix(base + first + np.uint64(i))
+        state = stream_state(seed, first + np.uint64(i))
         play_game(works[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
 
 

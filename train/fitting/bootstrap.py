@@ -22,6 +22,7 @@ import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
 from reversi_env.errors import shown
+from reversi_env.seeding import derive_seed
 from reversi_env.writing import write_atomically
 from search import evaluators
 from search.agents import AgentSpec
@@ -162,7 +163,7 @@ class Bootstrap:
                 "variant": self.rules.variant,
                 "count": stage.count,
                 "empties": (stage.low, stage.high),
-                "seed": self.seed + 1000 * number,
+                "seed": derive_seed(self.seed, number),
                 "shard_rows": stage.count,
                 "block_rows": stage.count,
                 "labeller": str(searcher) if stage.depth else "exact",

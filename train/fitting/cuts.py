@@ -11,6 +11,7 @@ import models.network  # noqa: F401 - registers the evaluator `network`
 from models.cards import annotate
 from models.networks import read_weights
 from reversi_env import Position, Rules
+from reversi_env.seeding import derive_seed
 from search import probcut
 from search.cuts import Cuts, as_table
 from search.evaluation import file_name
@@ -48,8 +49,8 @@ def add_probcut(
     with Run(out):
         name, cores = file_name("network", path), threads or os.cpu_count() or 1
         midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
-        sampled = own_positions(name, rules, midgame, positions, seed, threads)
-        ends = own_positions(name, rules, ENDS, positions, seed + 1, threads)
+        sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, 0), threads)
+        ends = own_positions(name, rules, ENDS, positions, derive_seed(seed, 1), threads)
         total = len(sampled) + len(ends)
         cuts = probcut.fit(
             name,

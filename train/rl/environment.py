@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from reversi_env.seeding import derive_seed
 from train.checkpoints import games_state, put_games
 from train.rl.network import views
 from train.rl.opponents import SelfPlayPool
@@ -31,6 +33,10 @@ class TrainingEnv(ReversiVecEnv):
         self._plies, self._symmetric = plies, symmetric
         self._views = views(rules)
         self._turns = np.zeros(num_envs, np.int64)
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Seed the games: runs with neighbouring seeds share none, although game *i* has the number *i* added to its seed."""
+        return super().seed(None if seed is None else derive_seed(seed))
 
     def reset(self) -> Any:
         """Begin an episode in every game."""

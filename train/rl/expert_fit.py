@@ -10,6 +10,7 @@ import numpy as np
 from models.boards import board_tensor
 from reversi_env import Rules
 from reversi_env.extras import extra_libraries
+from reversi_env.seeding import derive_seed
 from train.rl.expert_data import ExpertLabels
 from train.rl.network import PolicyValueNet, masked, net_inputs, turned, views
 from train.rl.options import ExpertOptions
@@ -75,7 +76,7 @@ def learn(
     progress: Counter = lambda done, total: None,
 ) -> Losses:
     """One round of learning, decided by the network, the memory, the options and the *iteration* (from 1) alone."""
-    generator = torch.Generator().manual_seed((options.seed << 20) + iteration)
+    generator = torch.Generator().manual_seed(derive_seed(options.seed, iteration))
     steps = max(1, round(options.samples / options.batch_size))
     total_policy = total_value = 0.0
     rows, at = torch.empty(0, dtype=torch.int64), 0

@@ -9,6 +9,7 @@ import numpy as np
 from reversi_env import Rules
 from reversi_env.envs import OpponentPool
 from reversi_env.extras import extra_libraries
+from reversi_env.seeding import derive_seed
 from search import agents
 from train.games.batch import AgentPlayer, compiled_player
 from train.judging.exact import action_table
@@ -20,6 +21,8 @@ with extra_libraries():
 
 #: Words that generators are seeded with lie below this.
 _WORDS = 1 << 63
+#: Streams of the seeds of baselines and of past selves.
+_BASELINES, _SELVES = range(2)
 
 
 class Baseline:
@@ -37,9 +40,8 @@ class Baseline:
 
     def renew(self, steps: int) -> None:
         """Before the rollout that begins after so many *steps*: an agent that is asked forgets everything, and draws other lots."""
-        self._player = self._compiled or AgentPlayer(
-            agents.make(self._spec, seed=self._seed + (steps << 16)), self._rules
-        )
+        seed = derive_seed(self._seed, steps)
+        self._player = self._compiled or AgentPlayer(agents.make(self._spec, seed=seed), self._rules)
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Legal actions; the pass where it is the only one."""
@@ -76,7 +78,7 @@ class SelfPlayPool:
         for number, spec in enumerate(specs):
             built_in = spec in ("random", "greedy")
             if not built_in:
-                self.baselines.append(Baseline(spec, rules, seed + 1 + number))
+                self.baselines.append(Baseline(spec, rules, derive_seed(seed, _BASELINES, number)))
             self.opponents.add(spec if built_in else self.baselines[-1])
         self._first = len(specs)
         self.selves: list[BatchPolicy] = []
@@ -128,5 +130,6 @@ class SelfPlayPool:
             baseline.words.bit_generator.state = words
 
     def _join(self, net: PolicyValueNet) -> None:
-        self.selves.append(BatchPolicy(net, temperature=1.0, seed=self._seed + 1000 + len(self.selves)))
+        seed = derive_seed(self._seed, _SELVES, len(self.selves))
+        self.selves.append(BatchPolicy(net, temperature=1.0, seed=seed))
         self.opponents.add(self.selves[-1], weight=0.0)

@@ -25,6 +25,7 @@ import numpy as np
 from models.compiling import Compiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
+from reversi_env.seeding import derive_seed
 from reversi_env.writing import write_atomically
 from train.checkpoints import (
     State,
@@ -179,7 +180,7 @@ class TensorPPO:
         options, device = self.options, self.device
         self._tell("compiling")
         self._env = TorchVectorEnv(options.envs, device=device, size=options.size, variant=options.variant)
-        self._env.reset(seed=options.seed)
+        self._env.reset(seed=derive_seed(options.seed))  # game i has the number i added to it
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed)
             net = PolicyValueNet(options.size, options.architecture)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.rules import Variant
+from reversi_env.seeding import derive_seed
 from search import evaluators
 from search.formulas import Formula
 from train.cluster.executor import Executor, WorkerPool, in_order
@@ -29,10 +30,8 @@ from train.judging.exact import Errors, ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
-#: Seeds of what a result is measured on begin here.
-CHECK_SEED = 1_000_000_000
-#: Seeds of one round's games, and of one opponent's, are so far from the next.
-ROUND_SEED, MEMBER_SEED = 1009, 500_000_003
+#: Stream of the seed of what a result is measured on.
+CHECK_STREAM = 0
 #: Spread in discs that a candidate's values are brought to before it plays: only their order matters, and numbers that the
 #: board's range would cut off have none.
 SPREAD = 10.0
@@ -135,7 +134,7 @@ class WinRate(Objective):
         player = EvaluatorPlayer(players, rules, self.depth, **how)
         points = np.zeros(len(candidates))
         for member, name in enumerate(self.panel):
-            seed = self.seed + ROUND_SEED * number + MEMBER_SEED * member
+            seed = derive_seed(self.seed, number, member)
             openings = Openings.random(rules, self.games // 2, self.openings, seed=seed).repeated(len(candidates))
             results = play_games(player, self._opponent(name), openings, rules, seed=seed)
             points += results.points.reshape(len(candidates), -1).mean(axis=1)
@@ -143,7 +142,7 @@ class WinRate(Objective):
 
     def checked(self) -> WinRate:
         """Other games, and so many that a hundredth shows."""
-        return replace(self, seed=self.seed + CHECK_SEED, games=max(self.games, 10_000))
+        return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
     def ingredients(self) -> dict[str, str]:
         """Hashes of the opponents' weights."""
@@ -188,7 +187,7 @@ class LabelError(Objective):
 
     def checked(self) -> LabelError:
         """Positions of other games, without those that were met before."""
-        return replace(self, seed=self.seed + CHECK_SEED, excluded=(*self.excluded, self), _cache={})
+        return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), excluded=(*self.excluded, self), _cache={})
 
     def truth(self) -> ExactSet:
         """The positions with their scores; solved once."""

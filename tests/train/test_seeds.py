@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from play.commands import match
-from reversi_env import Rules, batch
+from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import agents, evaluators
 from studies import exam_positions, winner
@@ -19,7 +19,7 @@ from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.stages import Stage
-from train.games.batch import RandomPlayer, compiled_player, play_games
+from train.games.batch import compiled_player, play_games
 from train.games.openings import Openings, opening_sequence
 from train.games.options import TournamentOptions
 from train.games.playing import play_match
@@ -73,14 +73,14 @@ def seed_of(*arguments, seed, **options):
     return [seed]
 
 
-def openings(run):
-    """A job that returns its random openings, continued to 20 plies, where by chance no two are alike."""
+def openings(run, times=1):
+    """A job that returns the random openings it begins with, continued to 20 plies, where by chance no two are alike."""
     random_positions = batch.random_positions
 
     def note(count, plies, rules, *, seed):
         return rows(*random_positions(count, 20, rules, seed=seed)) if np.ndim(plies) == 0 else []
 
-    return recorded(run, batch, "random_positions", note)
+    return recorded(run, batch, "random_positions", note, times)
 
 
 # --- jobs: from a seed to what no other run may have --------------------------------------------------
@@ -104,7 +104,7 @@ def label_error(seed):
 
 def tournament(seed):
     options = TournamentOptions(("random", "random"), games=2, seed=seed)
-    positions = [opening.position for opening in islice(opening_sequence("random", RULES, 12, 7), GAMES)]
+    positions = [Position(RULES, *boards) for boards in rows(*batch.random_positions(GAMES, 12))]
     players = [options.make_agent(player, game) for player in range(2) for game in range(3)]
     return [tuple(player.choose(position) for position in positions) for player in players]
 
@@ -172,9 +172,9 @@ JOBS = {
         1,
     ),
     "self-play": openings(lambda seed: self_play("random", GAMES, RULES, seed=seed)),
-    "ladder": openings(lambda seed: Ladder(RULES, GAMES, seed, ("random",)).measure(RandomPlayer(RULES))),
+    "ladder": openings(lambda seed: Ladder(RULES, GAMES, seed, ("random",))),
     "score": openings(score),
-    "win rate": openings(win_rate),
+    "win rate": openings(win_rate, None),
     "winner": openings(lambda seed: winner.measure(winner.WinnerOptions(player="random", games=GAMES, seed=seed))),
     "match": recorded(
         lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None), agents, "make", seed_of, 2

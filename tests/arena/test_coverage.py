@@ -19,7 +19,7 @@ from train.games.winrate import ConfidenceSequence
 SIZES = [pytest.param(1, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.slow, pytest.mark.long])]
 #: Points of the two games of the pairs with 0, ½, 1, 1½ and 2 points, as signs of discs.
 PAIRS = np.array([[-1, -1], [-1, 0], [0, 0], [0, 1], [1, 1]])
-pytestmark = pytest.mark.parametrize("scale", SIZES)
+by_size = pytest.mark.parametrize("scale", SIZES)
 
 
 def check(scale, name, hits, low=0.93, high=0.98):
@@ -41,6 +41,7 @@ def pair_chances(loss, draw, win, mirrored=0.0):
 # --- win rate ---------------------------------------------------------------------------------------
 
 
+@by_size
 @pytest.mark.parametrize("games", [100, 1000])
 def test_win_rates(scale, games):
     """*won*: share of the decided games. The score counts draws as half."""
@@ -82,6 +83,7 @@ def is_covered(wins, draws, player, strength, anchor=None):
     return model.log_likelihood(best) - model.log_likelihood(model.fit(best, (player, strength))) <= DROP_95
 
 
+@by_size
 @pytest.mark.parametrize(("own", "others"), [(0.0, (0.0, 0.3)), (1.0, (0.0, 0.3)), (0.0, (0.0, 0.8, 1.5, 2.2))])
 def test_elo_on_a_ladder_is_counted_from_its_anchor(scale, own, others):
     """A policy, as good as the anchor or better, then the anchor, then other players."""
@@ -95,6 +97,7 @@ def test_elo_on_a_ladder_is_counted_from_its_anchor(scale, own, others):
     check(scale, f"ladder of {len(others)}, {ELO * own:.0f} Elo above the anchor", covered)
 
 
+@by_size
 def test_elo_in_tournaments(scale):
     generator, strengths, covered = np.random.default_rng(11), np.array([1.2, 0.3, -0.4, -1.1]), []
     for repetition in range(400 * scale):
@@ -110,6 +113,7 @@ def test_elo_in_tournaments(scale):
 # --- sequential -------------------------------------------------------------------------------------
 
 
+@by_size
 def test_the_anytime_bound_holds_at_all_times_at_once(scale):
     """What was refuted once stays refuted: the last interval tells. It is conservative by Ville's inequality."""
     generator, score = np.random.default_rng(8), 0.8
@@ -124,22 +128,44 @@ def test_the_anytime_bound_holds_at_all_times_at_once(scale):
 
 
 def stopped(generator, sprt, chances, runs):
-    """Whether each of so many simulated tests accepts H1."""
+    """Whether each of so many simulated tests accepts H1, and its pairs."""
     counts, accepted, going = np.zeros((runs, 5), np.int64), np.zeros(runs, np.bool_), np.arange(runs)
     while going.size:
         counts[going, generator.choice(5, going.size, p=chances)] += 1
         ratios = sprt.llrs(counts[going])
         accepted[going] = ratios >= sprt.bounds[1]
         going = going[(ratios < sprt.bounds[1]) & (ratios > sprt.bounds[0])]
-    return accepted
+    return accepted, counts
 
 
+@by_size
 @pytest.mark.parametrize(("draw", "mirrored"), [(0.0, 0.0), (0.2, 0.0), (0.6, 0.0), (0.2, 0.5)])
 @pytest.mark.parametrize("hypothesis", [0, 1])
 def test_both_errors_of_the_sprt(scale, draw, mirrored, hypothesis):
     sprt = Sprt(0, 100 if scale == 1 else 50)
     score = expected_score((sprt.elo0, sprt.elo1)[hypothesis])
     chances = pair_chances(1 - score - draw / 2, draw, score - draw / 2, mirrored)
-    accepted = stopped(np.random.default_rng(5), sprt, chances, 1000 * scale)
+    accepted, _ = stopped(np.random.default_rng(5), sprt, chances, 1000 * scale)
     name = f"SPRT 0, {sprt.elo1} wrong if H{hypothesis} is true, {draw:.0%} drawn, {mirrored:.0%} mirrored"
     check(scale, name, accepted != hypothesis, 0, 0.055)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("elo1", [50, 100])
+def test_elo_after_an_sprt_is_biased(elo1):
+    """As the command line says. Games without draws: pairs are lost, split or won."""
+    generator, sprt, means = np.random.default_rng(9), Sprt(0, elo1), []
+    for true in (0, elo1 / 2, elo1):
+        score, elos, covered = expected_score(true), [], []
+        _, counts = stopped(generator, sprt, pair_chances(1 - score, 0, score), 1000)
+        for lost, _, split, _, won in counts:
+            rating = fit_ratings(
+                np.array([[0, 2 * won + split], [2 * lost + split, 0]]), np.zeros((2, 2)), anchor=1
+            ).players[0]
+            elos.append(rating.elo)
+            covered.append(rating.low <= true <= rating.high)
+        means.append(np.mean(elos))
+        check(10, f"Elo after SPRT 0, {elo1}, truth {true:.0f}, mean estimate {means[-1]:.0f}", covered, 0.89, 0.95)
+    assert means[0] < -5
+    assert means[2] > elo1 + 5

@@ -10,6 +10,7 @@ import io
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -148,16 +149,25 @@ def line_chart(
 
 
 def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, float, float]]) -> Figure:
-    """A row for each (name, lower end, value, upper end): a dot within its interval, and its number beside it."""
+    """A row for each (name, lower end, value, upper end): a dot within its interval, and its number beside it.
+
+    An interval with an infinite end has an arrow there, at the value, and neither dot nor number.
+    """
 
     def draw(figure: Any) -> None:
         (axis,) = panels(figure, 1, (title,))
         names = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name, *_ in rows]
         axis.set_yticks(range(len(rows)), labels=[_plain(name) for name in names])
         for place, (_, low, value, high) in enumerate(rows):
-            axis.plot([low, high], [place, place], color=BLUE, marker="|", markersize=6)
-            axis.plot(value, place, color=VERMILION, marker="o")
-            axis.text(1.02, place, f"{value:+.0f}", transform=axis.get_yaxis_transform(), va="center")
+            is_open = not (isfinite(low) and isfinite(high))
+            for end, arrow in ((low, "<"), (high, ">")):
+                marker = "|" if isfinite(end) else arrow
+                axis.plot(
+                    [value, end if isfinite(end) else value], [place, place], color=BLUE, marker=marker, markevery=[1]
+                )
+            axis.plot(value, place, color=VERMILION, marker="" if is_open else "o")
+            text = "" if is_open else f"{value:+.0f}"
+            axis.text(1.02, place, text, transform=axis.get_yaxis_transform(), va="center")
         axis.axvline(0, color=GRID, linewidth=0.8)
         axis.grid(axis="x", color=GRID, linewidth=0.4)
         axis.set(xlabel=x_label, ylim=(len(rows) - 0.5, -0.5))

@@ -124,21 +124,27 @@ def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
 
 def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
+    from train.games.ratings import rating_text
+
     path, standing = training.policy, training.evaluations[-1]
     if as_json:
         print_json({"policy": str(path), **standing, "seconds": seconds})
         return
     rows = (
-        (name, rung["wins"], rung["draws"], rung["losses"], f"{rung['points']:.1%}", f"{rung['discs']:+.1f}")
+        (
+            *(name, rung["wins"], rung["draws"], rung["losses"], f"{rung['points']:.1%}"),
+            "–".join(f"{end:.1%}" for end in rung.get("interval", ())),  # files of version 0.2 have none
+            f"{rung['discs']:+.1f}",
+        )
         for name, rung in standing["rungs"].items()
     )
-    print_table(("against", "won", "drawn", "lost", "score", "discs"), rows, gap=2)
-    interval = f"{standing['elo_low']:+.0f}…{standing['elo_high']:+.0f}"
+    print_table(("against", "won", "drawn", "lost", "score", "95 % interval", "discs"), rows, gap=2)
+    elo = rating_text(*(standing[key] for key in ("elo", "elo_low", "elo_high")))
     asked, done = training.options.steps, standing["steps"]
     rounded = (
         f" ({asked:,} asked for, and to the end of an update)" if asked < done == training.options.whole_steps else ""
     )
-    print(f"{standing['elo']:+.0f} Elo above random ({interval}) after {done:,} steps{rounded}")
+    print(f"Elo above random: {elo} after {done:,} steps{rounded}")
     before = training.seconds
     print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in the runs before" if before else ""))
     if "steps_per_second" in standing:
@@ -199,12 +205,16 @@ def _show_zero(
     if table is not None:
         names = list(next(iter(table.values()))["points"])
         rows = [
-            (player, *(f"{100 * of['points'][name]:.1f}" for name in names), f"{of['elo']:.0f}", f"{of['regret']:.2f}")
+            (player, *(f"{100 * of['points'][name]:.1f}" for name in names), *_elo_cells(of), f"{of['regret']:.2f}")
             for player, of in table.items()
         ]
         headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
         print_table(
-            ["points, %", *headings, "Elo", "discs\ngiven\naway"], rows, width=EXAM_WIDTH, gap=1, show_edge=False
+            ["points, %", *headings, "Elo", "95 %\ninterval", "discs\ngiven\naway"],
+            rows,
+            width=EXAM_WIDTH,
+            gap=1,
+            show_edge=False,
         )
     from reversi_env.errors import counted
 
@@ -321,6 +331,14 @@ def exam(
         _show_exam(table)
 
 
+def _elo_cells(entry: dict[str, Any]) -> tuple[str, str]:
+    """Elo and its interval; the interval alone if Elo is not determined."""
+    from train.games.ratings import interval_text
+
+    interval = interval_text(entry["elo_low"], entry["elo_high"])
+    return f"{entry['elo']:.0f}" if "…" in interval else "", interval
+
+
 def _show_exam(table: dict[str, Any]) -> None:
     """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
     names = list(next(iter(table["players"].values()))["rungs"])
@@ -328,8 +346,8 @@ def _show_exam(table: dict[str, Any]) -> None:
     rows = []
     for player, entry in table["players"].items():
         points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
-        rows.append((player, *points, f"{entry['elo']:.0f}", f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
-    headings = ["points, %", *headings, "Elo", "discs\ngiven\naway", "best\nmoves,\n%"]
+        rows.append((player, *points, *_elo_cells(entry), f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
+    headings = ["points, %", *headings, "Elo", "95 %\ninterval", "discs\ngiven\naway", "best\nmoves,\n%"]
     print_table(headings, rows, width=EXAM_WIDTH, gap=1, show_edge=False)
     where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")

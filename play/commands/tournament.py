@@ -49,7 +49,9 @@ def tournament(
     sprt: Annotated[
         str | None,
         typer.Option(
-            "--sprt", metavar="E0,E1", help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo."
+            "--sprt",
+            metavar="E0,E1",
+            help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo (logistic).",
         ),
     ] = None,
     errors: Annotated[
@@ -137,7 +139,7 @@ def winrate(
     def hear(rate: WinRate) -> None:
         nonlocal found
         found = rate
-        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.3f} ± {rate.margin:.3f}")
+        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.3f} ({rate.low:.3f}–{rate.high:.3f})")
 
     how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
     with progress_bar() as show:
@@ -228,7 +230,7 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     table, options = standings(played), played.options
     title = f"{options.size}x{options.size} {options.variant}, {counted(len(played.records), 'game')}"
     rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
-    chart = interval_chart(title, "Elo, mean of all players 0; bars: 95 % intervals", rows)
+    chart = interval_chart(title, "Elo (Davidson), mean of all players 0; bars: 95 % intervals", rows)
     chart.save(folder / PLOT, optional=True)
     if as_json:
         print_json(as_dict(played, table, folder))
@@ -254,10 +256,11 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
         "complete": played.complete,
         "games": len(played.records),
         "openings": played.openings,
+        "elo_scale": "Davidson",
         "agents": [
             {
                 **picked(player, "name", "games", "wins", "draws", "losses", "score", "discs_per_game"),
-                "elo": player.rating.elo,
+                "elo": player.rating.elo if player.rating.is_determined else None,
                 "elo_low": player.rating.low,
                 "elo_high": player.rating.high,
                 "seconds_per_move": player.seconds_per_move,
@@ -282,15 +285,19 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
     assert sprt is not None
     low, high = sprt.bounds
     llr = {"llr": sprt.llr(played.pairs), "llr_low": low, "llr_high": high}
-    return {**picked(sprt, "elo0", "elo1"), "accepted": played.verdict, **llr, "pairs": played.pairs.tolist()}
+    test = {**picked(sprt, "elo0", "elo1"), "elo_scale": "logistic", "accepted": played.verdict}
+    return {**test, **llr, "pairs": played.pairs.tolist(), "elo_is_biased": played.verdict is not None}
 
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
     """Ratings, cross table, forfeits and the SPRT's answer for people."""
+    from train.games.ratings import interval_text
+
     rows = [
         (
-            *(place, player.name, f"{round(player.rating.elo):+d}"),  # never -0
-            f"{round(player.rating.low):+d}…{round(player.rating.high):+d}",
+            *(place, player.name),
+            f"{round(player.rating.elo):+d}" if player.rating.is_determined else "",  # never -0
+            interval_text(player.rating.low, player.rating.high),
             f"+{player.wins} ={player.draws} -{player.losses}",
             *(f"{player.score:.1%}", f"{round(player.discs_per_game, 1) + 0.0:+.1f}"),
             *(f"{1000 * player.seconds_per_move:.1f}", player.overruns),
@@ -298,9 +305,12 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
         for place, player in enumerate(table.players, 1)
     ]
     print(title)
+    print("Elo: by Davidson's model, the mean of all agents is 0, with 95 % intervals")
     print("ms: mean time of a move, late: moves over the time allowed")
     headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
     print_table(headings, rows, words=2, gap=0)
+    if not all(player.rating.is_determined for player in table.players):
+        print(_undetermined_text(table))
     print("score in % of the row against the column")
     print_cross_table([player.name for player in table.players], table.cross_table)
     for player in table.players:
@@ -309,6 +319,17 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             print(f"{player.name} lost {count} by forfeit, {kind}: {reason}")
     if played.options.sprt is not None:
         print(_sprt_text(played))
+
+
+def _undetermined_text(table: Standings) -> str:
+    """Why ratings are missing."""
+    extremes = [
+        f"{player.name} {'won' if player.wins else 'lost'} every game"
+        for player in table.players
+        if player.games in (player.wins, player.losses)
+    ]
+    reason = ", ".join(extremes) or "some agents have too few results against the others"
+    return f"Elo is not determined where none is given, and ≥ and ≤ are 95 % bounds: {reason}"
 
 
 def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
@@ -343,6 +364,12 @@ def _sprt_text(played: Tournament) -> str:
         None: f"no answer yet between {sprt.elo0:g} and {sprt.elo1:g} Elo",
     }
     ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
-    return (
-        f"SPRT: {answers[played.verdict]} after {counted(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}"
+    text = (
+        f"SPRT: {answers[played.verdict]} after {counted(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}\n"
+        "Elo of the SPRT is logistic, 400 log10(score / (1 - score)); if games were drawn, Davidson's Elo is farther from 0"
     )
+    biased = (
+        "\nThe test stopped at an extreme result: Elo in the table is biased to the side of the accepted hypothesis, and its "
+        "intervals cover less than 95 %"
+    )
+    return text + (biased if played.verdict else "")

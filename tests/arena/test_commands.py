@@ -60,6 +60,10 @@ def test_the_result_for_people(reversi, tmp_path, here):
     assert "gtp[limit=60]" in out  # not taken for markup
     assert "lost 2 by forfeit, crash: " in out
     assert "score in % of the row against the column" in out
+    assert "Elo is not determined" in out
+    assert "random won every game" in out
+    assert "≥ " in out
+    assert "≤ " in out
 
 
 def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
@@ -70,6 +74,13 @@ def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
     [result] = json_lines(*arguments, "--out", tmp_path)
     assert result["sprt"]["accepted"] == "H1"
     assert sum(result["sprt"]["pairs"]) * 2 == result["games"] < 100
+    assert (result["elo_scale"], result["sprt"]["elo_scale"], result["sprt"]["elo_is_biased"]) == (
+        "Davidson",
+        "logistic",
+        True,
+    )
+    assert "logistic" in out
+    assert "biased" in out
 
 
 def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypatch, here):

@@ -72,7 +72,7 @@ def test_a_policy_gets_the_figures_of_its_moves(policy, options, truth):
 @pytest.mark.parametrize(("opponents", "zero"), [(("random",), "random"), (("greedy",), "the mean of these players")])
 def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero):
     score = score_policy(last_legal, RULES, games=10, opponents=opponents, endgames=truth)
-    assert f"\nElo above {zero}: {score.elo:.0f} (" in str(score)
+    assert f"\nElo above {zero}: {score.elo:+.0f} (95 % interval " in str(score)
 
 
 def test_a_policy_that_cannot_play_is_told_so(truth):

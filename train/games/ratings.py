@@ -5,20 +5,22 @@ Player *i* has a strength λ_i. In a game against *j* the chances of a win, a lo
     e^λ_i,   e^λ_j   and   ν e^((λ_i + λ_j) / 2)
 
 (R. R. Davidson, "On extending the Bradley–Terry model to accommodate ties in paired comparison experiments", JASA 65, 1970).
-Elo is 400 / ln 10 · λ, with the mean of all players at 0. The logarithm of the likelihood is concave in λ and ln ν, and Newton's
-method finds its one maximum. Where an agent has won all its games the maximum is at infinity; therefore every
-player takes part in one game more, spread evenly over its opponents, half won and half lost.
+Elo is 400 / ln 10 · λ, with the mean of all players at 0, or one player, the anchor. The logarithm of the likelihood is concave
+in λ and ln ν, and Newton's method finds its one maximum. Where an agent has won all its games the maximum is at infinity;
+therefore every player takes part in one game more, spread evenly over its opponents, half won and half lost. Without draws this
+is the logistic Elo of the score, 400 log10(s / (1 − s)); with draws, differences are larger (`train.games.sprt` uses that one).
 
-The intervals are those of the profile likelihood: all ratings of a player for which the best fit of everything else is worse
-than the best of all by less than half the χ² quantile. They need no symmetry, which ratings near an end do not have.
-Games are taken as independent. Those of a pair are not quite: an opening that favours black gives one to each side, so that the
-intervals are, if anything, too wide.
+The intervals are those of the profile likelihood: all ratings of a player, above the mean or the anchor, for which the best fit of
+everything else is worse than the best of all by less than half the χ² quantile. They need no symmetry, which ratings near an end
+do not have. Games are taken as independent. Those of a pair are not quite: an opening that favours black gives one to each side,
+so that the intervals are, if anything, too wide. If the results themselves put no limit to a rating, as after games that were all
+won, the interval has no end on that side: the game that is added says nothing about it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
+from math import inf, isfinite, log, sqrt
 
 import numpy as np
 
@@ -29,15 +31,25 @@ ELO = 400 / log(10)
 DROP_95 = 3.841458820694124 / 2
 #: A step of Newton's method shorter than this, in units of λ, is the last.
 PRECISION = 1e-10
+#: The ends of an interval are found to this precision, in roots of the log-likelihood.
+PROFILE_PRECISION = 1e-5
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's strength in Elo above the mean of all players, and the ends of its 95 % interval."""
+    """A player's strength in Elo above the mean of all players, or above the anchor, and the ends of its 95 % interval.
+
+    An end is infinite if the results put no limit to the rating on that side; ``elo`` is then finite by the added games alone.
+    """
 
     elo: float
     low: float
     high: float
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the interval has two ends."""
+        return isfinite(self.low) and isfinite(self.high)
 
 
 @dataclass(frozen=True)
@@ -48,20 +60,50 @@ class Ratings:
     draw_factor: float
 
 
-def fit_ratings(wins: np.ndarray, draws: np.ndarray) -> Ratings:
+def interval_text(low: float | None, high: float | None) -> str:
+    """A 95 % interval in Elo for people; None or infinite ends are open.
+
+    >>> interval_text(-31.7, 12.1), interval_text(212.0, None), interval_text(None, None)
+    ('-32…+12', '≥ +212', 'unknown')
+    """
+    ends = [f"{round(end):+d}" if end is not None and isfinite(end) else "" for end in (low, high)]  # never -0
+    return "…".join(ends) if all(ends) else f"≥ {ends[0]}" if ends[0] else f"≤ {ends[1]}" if ends[1] else "unknown"
+
+
+def rating_text(elo: float, low: float | None, high: float | None) -> str:
+    """Elo with its 95 % interval for people; the bound alone if the interval is open on one side.
+
+    >>> rating_text(205.1, 174.0, 237.2), rating_text(900.0, 212.0, None)
+    ('+205 (95 % interval +174…+237)', 'not determined (≥ +212, 95 % bound)')
+    """
+    interval = interval_text(low, high)
+    return (
+        f"{round(elo):+d} (95 % interval {interval})" if "…" in interval else f"not determined ({interval}, 95 % bound)"
+    )
+
+
+def fit_ratings(wins: np.ndarray, draws: np.ndarray, anchor: int | None = None) -> Ratings:
     """Fit all players' ratings. ``wins[i, j]``: games that *i* won against *j*; ``draws`` likewise, and symmetric.
+
+    Elo is counted from player *anchor*, by default from the mean of all.
 
     >>> fit = fit_ratings(np.array([[0, 30], [10, 0]]), np.zeros((2, 2)))
     >>> round(fit.players[0].elo - fit.players[1].elo)  # 400 log10(30.5 / 10.5)
     185
     """
-    model = _Davidson(*_checked(wins, draws))
+    wins, draws = _checked(wins, draws)
+    model, is_open = _Davidson(wins, draws, anchor), _open_ends(wins, draws, anchor)
     best = model.fit(np.zeros(model.unknowns))
-    level = model.log_likelihood(best) - DROP_95
     ratings = []
     for player in range(model.players):
-        ends = (model.profile_end(player, best, level, direction) for direction in (-1, 1))
-        ratings.append(Rating(*(ELO * float(value) for value in (best[player], *ends))))
+        ends = (
+            direction * inf if is_open[side][player] else model.profile_end(player, best, direction)
+            for side, direction in enumerate((-1, 1))
+        )
+        fixed = player == anchor
+        ratings.append(
+            Rating(0.0, 0.0, 0.0) if fixed else Rating(*(ELO * float(value) for value in (best[player], *ends)))
+        )
     return Ratings(tuple(ratings), float(np.exp(best[-1])) if model.has_draws else 0.0)
 
 
@@ -73,10 +115,34 @@ def _checked(wins: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return wins, draws
 
 
-class _Davidson:
-    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), the last only if there are draws, and its maximum."""
+def _open_ends(wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> np.ndarray:
+    """For every player whether its rating may fall, and rise, without limit: booleans (2, players).
 
-    def __init__(self, wins: np.ndarray, draws: np.ndarray) -> None:
+    It may if the likelihood never falls along a direction (δ, γ) of (λ, ln ν). Of two players the one who won must then rise by
+    2γ or more above the other, and after draws they may part by 2γ at most; γ is 0, or else can be scaled to 1. That is a system
+    of difference constraints, and shortest paths are the largest differences that it allows, all of them at once.
+    """
+    is_open = np.zeros((2, len(wins)), np.bool_)
+    for gamma in (0.0, 1.0):
+        rise = np.where(draws > 0, 2 * gamma, inf)  # rise[i, j]: the most that i may rise above j
+        rise[wins.T > 0] = -2 * gamma
+        np.fill_diagonal(rise, 0)
+        for middle in range(len(wins)):
+            rise = np.minimum(rise, rise[:, [middle]] + rise[[middle]])
+        if (rise.diagonal() >= 0).all():
+            above = rise.mean(axis=1) if anchor is None else rise[:, anchor]
+            below = rise.mean(axis=0) if anchor is None else rise[anchor]
+            is_open |= np.stack([below, above]) > 0
+    return is_open
+
+
+class _Davidson:
+    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), the last only if there are draws, and its maximum.
+
+    The mean λ is 0, or that of the *anchor*.
+    """
+
+    def __init__(self, wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> None:
         self.players = len(wins)
         self.has_draws = bool(draws.any())
         self.unknowns = self.players + self.has_draws
@@ -90,15 +156,16 @@ class _Davidson:
         features[row, 2, self.players :] = 1.0
         outcomes = 2 + self.has_draws
         self.counts, self.features = counts[:, :outcomes], features[:, :outcomes]
+        self.origin = np.zeros(self.unknowns)  # the weighted mean of the unknowns that is 0
+        self.origin[: self.players] = 1 / self.players if anchor is None else np.eye(self.players)[anchor]
 
     def log_likelihood(self, unknowns: np.ndarray) -> float:
         """Of all results, up to a constant."""
         return float((self.counts * self._log_chances(unknowns)).sum())
 
     def fit(self, begin: np.ndarray, fixed: tuple[int, float] | None = None) -> np.ndarray:
-        """The best unknowns with mean λ of 0, and with one player's λ *fixed*: (player, λ); found from *begin*."""
-        conditions, values = np.zeros((1, self.unknowns)), np.zeros(1)
-        conditions[0, : self.players] = 1 / self.players
+        """The best unknowns, and with one player's λ *fixed*: (player, λ); found from *begin*."""
+        conditions, values = self.origin[None], np.zeros(1)
         if fixed is not None:
             conditions = np.vstack([conditions, np.eye(1, self.unknowns, fixed[0])])
             values = np.append(values, fixed[1])
@@ -111,21 +178,21 @@ class _Davidson:
                 break
         return unknowns
 
-    def profile_end(self, player: int, best: np.ndarray, level: float, direction: int) -> float:
-        """The λ of *player* on that side of its best one where the best fit of all others falls to *level*."""
-        inside, step, unknowns = float(best[player]), 0.5, best
-        outside = inside
-        while True:  # outwards until it is too unlikely …
-            outside += direction * step
-            unknowns = self.fit(unknowns, (player, outside))
-            if self.log_likelihood(unknowns) < level:
-                break
-            inside, step = outside, 2 * step
-        while abs(outside - inside) > 1e-4:  # … then halving
-            middle = (inside + outside) / 2
-            unknowns = self.fit(unknowns, (player, middle))
-            inside, outside = (inside, middle) if self.log_likelihood(unknowns) < level else (middle, outside)
-        return (inside + outside) / 2
+    def profile_end(self, player: int, best: np.ndarray, direction: int) -> float:
+        """The λ of *player* on that side of its best one where the best fit of all others is worse by `DROP_95`.
+
+        The root of the drop is nearly linear in the distance from the best λ, and the secant method finds its goal.
+        """
+        top, goal, unknowns = self.log_likelihood(best), sqrt(DROP_95), best
+        before, distance = (0.0, 0.0), 0.25
+        while True:
+            unknowns = self.fit(unknowns, (player, best[player] + direction * distance))
+            root = sqrt(max(0.0, top - self.log_likelihood(unknowns)))
+            if abs(root - goal) < PROFILE_PRECISION:
+                return float(best[player]) + direction * distance
+            slope = (root - before[1]) / (distance - before[0])
+            before, step = (distance, root), (goal - root) / max(slope, 1e-9)
+            distance = min(max(distance + step, distance / 4), 4 * distance)
 
     def _log_chances(self, unknowns: np.ndarray) -> np.ndarray:
         utilities = self.features @ unknowns

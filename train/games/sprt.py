@@ -27,6 +27,8 @@ from reversi_env.errors import shown
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 #: Outcomes that were never seen count as so many pairs: without them, a mean outside of what was seen is impossible.
 UNSEEN = 1e-3
+#: A step of Newton's method shorter than this is the last.
+PRECISION = 1e-12
 
 Verdict = Literal["H0", "H1"]
 
@@ -65,12 +67,15 @@ class Sprt:
 
     def llr(self, counts: Sequence[float] | np.ndarray) -> float:
         """The logarithm of the generalised likelihood ratio of H1 to H0; *counts*: pairs with 0, ½, 1, 1½, 2 points for A."""
-        seen = np.asarray(counts, np.float64)
-        if not seen.any():
-            return 0.0
-        seen = np.maximum(seen, UNSEEN)
-        means = (expected_score(self.elo0), expected_score(self.elo1))
-        return float(np.subtract(*(seen @ np.log(_likeliest(seen / seen.sum(), mean)) for mean in reversed(means))))
+        return float(self.llrs(np.asarray(counts)[None])[0])
+
+    def llrs(self, counts: np.ndarray) -> np.ndarray:
+        """The log-likelihood ratios of several tests, (n, 5) counts."""
+        seen = np.maximum(counts, UNSEEN)
+        frequencies = seen / seen.sum(axis=1, keepdims=True)
+        logs = [np.log(_likeliest(frequencies, expected_score(elo))) for elo in (self.elo0, self.elo1)]
+        ratios: np.ndarray = (seen * (logs[1] - logs[0])).sum(axis=1)
+        return np.where(counts.any(axis=1), ratios, 0.0)
 
     def verdict(self, counts: Sequence[float] | np.ndarray) -> Verdict | None:
         """The hypothesis accepted after these pairs; None while the test must go on."""
@@ -88,15 +93,19 @@ def pair_counts(points: Sequence[float]) -> np.ndarray:
 
 
 def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
-    """The distribution over `SHARES` with that mean under which *frequencies* are likeliest."""
+    """The distributions over `SHARES` with that mean under which *frequencies*, (n, 5), are likeliest."""
     deviations = SHARES - mean
     # every chance stays positive between these two; the sum below falls from +inf to -inf on the way
-    low, high = -1 / deviations.max(), -1 / deviations.min()
-    for _ in range(80):
-        theta = (low + high) / 2
-        if (frequencies * deviations / (1 + theta * deviations)).sum() > 0:
-            low = theta
-        else:
-            high = theta
+    low, high = (np.full((len(frequencies), 1), -1 / end) for end in (deviations.max(), deviations.min()))
+    theta = (low + high) / 2
+    for _ in range(100):  # Newton's method, halving where it would leave the interval that holds the root
+        terms = deviations / (1 + theta * deviations)
+        value = (frequencies * terms).sum(axis=1, keepdims=True)
+        low, high = np.where(value > 0, theta, low), np.where(value > 0, high, theta)
+        after = theta + value / (frequencies * terms**2).sum(axis=1, keepdims=True)
+        after = np.where((after > low) & (after < high), after, (low + high) / 2)
+        is_last, theta = np.abs(after - theta).max(initial=0) < PRECISION, after
+        if is_last:
+            break
     chances: np.ndarray = frequencies / (1 + theta * deviations)
     return chances

@@ -25,7 +25,7 @@ from train.cluster.executor import in_order
 from train.games.options import TournamentOptions
 from train.games.tournament import Tournament, missing_games
 
-#: Rates that are bet against, so many and one; the interval's ends are rounded outwards to them.
+#: Rates that are bet against, so many and one; the interval's ends are rounded outwards to refuted ones.
 STEPS = 2000
 #: No gambler stakes more than this share of what can be lost.
 BOLDEST = 0.5
@@ -41,7 +41,7 @@ class ConfidenceSequence:
         self._goal = log(2 / (1 - confidence))  # half the stake on "more", half on "less"
         self._rates = np.linspace(0, 1, STEPS + 1)
         self._log_more, self._log_less = np.zeros(STEPS + 1), np.zeros(STEPS + 1)
-        self._refuted = np.zeros(STEPS + 1, np.bool_)
+        self._low, self._high = 0, STEPS  # numbers of the rates at the ends
         self._spread = 0.25  # squared deviations so far, with one of the worst case to begin with
 
     @property
@@ -51,12 +51,11 @@ class ConfidenceSequence:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The smallest and the largest rate that is not refuted."""
-        left = self._rates[~self._refuted]
-        return (float(left[0]), float(left[-1])) if left.size else (self.mean, self.mean)
+        """The largest rate that was refuted as too small, or 0, and the smallest that was refuted as too large, or 1."""
+        return float(self._rates[self._low]), float(self._rates[self._high])
 
     def add(self, value: float) -> None:
-        """Take one more observation into account."""
+        """Take one more observation into account; raise if all rates are refuted, as they are where the mean has changed."""
         if not 0 <= value <= 1:
             raise ReversiError(f"observation {shown(value)}: expected a number from 0 to 1")
         # the stake depends on what was seen before, never on this value: else the bet would not be fair
@@ -67,7 +66,13 @@ class ConfidenceSequence:
             less = np.minimum(stake, BOLDEST / (1 - self._rates))
         self._log_more += np.log1p(more * (value - self._rates))
         self._log_less += np.log1p(-less * (value - self._rates))
-        self._refuted |= np.maximum(self._log_more, self._log_less) >= self._goal
+        # the capital of "more" falls with the rate, that of "less" rises
+        self._low = max(self._low, int((self._log_more >= self._goal).sum()) - 1)
+        self._high = min(self._high, STEPS + 1 - int((self._log_less >= self._goal).sum()))
+        if self._low >= self._high:
+            raise ReversiError(
+                f"all rates are refuted after {self.count + 1} observations: expected independent ones with one mean"
+            )
         self.count, self.total = self.count + 1, self.total + value
         guess = (0.5 + self.total) / (self.count + 1)
         self._spread += (value - guess) ** 2

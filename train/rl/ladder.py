@@ -28,7 +28,10 @@ NETWORK = "network:depth=2"
 
 @dataclass(frozen=True)
 class Standing:
-    """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval."""
+    """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval.
+
+    Elo is that of Davidson's model; an end is infinite if the results put no limit to it (`train.games.ratings.Rating`).
+    """
 
     scores: dict[str, Results]
     elo: float
@@ -42,7 +45,7 @@ class Standing:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        told = ("points", "wins", "draws", "losses", "discs")
+        told = ("points", "interval", "wins", "draws", "losses", "discs")
         rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
         return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
 
@@ -71,10 +74,9 @@ class Ladder:
         for number, (spec, rung) in enumerate(zip(self.rungs, self.players, strict=True), start=1):
             scores[spec] = self._games(player, rung)
             self._note(0, number, scores[spec])
-        ratings = fit_ratings(self._wins, self._draws).players
-        zero = ratings[1 + self.rungs.index("random")].elo if "random" in self.rungs else 0.0
-        own = ratings[0]
-        return Standing(scores, own.elo - zero, own.low - zero, own.high - zero)
+        anchor = 1 + self.rungs.index("random") if "random" in self.rungs else None
+        own = fit_ratings(self._wins, self._draws, anchor).players[0]
+        return Standing(scores, own.elo, own.low, own.high)
 
     def _games(self, a: BatchPlayer, b: BatchPlayer) -> Results:
         return play_games(a, b, self._openings, self.rules, seed=self._seed)

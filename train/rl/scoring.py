@@ -18,6 +18,7 @@ from reversi_env.envs.settings import Settings
 from reversi_env.errors import shown
 from train.errors import TrainError
 from train.games.batch import Boards, Numbers, Words
+from train.games.ratings import rating_text
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet, Judgement
 from train.judging.exam import packaged_endgames
@@ -53,11 +54,13 @@ class PolicyScore:
     def __str__(self) -> str:
         rungs, overall = self.standing.scores, self.regret.overall
         width = max(map(len, rungs))
-        lines = [f"{'against':{width}}  points  discs  games"]
+        lines = [f"{'against':{width}}  points  95 % interval  discs  games"]
         for name, results in rungs.items():
-            lines.append(f"{name:{width}}  {results.score:6.1%} {results.discs_per_game:+6.1f} {results.games:6}")
+            interval = "{:.1%}–{:.1%}".format(*results.interval())
+            figures = f"{results.score:6.1%} {interval:>14} {results.discs_per_game:+6.1f} {results.games:6}"
+            lines.append(f"{name:{width}}  {figures}")
         standing = self.standing
-        lines.append(f"Elo above {standing.zero}: {self.elo:.0f} ({standing.low:.0f} to {standing.high:.0f})")
+        lines.append(f"Elo above {standing.zero}: {rating_text(standing.elo, standing.low, standing.high)}")
         lines.append(
             f"given away: {overall.regret:.2f} discs a move, best moves {overall.optimal:.1%} ({overall.positions} endgames)"
         )

@@ -11,6 +11,7 @@ from search.formulas import Formula
 from studies.sections import with_error
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
+from train.games.results import score_interval
 
 #: Random plies before a game, so that two players without chance play different games.
 OPENING_PLIES = 6
@@ -42,8 +43,15 @@ class RandomEndgamePlayer(EvaluatorPlayer):
 
 
 def points(result: Mapping[str, Any]) -> str:
-    """Points a game in per cent, with their standard error."""
-    return f"{100 * result['points']:.1f} ± {100 * result['deviation']:.1f} %"
+    """Points a game in per cent, with their 95 % interval."""
+    low, high = result["interval"]
+    return f"{100 * result['points']:.1f} % ({100 * low:.1f}–{100 * high:.1f})"
+
+
+def points_and_bars(results: Sequence[Mapping[str, Any]]) -> tuple[list[float], list[list[float]]]:
+    """Points a game in per cent for a figure, and the distances to the ends of their 95 % intervals, below and above."""
+    bars = [[100 * abs(one["interval"][end] - one["points"]) for one in results] for end in (0, 1)]
+    return [100 * one["points"] for one in results], bars
 
 
 def wins(result: Mapping[str, Any]) -> str:
@@ -53,7 +61,7 @@ def wins(result: Mapping[str, Any]) -> str:
 
 def discs(result: Mapping[str, Any]) -> str:
     """Discs a game."""
-    return with_error(result["discs"], result["disc_deviation"], 1)
+    return with_error(result["discs"], result["discs_standard_error"], 1)
 
 
 def pooled(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -64,6 +72,7 @@ def pooled(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     means = {key: sum(w * one[key] for w, one in zip(share, results, strict=True)) for key in ("points", "discs")}
     errors = {
         key: math.sqrt(sum((w * one[key]) ** 2 for w, one in zip(share, results, strict=True)))
-        for key in ("deviation", "disc_deviation")
+        for key in ("standard_error", "discs_standard_error")
     }
-    return summed | means | errors
+    interval = score_interval(means["points"], games, errors["standard_error"])
+    return summed | means | errors | {"interval": interval}

@@ -108,7 +108,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     for one in found:
         rows = [_row(level) for level in one["levels"]]
         columns = ["level", "", "against the one below", "won", "against greedy", "wiped out", "Elo", "as people", "ms"]
-        blocks.append(Table(f"{game_name(one)}: {one['options']['games']} games a pairing", columns, rows))
+        title = f"{game_name(one)}: {one['options']['games']} games a pairing; in brackets 95 % intervals"
+        blocks.append(Table(title, columns, rows))
     return Section("levels", "Levels for people", [one["command"] for one in found], blocks)
 
 

@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
-from studies.duels import duel, points, pooled, wins
+from studies.duels import duel, points, points_and_bars, pooled, wins
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
+from train.games.results import wilson_interval
 from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
@@ -94,15 +95,16 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     best = max(one["gammas"], key=lambda entry: entry["all"]["points"])
     chosen = next(entry for entry in one["gammas"] if entry["gamma"] == 0.7)
     face = one["adjusted_against_original"]
+    low, high = wilson_interval(9 / 20, 20)
     blocks: list[str | Table | Figure] = [
         "`γ·position + (1 − γ)·stability` in the reversed game. The report played 20 games for each γ against ranked "
         "classmates, whose programs we do not have; here the opponents are the heuristics of the other reports "
         f"({', '.join(one['panel'])}), every opening from both sides.",
-        Table(f"γ, {game_name(one)}: {games} ± standard error", columns, rows),
+        Table(f"γ, {game_name(one)}: {games}; in brackets 95 % intervals", columns, rows),
         _figure(one),
         f"Best here is γ = {best['gamma']:.1f} with {points(best['all'])}; the report's 0.7 has "
-        f"{points(chosen['all'])}. Twenty games have a standard error of 11 %: the report's 7, 9 and 7 wins do not "
-        "differ.",
+        f"{points(chosen['all'])}. The report's 9 wins in 20 games have a 95 % interval of {low:.0%} to {high:.0%}: its 7, 9 and "
+        "7 wins do not differ.",
         Table(f"The two tables, γ = 0.7: {games}", ["table", *columns[1:]], tables),
         f"Face to face the adjusted table wins {points(face)} of the points against the original ({face['games']} "
         "games). The report's 11–9 against 9–11 says nothing either way; with more games there is an answer.",
@@ -114,16 +116,16 @@ def _figure(one: dict[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         left, right = charts.panels(figure, 2, ("all opponents, and the report", "by opponent"), share_y=True)
         gammas = [entry["gamma"] for entry in one["gammas"]]
-        charts.points(left, gammas, *_series([entry["all"] for entry in one["gammas"]]), charts.BLUE)
+        charts.points(left, gammas, *points_and_bars([entry["all"] for entry in one["gammas"]]), charts.BLUE)
         ours = 100 * one["gammas"][3]["all"]["points"]
         charts.label(left, 0.3, ours, "ours", charts.BLUE, at="center", shift=(0, 9))
         shares = [won / (won + lost) for won, lost in PUBLISHED.values()]
-        errors = [100 * (share * (1 - share) / 20) ** 0.5 for share in shares]
-        charts.points(left, list(PUBLISHED), [100 * share for share in shares], errors, charts.GREY, line="none")
+        published = [{"points": share, "interval": wilson_interval(share, 20)} for share in shares]
+        charts.points(left, list(PUBLISHED), *points_and_bars(published), charts.GREY, line="none")
         charts.label(left, 0.9, 100 * shares[-1], "report,\n20 games each", charts.GREY, at="right", shift=(-6, -14))
         ends = []
         for name, colour in zip(one["panel"], charts.COLOURS, strict=False):
-            ys, errors = _series([entry["opponents"][name] for entry in one["gammas"]])
+            ys, errors = points_and_bars([entry["opponents"][name] for entry in one["gammas"]])
             right.errorbar(
                 gammas, ys, yerr=errors, color=colour, marker="o", elinewidth=0.6, markersize=2.5, markeredgewidth=0
             )
@@ -132,8 +134,4 @@ def _figure(one: dict[str, Any]) -> Figure:
         left.set(xlabel="γ", ylabel="points, per cent", xticks=gammas[::2])
         right.set(xlabel="γ", xlim=(-0.04, 1.55), xticks=gammas[::2])
 
-    return Figure("000-gamma", "Points of position-stability by γ; bars are standard errors.", draw)
-
-
-def _series(results: Sequence[dict[str, Any]]) -> tuple[list[float], list[float]]:
-    return [100 * one["points"] for one in results], [100 * one["deviation"] for one in results]
+    return Figure("000-gamma", "Points of position-stability by γ; bars are 95 % intervals.", draw)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from studies.duels import discs, duel, player, points
+from studies.duels import discs, duel, player, points, points_and_bars
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
@@ -65,7 +65,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             lots = next(entry for entry in one["random"] if entry["a"] == level)
             rows.append([f"level {level}", points(lots), *cells, discs(lots)])
         columns = ["", "random", *(f"level {level}" for level in LEVELS[:-1]), "discs against random"]
-        title = f"{game_name(one)}: {one['games']} games a pair ± standard error"
+        title = f"{game_name(one)}: {one['games']} games a pair; 95 % intervals"
         blocks.append(Table(title, columns, rows))
     blocks.append(_figure(found))
     return Section("001", "Report 001: four levels", [one["command"] for one in found], blocks)
@@ -80,8 +80,8 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
                 duels = one["random"] if not low else [entry for entry in one["duels"] if entry["b"] == low]
                 xs = [entry["a"] for entry in duels]
-                ys = [100 * entry["points"] for entry in duels]
-                charts.points(axis, xs, ys, [100 * entry["deviation"] for entry in duels], colour)
+                ys, bars = points_and_bars(duels)
+                charts.points(axis, xs, ys, bars, colour)
                 ends[-1].append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
             axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
             axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
@@ -89,4 +89,9 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
         for axis, entries in zip(axes, ends, strict=True):
             charts.labels(axis, entries)
 
-    return Figure("001-levels", "Points of each level of six-factor against the levels below it.", draw, height=2.5)
+    return Figure(
+        "001-levels",
+        "Points of each level of six-factor against the levels below it; bars are 95 % intervals.",
+        draw,
+        height=2.5,
+    )

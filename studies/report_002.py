@@ -156,7 +156,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         ),
         _figure(one),
         Table(
-            f"Points against random play, {game}: {one['games']:,} games each ± standard error",
+            f"Points against random play, {game}: {one['games']:,} games each; in brackets 95 % intervals",
             ["evaluation", *settings, "report"],
             rates,
         ),

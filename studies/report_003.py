@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 from reversi_env import batch
 from search import evaluators
-from studies.duels import OPENING_PLIES
-from studies.sections import Section, Table, game_name, with_error
+from studies.duels import OPENING_PLIES, discs, points
+from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer, play_games
 from train.games.openings import Openings, passed
+from train.games.results import Z_95
 from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
@@ -74,12 +75,12 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             for colour in ("black", "white"):
                 side = entry[colour]
                 cells += [
-                    with_error(side["discs"], side["disc_deviation"], 1),
-                    f"{100 * side['points']:.0f} ± {100 * side['deviation']:.0f} %",
+                    discs(side),
+                    points(side),
                 ]
             rows.append([str(entry["ply"]), *cells])
         columns = ["plies", "discs as Black", "points as Black", "discs as White", "points as White"]
-        title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each ± standard error"
+        title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each; 95 % intervals"
         blocks.append(Table(title, columns, rows))
     blocks.append(
         "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
@@ -99,7 +100,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             xs = [entry["ply"] for entry in one["by_ply"]]
             for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):
                 ys = [entry[colour]["discs"] for entry in one["by_ply"]]
-                errors = [entry[colour]["disc_deviation"] for entry in one["by_ply"]]
+                errors = [Z_95 * entry[colour]["discs_standard_error"] for entry in one["by_ply"]]
                 charts.points(axis, [x + shift for x in xs], ys, errors, ink)
                 ends[-1].append((xs[-1], ys[-1], f"as {colour.title()}", ink))
             axis.axhline(0, color=charts.GREY, linewidth=0.6)
@@ -109,5 +110,5 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             charts.labels(axis, entries, shift=7)
 
     return Figure(
-        "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are standard errors.", draw, height=2.5
+        "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are 95 % intervals.", draw, height=2.5
     )

@@ -18,7 +18,7 @@ from search import evaluators
 from search.engine import Engine
 from search.limits import Limits
 from studies.counting import positions_by_round
-from studies.duels import duel, points
+from studies.duels import duel, points, points_and_bars
 from studies.sections import Section, Table, count, game_name, with_error
 from studies.study import EvaluatorStudyOptions
 from train import charts
@@ -157,7 +157,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
         machine = f"; {one['machine']}" if one.get("machine") else ""
         title = (
-            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
+            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}; "
+            "95 % intervals"
         )
         blocks.append(Table(title + machine, columns, rows))
     blocks.append(_figure(found))
@@ -171,11 +172,11 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
                 tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
                 xs = [each["handicap"] for each in tried]
-                ys = [100 * each["points"] for each in tried]
+                ys, bars = points_and_bars(tried)
                 axis.errorbar(
                     xs,
                     ys,
-                    yerr=[100 * each["deviation"] for each in tried],
+                    yerr=bars,
                     color=colour,
                     marker="o",
                     elinewidth=0.8,
@@ -187,4 +188,9 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
         axes[0].set_ylabel("points, per cent")
         axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)
 
-    return Figure("depth", "Points by handicap; where a line crosses one half are the plies gained.", draw, height=2.6)
+    return Figure(
+        "depth",
+        "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained.",
+        draw,
+        height=2.6,
+    )

@@ -126,8 +126,24 @@ def test_results_count_draws_half_and_pairs_as_one():
     assert results.score_error == pytest.approx(0.125)  # pairs of 0.5 and 0.75
     assert Results(discs, paired=False).score_error == pytest.approx(np.std([1, 0, 0.5, 1], ddof=1) / 2)
     assert np.isnan(Results(discs[:2]).score_error)
+    assert np.isnan(Results(discs[:3]).score_error)  # one pair, and a game without its partner
     nothing = Results(discs[:0])
     assert (nothing.score, nothing.discs_per_game, nothing.interval()) == (0, 0, (0, 1))
+
+
+def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
+    def width(discs, paired=True):
+        low, high = Results(np.array(discs), paired).interval()
+        return high - low
+
+    alike, drawn = [2, -2] * 100, [2, 0, 0, 0, 0, -2] * 30
+    assert Results(np.array(alike)).interval() == Results(np.array(alike[:100]), False).interval()  # a pair is a game
+    assert width(drawn) < 0.75 * width(drawn, paired=False)
+    assert width([2, 2, -2, -2] * 50) > 1.35 * width([2, -2, 2, 2, -2, -2, -2, 2] * 25)
+    assert 0 < width([*drawn, 2]) - width(drawn) < 0.01  # a game without its partner
+    low, high = Results(np.full(20, 4)).interval()
+    assert (low < 0.8, high) == (True, 1)
+    assert "100.0 % (95 % interval 72.2 to 100.0)" in str(Results(np.full(20, 4)))
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env.errors import counted
 
-#: Standard deviations on either side of the mean that hold 95 % of a normal distribution.
-Z_95 = 1.959964
+#: Quantiles of the normal distribution: 95 % lie within `Z_95` standard deviations of the mean, 95 % lie below `Z_95_ONE_SIDED`.
+Z_95, Z_95_ONE_SIDED = 1.959964, 1.644854
+#: The pairs of a match count as at least this many games per game, and at most as this many (`score_interval`).
+MIN_PAIR_EFFICIENCY, MAX_PAIR_EFFICIENCY = 0.5, 4.0
+#: Up to this many (effective) points missing from 0 or from a full score, the near end of an interval is Poisson's.
+MAX_RARE_POINTS = 3.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,7 @@ class Results:
 
     @property
     def score_error(self) -> float:
-        """Standard error of `score`."""
+        """Standard error of `score`, from complete pairs."""
         return standard_error(self._units(self.points))
 
     @property
@@ -75,18 +79,21 @@ class Results:
         return standard_error(self._units(self.discs.astype(float)))
 
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of `score`."""
-        return wilson_interval(self.score, self.games)
+        """95 % confidence interval of `score`; a last game without its partner counts for the score, not for the variance."""
+        if not self.paired:
+            return wilson_interval(self.score, self.games)
+        return score_interval(self.score, self.games, self.score_error)
 
     def __str__(self) -> str:
-        """The figures in a line: A's score with its standard error (not of a single pair of games), games and discs.
+        """The figures in a line: A's score with its 95 % interval, games and discs.
 
-        >>> print(Results(np.array([4, -4, 0, 2])))
-        62.5 ± 12.5 % of 4 games (+2 =1 -1), +0.5 discs a game
+        >>> print(Results(np.array([4, -4, 0, 2] * 5)))
+        62.5 % (95 % interval 51.5 to 72.3) of 20 games (+10 =5 -5), +0.5 discs a game
         """
-        error = "" if math.isnan(self.score_error) else f" ± {100 * self.score_error:.1f}"
-        score = f"{100 * self.score:.1f}{error} % of {counted(self.games, 'game')}"
-        return f"{score} (+{self.wins} ={self.draws} -{self.losses}), {self.discs_per_game:+.1f} discs a game"
+        low, high = self.interval()
+        score = f"{100 * self.score:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f})"
+        games = f"{counted(self.games, 'game')} (+{self.wins} ={self.draws} -{self.losses})"
+        return f"{score} of {games}, {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them."""
@@ -96,9 +103,10 @@ class Results:
             "draws": self.draws,
             "losses": self.losses,
             "points": self.score,
-            "deviation": self.score_error,
+            "standard_error": self.score_error,
+            "interval": self.interval(),
             "discs": self.discs_per_game,
-            "disc_deviation": self.discs_error,
+            "discs_standard_error": self.discs_error,
         }
 
     def _units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,14 +120,44 @@ def standard_error(values: ArrayLike) -> float:
     return float(numbers.std(ddof=1) / math.sqrt(numbers.size)) if numbers.size > 1 else math.nan
 
 
-def wilson_interval(score: float, games: int, z: float = Z_95) -> tuple[float, float]:
-    """Confidence interval of a share (Wilson's, which holds for few games and for shares near 0 and 1).
+def score_interval(score: float, games: int, error: float) -> tuple[float, float]:
+    """95 % confidence interval of the score of paired games whose standard error, from the pairs, is *error* (nan: unknown).
+
+    Wilson's interval with the effective number of games, score · (1 − score) / error²: that of independent games, won or lost,
+    with the same standard error. Draws and openings that favour one colour raise it above the number of games. If all pairs are
+    alike, their variance says nothing, and each pair counts as one game. The interval is conservative there, and where pairs
+    carry more than the limit, four times their games.
+
+    >>> [round(end, 3) for end in score_interval(0.5, 200, 0.0)]  # 100 pairs, a win and a loss each
+    [0.404, 0.596]
+    """
+    efficiency = score * (1 - score) / (error * error * games) if error > 0 else MIN_PAIR_EFFICIENCY
+    return wilson_interval(score, games * min(max(efficiency, MIN_PAIR_EFFICIENCY), MAX_PAIR_EFFICIENCY))
+
+
+def wilson_interval(score: float, games: float) -> tuple[float, float]:
+    """95 % confidence interval of a share, Wilson's, which holds for few games and for shares near 0 and 1.
+
+    Next to 0 and 1 it would cover as little as 84 %. If few points were won, or few lost, the end on that side is therefore the
+    one-sided Poisson bound (L. D. Brown, T. T. Cai and A. DasGupta, "Interval estimation for a binomial proportion",
+    Statistical Science 16, 2001: the modified Wilson interval), in Wilson and Hilferty's approximation. It is conservative there.
 
     >>> [round(end, 3) for end in wilson_interval(1.0, 10)]
     [0.722, 1.0]
     """
     if not games:
         return 0.0, 1.0
+    z = Z_95
     centre = (score + z * z / (2 * games)) / (1 + z * z / games)
     spread = z * math.sqrt(score * (1 - score) / games + z * z / (4 * games * games)) / (1 + z * z / games)
-    return max(0.0, centre - spread), min(1.0, centre + spread)
+    low, high = max(0.0, centre - spread), min(1.0, centre + spread)
+    return min(low, _rare_bound(score * games) / games), max(high, 1 - _rare_bound((1 - score) * games) / games)
+
+
+def _rare_bound(points: float) -> float:
+    """The lower 95 % bound of a Poisson mean of which *points* were seen; infinite if they are not few."""
+    if points > MAX_RARE_POINTS:
+        return math.inf
+    return (
+        points * max(0.0, 1 - 1 / (9 * points) - Z_95_ONE_SIDED / (3 * math.sqrt(points))) ** 3 if points > 0 else 0.0
+    )

@@ -87,9 +87,13 @@ def game_name(found: Mapping[str, Any]) -> str:
 
 def with_error(value: float, standard_error: float | None, digits: int = 3) -> str:
     """Return a figure with its 95 % interval, 1.96 of its standard errors on either side; alone if there is none."""
-    if standard_error is None or standard_error != standard_error:
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} ± {Z_95 * standard_error:.{digits}f}"
+    return plus_minus(value, None if standard_error is None else Z_95 * standard_error, digits)
+
+
+def plus_minus(value: float, within: float | None, digits: int = 3) -> str:
+    """Return a figure and half the width of its 95 % interval; the figure alone if there is none."""
+    known = within is not None and within == within
+    return f"{value:.{digits}f} ± {within:.{digits}f}" if known else f"{value:.{digits}f}"
 
 
 def with_interval(value: float, interval: Sequence[float] | None, digits: int = 3, factor: float = 1) -> str:

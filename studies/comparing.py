@@ -49,6 +49,10 @@ class ComparisonOptions(StudyOptions):
         return label_positions(*sample_block(options, 0), options)
 
 
+#: What is measured, as `Measured` names it.
+FIGURES = "error", "regret"
+
+
 class Measured(NamedTuple):
     """One network on the positions of the exam, in discs."""
 
@@ -82,7 +86,7 @@ def compare(
 def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
     """Means of both figures, with standard errors and 95 % intervals over the seeds."""
     found: dict[str, Any] = {}
-    for name, values in zip(Measured._fields, np.array(measured).T, strict=True):
+    for name, values in zip(FIGURES, np.array(measured).T, strict=True):
         mean = Sample(np.zeros(len(values))).mean(values)
         found |= {name: mean.mean, f"{name}_standard_error": mean.standard_error, f"{name}_interval": mean.interval}
     return plain(found) | {"seeds": [one._asdict() for one in measured]}
@@ -114,8 +118,7 @@ def compared(name: str, title: str, what: str, found: Sequence[dict[str, Any]]) 
     tables = []
     for one in found:
         rows = [
-            [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in Measured._fields)]
-            for way in one["ways"]
+            [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in FIGURES)] for way in one["ways"]
         ]
         title = f"{game_name(one)}: means of {one['options']['seeds']} seeds ± 95 % interval (Student's t)"
         tables.append(Table(title, columns, rows))

@@ -20,6 +20,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "models.md"
 BEGIN, END = "<!-- cards:begin -->", "<!-- cards:end -->"
 #: Numbers of empty squares that a card shows.
 SHOWN = (4, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 36, 40)
+#: Standard errors on either side of a mean that hold 95 % of a normal distribution.
+Z_95 = 1.959964
 #: Errors of a stage with fewer positions are left out: a twentieth is held out, and a hundred are wanted.
 FEWEST_POSITIONS = 2000
 
@@ -114,7 +116,7 @@ def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
     yield row("---", ["---"] * len(heads))
     for name in names:
         found = [marks[name, paper["empties"]] for paper in papers]
-        yield row(f"`{name}`", (f"{mark['error']:.2f} ± {mark['error_deviation']:.2f}" for mark in found))
+        yield row(f"`{name}`", (f"{mark['error']:.2f} ± {Z_95 * _standard_error(mark):.2f}" for mark in found))
     yield row("always 0", (f"{paper['mean_score']:.2f}" for paper in papers))
     yield row("positions of tournament games", (f"{paper['positions']:,}" for paper in papers))
     if all("bias" in mark for mark in marks.values()):
@@ -127,6 +129,11 @@ def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
     for name in names:
         found = [marks[name, paper["empties"]] for paper in papers]
         yield row(f"`{name}`", (_given_away(mark) for mark in found))
+
+
+def _standard_error(mark: Mapping[str, Any]) -> float:
+    """That of a mark's error; files of version 0.2.0 and before name it a deviation."""
+    return mark["error_standard_error"] if "error_standard_error" in mark else mark["error_deviation"]
 
 
 def _given_away(mark: Mapping[str, Any]) -> str:

@@ -14,11 +14,12 @@ from search import evaluators, probcut
 from search.cuts import coefficients
 from search.engine import Engine
 from search.limits import Limits
-from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_by_round
+from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
 from studies.sections import Section, Table, count, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
+from train.judging.means import Sample, plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -60,8 +61,8 @@ def measure(
 ) -> dict[str, Any]:
     """Mean nodes by depth for every refinement, moves searched at an inner node, and the growth from depth to depth."""
     rules = options.rules
-    positions = positions_by_round(rules, options.games, options.rounds, options.seed)
-    own, opp = (np.concatenate([positions[number][side] for number in options.rounds]) for side in (0, 1))
+    own, opp, games = positions_of_games(rules, options.games, options.rounds, options.seed)
+    by_game = Sample(np.zeros(len(own)), games)
     ways, steps = [], len(refinements) + engine
     for number, how in enumerate(refinements):
         progress(how.name, number, steps)
@@ -76,7 +77,7 @@ def measure(
                 {
                     "depth": depth,
                     "nodes": float(found.nodes.mean()),
-                    "error": float(found.nodes.std(ddof=1) / np.sqrt(own.size)) if own.size > 1 else None,
+                    **plain({"standard_error": by_game.standard_error(found.nodes)}),
                     "moves_per_inner": float(found.moves.sum() / max(found.inner.sum(), 1)),
                     "leaves": float((found.nodes - found.inner).mean()),
                 }
@@ -84,7 +85,7 @@ def measure(
         ways.append({"name": how.name, "by_depth": by_depth, **_factors(by_depth)})
     if engine:
         progress(ENGINE_ROW, len(refinements), steps)
-        ways.append(_engine(options, own, opp))
+        ways.append(_engine(options, own, opp, by_game))
     progress("searching", steps, steps)
     asked = {"evaluator": options.evaluator, "rounds": options.rounds, "depth": options.depth}
     return options.measured(**asked, positions=int(own.size), ways=ways)
@@ -112,7 +113,7 @@ def _coefficients(options: BranchingOptions) -> np.ndarray | None:
     return coefficients(fitted)
 
 
-def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray) -> dict[str, Any]:
+def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game: Sample) -> dict[str, Any]:
     """Nodes of the engine itself, all iterations together, with a cleared table for every position."""
     engine = Engine(options.evaluator, options.rules, megabytes=4)
     by_depth = []
@@ -121,8 +122,8 @@ def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray) -> dict
         for boards in zip(own.tolist(), opp.tolist(), strict=True):
             engine.clear()
             nodes.append(engine.search(Position(options.rules, *boards), Limits(depth=depth, empties_exact=0)).nodes)
-        error = float(np.std(nodes, ddof=1) / np.sqrt(len(nodes))) if len(nodes) > 1 else None
-        by_depth.append({"depth": depth, "nodes": float(np.mean(nodes)), "error": error, "moves_per_inner": None})
+        error = plain({"standard_error": by_game.standard_error(nodes)})
+        by_depth.append({"depth": depth, "nodes": float(np.mean(nodes)), **error, "moves_per_inner": None})
     return {"name": ENGINE_ROW, "by_depth": by_depth, **_factors(by_depth)}
 
 

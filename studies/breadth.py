@@ -63,7 +63,7 @@ def measure(options: BreadthOptions, progress: Progress = silent) -> dict[str, A
     progress("random games, mistaken rules", 1, 2)
     mistaken = _count(options, one_line=True)
     progress("random games", 2, 2)
-    shared = ("mean_all", "mean_all_error", "mean_middle", "mean_middle_error", "by_round")
+    shared = ("mean_all", "mean_all_standard_error", "mean_middle", "mean_middle_standard_error", "by_round")
     found = counted | {"one_line": {key: mistaken[key] for key in shared}}
     if options.size == 8:
         found["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
@@ -86,13 +86,13 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     low, high = middle_rounds(rules)
     breadth, error = _jackknife(moves[:, rounds], visits[:, rounds])
     middle = (rounds >= low) & (rounds <= high)
-    mean_all, mean_all_error = _jackknife_mean(moves[:, rounds], visits[:, rounds])
-    mean_middle, mean_middle_error = _jackknife_mean(moves[:, rounds[middle]], visits[:, rounds[middle]])
+    mean_all, mean_all_standard_error = _jackknife_mean(moves[:, rounds], visits[:, rounds])
+    mean_middle, mean_middle_standard_error = _jackknife_mean(moves[:, rounds[middle]], visits[:, rounds[middle]])
     return {
         "mean_all": mean_all,
-        "mean_all_error": mean_all_error,
+        "mean_all_standard_error": mean_all_standard_error,
         "mean_middle": mean_middle,
-        "mean_middle_error": mean_middle_error,
+        "mean_middle_standard_error": mean_middle_standard_error,
         "rounds": [4, rules.square_count - 1],
         "middle_rounds": [low, high],
         "peak": float(breadth.max()),
@@ -100,7 +100,7 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
         "moves_per_game": float(lengths.sum() / options.games),
         "seconds": seconds,
         "by_round": [
-            {"round": int(r), "breadth": float(b), "error": float(e), "visits": int(v)}
+            {"round": int(r), "breadth": float(b), "standard_error": float(e), "visits": int(v)}
             for r, b, e, v in zip(rounds, breadth, error, visits[:, rounds].sum(axis=0), strict=True)
         ],
     }
@@ -151,7 +151,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
                 "",
             ],
         )
-    blocks.append(Table(f"Mean breadth, {largest['games']:,} random games each ± standard error", columns, rows))
+    blocks.append(Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows))
     if largest["size"] == 8:
         blocks.append(_why(largest))
     blocks.append(_figure(found, largest))
@@ -169,8 +169,8 @@ def _table_row(one: dict[str, Any]) -> list[str]:
     wrong = one["one_line"]
     return [
         game_name(one),
-        with_error(one["mean_all"], one["mean_all_error"]),
-        with_error(one["mean_middle"], one["mean_middle_error"]),
+        with_error(one["mean_all"], one["mean_all_standard_error"]),
+        with_error(one["mean_middle"], one["mean_middle_standard_error"]),
         f"{one['peak']:.3f} ({one['peak_round']})",
         f"{one['moves_per_game']:.2f}",
         f"{wrong['mean_all']:.3f}",
@@ -181,7 +181,7 @@ def _table_row(one: dict[str, Any]) -> list[str]:
 def _why(one: dict[str, Any]) -> str:
     wrong, share = one["one_line"], (one["games"] / PUBLISHED_GAMES) ** 0.5
     mean = float(np.mean(PUBLISHED))
-    errors = [wrong[key] * share for key in ("mean_all_error", "mean_middle_error")]
+    errors = [wrong[key] * share for key in ("mean_all_standard_error", "mean_middle_standard_error")]
     off = [(mean - wrong["mean_all"]) / errors[0], (PUBLISHED_MIDDLE - wrong["mean_middle"]) / errors[1]]
     far = [(mean - one["mean_all"]) / errors[0], (PUBLISHED_MIDDLE - one["mean_middle"]) / errors[1]]
     return (

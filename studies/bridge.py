@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any, ClassVar
 
+import numpy as np
+
 from models.network import strongest_evaluator
 from models.torch_evaluator import one_thread
 from models.zero import ZeroAgent
 from reversi_env import Position
 from search import agents
 from search.agent import Agent
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Section, Table, game_name, with_interval
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
@@ -94,7 +96,7 @@ def _judged(agent: Agent, truth: ExactSet, progress: Progress) -> dict[str, Any]
         seconds = (process_time() - began) / len(truth)
     agent.close()
     figures = judged.overall
-    return {"seconds": seconds} | {name: getattr(figures, name) for name in ("regret", "regret_error", "optimal")}
+    return {"seconds": seconds} | {name: getattr(figures, name) for name in ("regret", "regret_interval", "optimal")}
 
 
 def _equal_time(
@@ -129,7 +131,11 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     for one in found:
         machine = f"; {one['machine']}" if one.get("machine") else ""
         title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']}){machine}"
-        blocks += [Table(title, ["way", "setting", "ms a move", "discs given away", "best moves, %"], _rows(one))]
+        blocks += [
+            Table(
+                title, ["way", "setting", "ms a move", "discs given away (95 % interval)", "best moves, %"], _rows(one)
+            )
+        ]
         blocks += [_at_equal_time(one), _figure(one)]
     return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in found], blocks)
 
@@ -140,7 +146,7 @@ def _rows(one: Mapping[str, Any]) -> list[list[str]]:
             player["way"],
             _setting(player["agent"]),
             f"{1000 * player['seconds']:.2f}",
-            with_error(player["regret"], player["regret_error"], 2),
+            with_interval(player["regret"], player["regret_interval"], 2),
             f"{100 * player['optimal']:.1f}",
         ]
         for player in one["players"]
@@ -180,9 +186,13 @@ def _figure(one: Mapping[str, Any]) -> Figure:
             by_way.setdefault(player["way"], []).append(player)
         for (way, players), colour in zip(by_way.items(), charts.COLOURS, strict=False):
             xs, ys = [1000 * player["seconds"] for player in players], [player["regret"] for player in players]
-            errors = [player["regret_error"] for player in players]
+            errors = np.abs(np.array([player["regret_interval"] for player in players]).T - ys)
             axis.errorbar(xs, ys, yerr=errors, color=colour, marker="o", elinewidth=0.8, label=way)
         axis.set(xscale="log", xlabel="processor time of a move, ms", ylabel="discs given away", ylim=(0, None))
         axis.legend()
 
-    return Figure("bridge", f"{game_name(one)}: discs given away a move by the time of a move, on one core.", draw)
+    return Figure(
+        "bridge",
+        f"{game_name(one)}: discs given away a move, with 95 % intervals, by the time of a move, on one core.",
+        draw,
+    )

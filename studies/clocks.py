@@ -23,6 +23,7 @@ from reversi_env.rules import BLACK, WHITE, Colour
 from search.engine import Engine
 from search.limits import Limits
 from train.games.openings import opening_sequence
+from train.judging.means import Sample
 
 OPENING_PLIES, BALANCE = 8, 4.0
 
@@ -96,12 +97,12 @@ def main() -> None:
         found = pool.map(play, starts, chunksize=1)
     discs = np.array([pair for pair, _ in found], float)
     points = ((np.sign(discs) + 1) / 2).mean(1)
-    error = 1.96 / len(points) ** 0.5
+    by_pair = Sample(np.zeros(len(points)))
     print(
         json.dumps(
             vars(chosen)
-            | {"score": points.mean(), "score_within": error * points.std()}
-            | {"discs": discs.mean(), "discs_within": error * discs.mean(1).std()}
+            | {"score": points.mean(), "score_interval": by_pair.mean(points).interval}
+            | {"discs": discs.mean(), "discs_interval": by_pair.mean(discs.mean(1)).interval}
             | {"seconds_left": float(np.mean([left for _, left in found]))}
         )
     )

@@ -16,10 +16,11 @@ from models.boards import board_tensor
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Section, Table, game_name, plus_minus
 from studies.study import StudyOptions
 from train.fitting.fit import FitOptions, fit
 from train.fitting.trees import Trees, grow
+from train.judging.means import Sample, plain
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.sampling import sample_block
 from train.options import option
@@ -48,6 +49,10 @@ class ComparisonOptions(StudyOptions):
         return label_positions(*sample_block(options, 0), options)
 
 
+#: What is measured, as `Measured` names it.
+FIGURES = "error", "regret"
+
+
 class Measured(NamedTuple):
     """One network on the positions of the exam, in discs."""
 
@@ -65,7 +70,7 @@ def compare(
     ways: Callable[[Trees, int], Iterator[Way]],
     progress: Progress,
 ) -> dict[str, Any]:
-    """Mean and standard error over the seeds of every way; *trees* are those of a seed."""
+    """Mean and 95 % interval over the seeds of every way; *trees* are those of a seed."""
     found: dict[str, list[Measured]] = {}
     for seed in range(options.seeds):
         progress(f"labels of seed {seed}", seed, options.seeds)
@@ -79,16 +84,12 @@ def compare(
 
 
 def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
-    """Mean and standard error of both figures."""
-    values = np.array(measured)
-    errors = values.std(axis=0, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else (None, None)
-    return {
-        "error": float(values[:, 0].mean()),
-        "error_error": errors[0],
-        "regret": float(values[:, 1].mean()),
-        "regret_error": errors[1],
-        "seeds": [one._asdict() for one in measured],
-    }
+    """Means of both figures, with standard errors and 95 % intervals over the seeds."""
+    found: dict[str, Any] = {}
+    for name, values in zip(FIGURES, np.array(measured).T, strict=True):
+        mean = Sample(np.zeros(len(values))).mean(values)
+        found |= {name: mean.mean, f"{name}_standard_error": mean.standard_error, f"{name}_interval": mean.interval}
+    return plain(found) | {"seeds": [one._asdict() for one in measured]}
 
 
 def unseen(exam: Trees, trees: Trees) -> Trees:
@@ -117,10 +118,12 @@ def compared(name: str, title: str, what: str, found: Sequence[dict[str, Any]]) 
     tables = []
     for one in found:
         rows = [
-            [way["name"], *(with_error(way[figure], way[f"{figure}_error"]) for figure in ("error", "regret"))]
-            for way in one["ways"]
+            [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in FIGURES)] for way in one["ways"]
         ]
-        tables.append(
-            Table(f"{game_name(one)}: means of {one['options']['seeds']} seeds ± standard error", columns, rows)
-        )
+        title = f"{game_name(one)}: means of {one['options']['seeds']} seeds ± 95 % interval (Student's t)"
+        tables.append(Table(title, columns, rows))
     return Section(name, title, [one["command"] for one in found], tables)
+
+
+def _cell(mean: float, interval: Sequence[float] | None) -> str:
+    return plus_minus(mean, None if interval is None else interval[1] - mean)

@@ -131,7 +131,23 @@ def positions_by_round(
     rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
 ) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     """The positions with so many discs, a move to make, of *games* random games."""
-    kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64]]]] = {number: [] for number in rounds}
+    return {number: found[:2] for number, found in _by_round(rules, games, rounds, seed).items()}
+
+
+def positions_of_games(
+    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
+    """The same positions of all rounds together, and the number of the game that each is of."""
+    found = _by_round(rules, games, rounds, seed)
+    own, opp, numbers = (np.concatenate(column) for column in zip(*(found[number] for number in rounds), strict=True))
+    return own, opp, numbers
+
+
+def _by_round(
+    rules: Rules, games: int, rounds: Sequence[int], seed: int
+) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]]:
+    kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]]]
+    kept = {number: [] for number in rounds}
 
     def look(
         numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
@@ -139,16 +155,15 @@ def positions_by_round(
         discs = np.bitwise_count(own | opp)
         for number in np.unique(discs).tolist():
             if number in kept:
-                kept[number].append((own[discs == number], opp[discs == number]))
+                here = discs == number
+                kept[number].append((own[here], opp[here], numbers[here]))
 
     black, white = (np.full(games, board, np.uint64) for board in rules.start_boards)
     player = RandomPlayer(rules)
     play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=look)
-    empty = np.zeros(0, np.uint64)
-    return {
-        number: (
-            np.concatenate([empty, *(own for own, _ in parts)]),
-            np.concatenate([empty, *(opp for _, opp in parts)]),
-        )
-        for number, parts in kept.items()
-    }
+    none = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64)
+    found = {}
+    for number, parts in kept.items():
+        own, opp, games_of = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+        found[number] = own, opp, games_of
+    return found

@@ -16,6 +16,8 @@ from studies.sections import Section, Table, count, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
+from train.games.results import Z_95, standard_error
+from train.judging.means import plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -109,13 +111,9 @@ def _at(boards: tuple[np.ndarray, np.ndarray], options: NodesOptions, how: Refin
     for depth in DEPTHS:
         found = count_nodes(*boards, options.evaluator, rules, depth, how)
         means = {"nodes": float(found.nodes.mean()), "inner": float(found.inner.mean())}
-        depths.append({"depth": depth, **means, "error": _error(found.nodes), "inner_error": _error(found.inner)})
+        errors = {"standard_error": standard_error(found.nodes), "inner_standard_error": standard_error(found.inner)}
+        depths.append({"depth": depth, **means, **plain(errors)})
     return {"breadth": breadth, "depths": depths}
-
-
-def _error(counts: np.ndarray) -> float:
-    """Standard error of the mean; 0 where there is one only."""
-    return float(counts.std(ddof=1) / np.sqrt(counts.size)) if counts.size > 1 else 0.0
 
 
 def _regression(at: dict[str, Any]) -> dict[str, Any]:
@@ -236,8 +234,10 @@ def _figure(one: dict[str, Any]) -> Figure:
         )
         rounds = [entry["round"] for entry in one["by_round"]]
         inner, error = (
-            np.array([entry["depths"][-1][key] for entry in one["by_round"]]) / 1000 for key in ("inner", "inner_error")
+            np.array([entry["depths"][-1][key] for entry in one["by_round"]], float) / 1000
+            for key in ("inner", "inner_standard_error")
         )
+        error *= Z_95
         left.plot(rounds, inner, color=charts.BLUE)
         left.fill_between(rounds, inner - error, inner + error, color=charts.BLUE, alpha=0.18, linewidth=0)
         left.plot(range(4, 64), np.array(PUBLISHED) / 1000, ".", color=charts.GREY, markersize=3.5)
@@ -246,8 +246,7 @@ def _figure(one: dict[str, Any]) -> Figure:
         left.set(xlabel="round (discs on the board)", ylabel="thousands", xticks=range(0, 65, 16), ylim=(0, None))
         breadth = float(np.mean([entry["breadth"] for entry in one["by_round"]]))
         nodes = [np.mean([entry["depths"][i]["nodes"] for entry in one["by_round"]]) for i in range(len(DEPTHS))]
-        errors = [np.mean([entry["depths"][i]["error"] for entry in one["by_round"]]) for i in range(len(DEPTHS))]
-        charts.points(right, DEPTHS, nodes, np.array(errors) / len(rounds) ** 0.5, charts.BLUE)
+        charts.points(right, DEPTHS, nodes, None, charts.BLUE)
         charts.label(right, 8, nodes[-1], "alpha-beta,\nsorted", charts.BLUE)
         for power, name in ((1, "$b^d$"), (0.5, "$b^{d/2}$")):
             values = [breadth ** (power * depth) for depth in DEPTHS]
@@ -255,5 +254,5 @@ def _figure(one: dict[str, Any]) -> Figure:
             charts.label(right, 8, values[-1], name, charts.GREY)
         right.set(xlabel="depth (plies)", yscale="log", xticks=DEPTHS, xlim=(1.7, 10))
 
-    caption = f"Nodes of an alpha-beta search, 8×8 {one['variant']}, {one['evaluator']}, {one['games']} random games."
+    caption = f"Nodes of an alpha-beta search, 8×8 {one['variant']}, {one['evaluator']}, {one['games']} random games; band: 95 %."
     return Figure("nodes", caption, draw)

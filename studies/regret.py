@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from search import agents
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Section, Table, game_name, with_interval
 from train import charts
 from train.charts import Figure
 from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.judging.exact import Figures, Judgement
-from train.judging.regret_curves import COLUMNS, curve_figure
+from train.judging.exact import Judgement
+from train.judging.regret_curves import COLUMNS, csv_row, curve_figure
 from train.progress import Progress, silent
 from train.run import csv_text
 
@@ -96,7 +96,7 @@ def step_of(spec: str, number: int) -> int:
 def to_csv(found: Mapping[str, Any]) -> str:
     """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
     rows = [
-        {**row, "agent": entry["agent"], "empties": row["empties"] or "all", "set": found["set"]}
+        {**csv_row(row), "agent": entry["agent"], "set": found["set"]}
         for entry in (*found["agents"], {"agent": "random play", **found["chance"]})
         for row in (entry, *entry["by_empties"])
     ]
@@ -118,13 +118,14 @@ def _overview(one: Mapping[str, Any]) -> Table:
         rows.append(
             [
                 entry["agent"],
-                with_error(entry["regret"], entry["regret_error"], 2),
-                with_error(100 * entry["optimal"], 100 * entry["optimal_error"], 1),
-                f"{100 * entry['spoilt']:.1f}",
+                with_interval(entry["regret"], entry["regret_interval"], 2),
+                with_interval(entry["optimal"], entry["optimal_interval"], 1, 100),
+                with_interval(entry["spoilt"], entry["spoilt_interval"], 1, 100),
                 speed,
             ]
         )
-    title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver"
+    title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver; "
+    title += "in brackets 95 % intervals"
     return Table(title, ["player", "discs given away", "best moves, %", "results spoilt, %", "ms a move"], rows)
 
 
@@ -137,15 +138,11 @@ def _by_empties(one: Mapping[str, Any]) -> Table:
     return Table("discs given away, by empty squares", ["empties", *(str(part["empties"]) for part in parts)], rows)
 
 
-def _read_judgement(entry: Mapping[str, Any]) -> Judgement:
-    return Judgement(tuple(Figures(**part) for part in entry["by_empties"]))
-
-
 def _figure(one: Mapping[str, Any]) -> Figure:
     if one["curve"]:
         ordered = sorted(one["agents"], key=lambda entry: entry["step"])
-        judgements = [_read_judgement(entry) for entry in ordered]
-        return curve_figure([entry["step"] for entry in ordered], judgements, _read_judgement(one["chance"]))
+        judgements = [Judgement.from_dict(entry) for entry in ordered]
+        return curve_figure([entry["step"] for entry in ordered], judgements, Judgement.from_dict(one["chance"]))
 
     def draw(figure: Any) -> None:
         axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_by_round
+from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
 from studies.sections import Section, Table, count, game_name, with_error
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
-from train.games.results import standard_error
+from train.games.results import Z_95, standard_error
+from train.judging.means import Sample, plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -40,8 +41,8 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
     """Nodes by depth of both searches over positions of the whole game; length and breadth of games of three kinds."""
     rules = options.rules
     rounds = range(4, rules.square_count - 4)
-    positions = positions_by_round(rules, options.games, rounds, options.seed)
-    own, opp = (np.concatenate([positions[number][side] for number in rounds]) for side in (0, 1))
+    own, opp, games = positions_of_games(rules, options.games, rounds, options.seed)
+    by_game = Sample(np.zeros(len(own)), games)
     searches = []
     for how, deepest in ((MINIMAX, min(5, options.depth)), (ALPHA_BETA, options.depth)):
         by_depth = []
@@ -52,7 +53,7 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
                 {
                     "depth": depth,
                     "nodes": float(found.nodes.mean()),
-                    "error": standard_error(found.nodes),
+                    **plain({"standard_error": by_game.standard_error(found.nodes)}),
                     "moves_per_inner": float(found.moves.sum() / max(found.inner.sum(), 1)),
                 }
             )
@@ -66,7 +67,7 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
 
 
 def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> dict[str, Any]:
-    """Discs placed in a game, and legal moves at each, of a player against itself."""
+    """Discs placed in a game, and legal moves at each, of a player against itself; games of one opening are alike."""
     openings = Openings.random(rules, pairs, 4, seed)
     placed = np.bitwise_count(openings.own | openings.opp).astype(np.int64) - 4
     breadths: list[NDArray[np.uint8]] = []
@@ -82,7 +83,7 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
     return {
         "games": int(placed.size),
         "length": float(placed.mean()),
-        "length_error": standard_error(placed),
+        "length_standard_error": standard_error(placed.reshape(-1, 2).mean(axis=1)),
         "breadth": float(moves.mean()),
     }
 
@@ -103,7 +104,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     rows = [["report 004", str(PUBLISHED_LENGTH), str(PUBLISHED_BREADTH)]]
     for one in found:
         for entry in one["games"]:
-            length = with_error(entry["length"], entry["length_error"], 2)
+            length = with_error(entry["length"], entry["length_standard_error"], 2)
             rows.append([f"{game_name(one)}, {entry['player']}", length, f"{entry['breadth']:.2f}"])
     blocks.append(
         Table(
@@ -166,7 +167,8 @@ def _figure(one: dict[str, Any]) -> Figure:
         for search, colour in zip(one["searches"], (charts.BLUE, charts.VERMILION), strict=True):
             xs = [entry["depth"] for entry in search["by_depth"]]
             ys = [entry["nodes"] for entry in search["by_depth"]]
-            charts.points(left, xs, ys, [entry["error"] for entry in search["by_depth"]], colour)
+            errors = [Z_95 * (entry["standard_error"] or 0) for entry in search["by_depth"]]
+            charts.points(left, xs, ys, errors, colour)
             charts.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
             moves = [entry["moves_per_inner"] for entry in search["by_depth"]]
             right.plot(xs, moves, color=colour, marker="o", markeredgewidth=0)
@@ -181,5 +183,7 @@ def _figure(one: dict[str, Any]) -> Figure:
         left.set(xlabel="depth (plies)", yscale="log", xticks=depths, xlim=(0.7, 9.2))
         right.set(xlabel="depth (plies)", xticks=depths, xlim=(0.7, 9.2), ylim=(0, 13))
 
-    caption = f"Search without and with alpha-beta: {game_name(one)}, {NAME}, moves in board order."
+    caption = (
+        f"Search without and with alpha-beta: {game_name(one)}, {NAME}, moves in board order; bars are 95 % intervals."
+    )
     return Figure("004-pruning", caption, draw)

@@ -12,19 +12,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reversi_env import Position
 from search import evaluators
 from search.engine import Engine
 from search.limits import Limits
-from studies.counting import positions_by_round
+from studies.counting import positions_of_games
 from studies.duels import duel, points, points_and_bars
-from studies.sections import Section, Table, count, game_name, with_error
+from studies.sections import Section, Table, count, game_name, with_interval
 from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
-from train.games.results import standard_error
+from train.judging.means import Sample, plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -59,15 +60,13 @@ def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any
     """Depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
     rules = options.rules
     middle = [share * rules.square_count // 16 for share in (6, 8)]
-    taken = positions_by_round(rules, -(-options.positions // 2), middle, options.seed)
-    positions = [
-        Position(rules, *boards) for r in middle for boards in zip(*(side.tolist() for side in taken[r]), strict=True)
-    ]
-    positions = positions[: options.positions]
+    own, opp, games = positions_of_games(rules, -(-options.positions // 2), middle, options.seed)
+    positions = [Position(rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True)]
+    positions, games = positions[: options.positions], games[: options.positions]
     found = []
     for number, name in enumerate(options.names):
         progress(f"{name}: searching", 2 * number, 2 * len(options.names))
-        searched = _searched(name, positions, options)
+        searched = _searched(name, positions, games, options)
         progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
         found.append({"evaluator": name, **searched, **plies_gained(name, options)})
     progress("searching and playing", 1, 1)
@@ -75,7 +74,9 @@ def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any
     return options.measured(**asked, positions=len(positions), evaluators=found)
 
 
-def _searched(name: str, positions: Sequence[Position], options: DepthOptions) -> dict[str, Any]:
+def _searched(
+    name: str, positions: Sequence[Position], games: NDArray[np.int64], options: DepthOptions
+) -> dict[str, Any]:
     engine = Engine(name, options.rules, megabytes=16)
     timed, deep = [], []
     for position in positions:
@@ -84,9 +85,10 @@ def _searched(name: str, positions: Sequence[Position], options: DepthOptions) -
         engine.clear()
         deep.append(engine.search(position, Limits(depth=options.depth, empties_exact=0)).nodes)
     depths, nodes = np.array([one.depth for one in timed]), np.array([one.nodes for one in timed])
+    depth = Sample(np.zeros(len(depths)), games).mean(depths)
     return {
-        "depth_at_equal_time": float(depths.mean()),
-        "depth_error": standard_error(depths),
+        "depth_at_equal_time": depth.mean,
+        **plain({"depth_standard_error": depth.standard_error, "depth_interval": depth.interval}),
         "nodes_at_equal_time": float(nodes.mean()),
         "nodes_to_depth": float(np.exp(np.log(deep).mean())),
     }
@@ -152,7 +154,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
                 if entry["plies_gained"] is not None
                 else f"beyond {entry['at_least']:+d}"
             )
-            depth = with_error(entry["depth_at_equal_time"], entry["depth_error"], 1)
+            depth = with_interval(entry["depth_at_equal_time"], entry["depth_interval"], 1)
             nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
             rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
         machine = f"; {one['machine']}" if one.get("machine") else ""

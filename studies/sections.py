@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from train.charts import Figure
+from train.games.results import Z_95
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,21 @@ def game_name(found: Mapping[str, Any]) -> str:
     return f"{found['size']}×{found['size']} {found['variant']}"
 
 
-def with_error(value: float, error: float | None, digits: int = 3) -> str:
-    """A figure with its standard error."""
-    if error is None or error != error:
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} ± {error:.{digits}f}"
+def with_error(value: float, standard_error: float | None, digits: int = 3) -> str:
+    """Return a figure with its 95 % interval, 1.96 of its standard errors on either side; alone if there is none."""
+    return plus_minus(value, None if standard_error is None else Z_95 * standard_error, digits)
+
+
+def plus_minus(value: float, within: float | None, digits: int = 3) -> str:
+    """Return a figure and half the width of its 95 % interval; the figure alone if there is none."""
+    known = within is not None and within == within
+    return f"{value:.{digits}f} ± {within:.{digits}f}" if known else f"{value:.{digits}f}"
+
+
+def with_interval(value: float, interval: Sequence[float] | None, digits: int = 3, factor: float = 1) -> str:
+    """Return a figure and, in brackets, its 95 % interval, all times *factor*; alone if there is none."""
+    ends = "" if interval is None else f" ({'–'.join(f'{factor * end:.{digits}f}' for end in interval)})"
+    return f"{factor * value:.{digits}f}{ends}"
 
 
 def count(value: float) -> str:

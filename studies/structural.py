@@ -20,10 +20,11 @@ from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.charts import Figure
 from train.fitting.trees import Trees, back_up, grow
-from train.games.results import standard_error
+from train.games.results import Z_95
 from train.judging.exact import ExactSet
+from train.judging.means import Sample
 from train.labels import LabelOptions, label_positions
-from train.labels.sampling import sample_block
+from train.labels.sampling import sample_games
 from train.options import option
 from train.progress import Progress, silent
 
@@ -57,14 +58,15 @@ def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str
     """The loss of every evaluator a tree and a node, its error by ply, and how far it is from being its own minimax."""
     labels = options.labels()
     progress("positions", 0, 1)
-    roots = label_positions(*sample_block(labels, 0), labels)
+    own, opp, games = sample_games(labels)
+    roots = label_positions(own, opp, labels)
     trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
-    found = [_judged(name, trees, options) for name in options.names]
+    found = [_judged(name, trees, games, options) for name in options.names]
     truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
     return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=found)
 
 
-def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, Any]:
+def _judged(name: str, trees: Trees, games: NDArray[np.int64], options: StructuralOptions) -> dict[str, Any]:
     evaluator, going = evaluators.get(name), ~trees.finished
     truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going].astype(np.int64))
     static = evaluator.static_values(truth.own, truth.opp, truth.rules)
@@ -74,24 +76,17 @@ def _judged(name: str, trees: Trees, options: StructuralOptions) -> dict[str, An
     errors = np.abs(values - trees.score)
     losses = np.add.reduceat(errors, trees.roots)
     sizes = np.diff(trees.first)
+    mean, by_game = float(errors.mean()), Sample(np.zeros(len(trees)), games)
     return {
         "evaluator": name,
         "scale": compared.scale,
         "loss": float(losses.mean()),
-        "loss_error": standard_error(losses),
-        "node_error": float(errors.mean()),
-        "node_error_error": _ratio_error(losses, sizes),
+        "loss_standard_error": by_game.standard_error(losses),
+        "node_error": mean,
+        "node_error_standard_error": by_game.standard_error(losses - mean * sizes) / float(sizes.mean()),
         "by_ply": [float(errors[trees.ply == ply].mean()) for ply in range(options.plies + 1)],
         "inconsistency": _inconsistency(values, trees),
     }
-
-
-def _ratio_error(losses: NDArray[np.float64], sizes: NDArray[np.int64]) -> float | None:
-    """Standard error of the loss a node, the trees being what was drawn."""
-    if len(losses) < 2:
-        return None
-    rest = losses - losses.sum() / sizes.sum() * sizes
-    return float(np.sqrt((rest**2).sum() / (len(losses) - 1) / len(losses)) / sizes.mean())
 
 
 def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
@@ -125,8 +120,8 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         for entry in sorted(one["evaluators"], key=lambda entry: entry["loss"]):
             plies = [f"{error:.2f}" for error in entry["by_ply"]]
             errors = [
-                with_error(entry["loss"], entry["loss_error"], 0),
-                with_error(entry["node_error"], entry["node_error_error"], 2),
+                with_error(entry["loss"], entry["loss_standard_error"], 0),
+                with_error(entry["node_error"], entry["node_error_standard_error"], 2),
             ]
             rows.append([entry["evaluator"], *errors, *plies, f"{entry['inconsistency']:.2f}"])
         rows.append(["always 0", "", f"{one['mean_absolute_score']:.2f}", *([""] * (one["plies"] + 1)), "0"])
@@ -146,7 +141,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
         for axis, one in zip(axes, found, strict=True):
             entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
             heights = np.arange(len(entries))
-            errors = [entry["node_error_error"] or 0 for entry in entries]
+            errors = [Z_95 * (entry["node_error_standard_error"] or 0) for entry in entries]
             axis.errorbar(
                 [entry["node_error"] for entry in entries],
                 heights,
@@ -164,4 +159,4 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
             axis.grid(axis="y", color=charts.GREY, linewidth=0.3, alpha=0.5)
             axis.tick_params(axis="y", length=0)
 
-    return Figure("structural", "Structural loss a node; bars are standard errors.", draw, height=2.4)
+    return Figure("structural", "Structural loss a node; bars are 95 % intervals.", draw, height=2.4)

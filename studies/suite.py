@@ -96,7 +96,7 @@ _PREFACE = """# Experiments
 
 Statistics of the game and the experiments of five student reports on Reversi programs, done again under the rules and with
 error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
-commands above a section repeat its parts alone (with `--json` for programs). “±” is one standard error. Games between
+commands above a section repeat its parts alone (with `--json` for programs). “±” is a 95 % interval. Games between
 players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
 `~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them,
 as long as the code is the same.

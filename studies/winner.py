@@ -17,7 +17,8 @@ from train import charts
 from train.charts import Figure
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
-from train.games.results import standard_error
+from train.games.results import Z_95
+from train.judging.means import Sample, plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -114,12 +115,12 @@ def _round(
         winner = kept[feature, won[games], number, games].astype(float)
         loser = kept[feature, 1 - won[games], number, games].astype(float)
         lead = winner - loser
-        error = standard_error(lead)
+        error = Sample(np.zeros(games.size), games // 2).standard_error(lead)  # games of one opening are alike
         entry[name] = {
             "winner": float(winner.mean()),
             "loser": float(loser.mean()),
             "lead": float(lead.mean()),
-            "error": error,
+            **plain({"standard_error": error}),
         }
     return entry
 
@@ -165,7 +166,7 @@ def _table(one: dict[str, Any]) -> Table:
     for number in wanted:
         entry = entries[number]
         cells = [f"{entry[name]['winner']:.2f}, {entry[name]['loser']:.2f}" for name in FEATURES]
-        leads = [with_error(entry[name]["lead"], entry[name]["error"], 2) for name in ("safe discs", "moves")]
+        leads = [with_error(entry[name]["lead"], entry[name]["standard_error"], 2) for name in ("safe discs", "moves")]
         rows.append([str(number), *cells, *leads])
     return Table(f"{_name(one)}: {one['games']:,} games, {one['draws']:,} drawn", columns, rows)
 
@@ -178,7 +179,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
                 colour = charts.BLUE if one["variant"] == "normal" else charts.VERMILION
                 xs = np.array([entry["round"] for entry in one["by_round"]])
                 ys = np.array([entry[feature]["lead"] for entry in one["by_round"]])
-                errors = 2 * np.array([entry[feature]["error"] for entry in one["by_round"]])
+                errors = Z_95 * np.array([entry[feature]["standard_error"] for entry in one["by_round"]], float)
                 line = "-" if one["player"] == "random" else "--"
                 axis.plot(xs, ys, color=colour, linestyle=line)
                 axis.fill_between(xs, ys - errors, ys + errors, color=colour, alpha=0.2, linewidth=0)
@@ -196,7 +197,7 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
 
     return Figure(
         "winner",
-        "What the later winner has more than the loser, by round; bands of two standard errors.",
+        "What the later winner has more than the loser, by round; bands of 95 % intervals.",
         draw,
         height=2.5,
     )
@@ -216,7 +217,7 @@ def _words(found: Sequence[dict[str, Any]]) -> str:
     for one in found:
         if one["by_round"] and one["variant"] == "reversed" and one["player"] != "random":
             best = max(one["by_round"], key=lambda entry: entry["moves"]["lead"])
-            lead = with_error(best["moves"]["lead"], best["moves"]["error"], 2)
+            lead = with_error(best["moves"]["lead"], best["moves"]["standard_error"], 2)
             words += (
                 "\n\nReport 002 holds, against its author's classmates, that moves are worth having in the reversed "
                 "game too. Between players that choose their "

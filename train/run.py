@@ -328,11 +328,16 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: boo
     write_atomically(path, content.getvalue())
 
 
-def load_arrays(path: Path, names: Sequence[str], remedy: str = "delete it to make it again") -> list[np.ndarray]:
-    """Arrays of an npz file, whose checksums find damage; a `TrainError` with the *remedy* if it has any."""
+def load_arrays(
+    path: Path, names: Sequence[str], remedy: str = "delete it to make it again", *, optional: Sequence[str] = ()
+) -> list[Any]:
+    """Arrays of an npz file, whose checksums find damage; a `TrainError` with the *remedy* if it has any.
+
+    The *optional* ones come last: None where the file has none.
+    """
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
-            return [saved[name] for name in names]
+            return [*(saved[name] for name in names), *(saved.get(name) for name in optional)]
     except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
         raise _damaged(path, error, remedy) from None
 

@@ -156,13 +156,13 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
         print_json({"weights": str(path), **as_table(cuts)})
         return
     empties = (cuts.empties[0], sum(cuts.empties) // 2, cuts.empties[1])
-    headings = ("deep", "foretold by", "slope", "shift", *(f"± at {count}" for count in empties))
+    headings = ("deep", "foretold by", "slope", "shift", *(f"SD at {count}" for count in empties))
     rows = []
     for pair in cuts.pairs:
         deviations = (f"{cuts.deviation(pair, count):.2f}" for count in empties)
         rows.append((pair.deep, pair.shallow, f"{pair.slope:.2f}", f"{pair.shift:+.2f}", *deviations))
     print_table(headings, rows, words=0)
-    print("shift, and ±, one standard deviation at a number of empty squares, in discs")
+    print("shift, and SD, the standard deviation at a number of empty squares, in discs")
     print(f"weights: {path}")
 
 

@@ -90,7 +90,7 @@ def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cach
 def test_a_damaged_file_is_named(damage, tmp_path):
     path = tmp_path / f"{SMALL.name}.npz"
     path.write_bytes(damage)
-    with pytest.raises(TrainError, match=r"noisy-6x6-normal-3-7-12-0\.npz.*delete it"):
+    with pytest.raises(TrainError, match=r"noisy-games-6x6-normal-3-7-12-0\.npz.*delete it"):
         noisy_endgames(SMALL, tmp_path)
 
 

@@ -52,7 +52,7 @@ def test_facts_are_added_after_the_training(tmp_path):
     exam = {
         "papers": [{"empties": 14, "positions": 1000, "mean_score": 17.1}],
         "marks": [
-            {"evaluator": "network", "error": 5.5, "error_deviation": 0.25, **known},
+            {"evaluator": "network", "error": 5.5, "error_standard_error": 0.25, **known},
             {"evaluator": "x", "error": 9, "error_deviation": 0.5, **known},
         ],
     }
@@ -62,7 +62,7 @@ def test_facts_are_added_after_the_training(tmp_path):
     text = cards.card(after)
     assert "| games: six-factor, depth 6 | 98 % |" in text
     assert "static value, discs | 14 empties |\n" in text
-    assert "| `network` | 5.50 ± 0.25 |\n| `x` | 9.00 ± 0.50 |\n| always 0 | 17.10 |\n" in text
+    assert "| `network` | 5.50 ± 0.49 |\n| `x` | 9.00 ± 0.98 |\n| always 0 | 17.10 |\n" in text
     assert "| `x` | 2.50 (62%) |" in text
 
 

@@ -20,7 +20,7 @@ def test_every_way_is_measured_with_every_seed():
     for way in ways:
         assert len(way["seeds"]) == 2
         assert all(0 < one["error"] < 40 and 0 <= one["regret"] < 40 for one in way["seeds"])
-        assert way["error_error"] > 0
+        assert way["error_standard_error"] > 0
 
 
 def test_a_network_that_knows_nothing_and_one_that_knows_all():
@@ -54,8 +54,10 @@ def test_nodes_without_their_trees():
 
 def test_mean_and_standard_error():
     measured = [Measured(1.0, 0.0), Measured(3.0, 0.5)]
-    assert {"error": 2.0, "error_error": 1.0, "regret": 0.25}.items() <= comparing.mean_figures(measured).items()
-    assert comparing.mean_figures(measured[:1])["regret_error"] is None
+    assert {"error": 2.0, "error_standard_error": 1.0, "regret": 0.25}.items() <= comparing.mean_figures(
+        measured
+    ).items()
+    assert comparing.mean_figures(measured[:1])["regret_standard_error"] is None
 
 
 def test_the_commands(reversi, json_lines, monkeypatch):

@@ -39,7 +39,7 @@ def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
     mean = np.mean(breadth.PUBLISHED)
     assert abs(wrong["mean_all"] - mean) < 0.11 < 0.2 < abs(found["mean_all"] - mean)
     assert abs(wrong["mean_middle"] - 11.0839) < 0.17
-    assert found["mean_all_error"] < 0.01
+    assert found["mean_all_standard_error"] < 0.01
 
 
 def test_the_published_breadths_have_the_published_means():

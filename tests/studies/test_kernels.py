@@ -13,7 +13,15 @@ from search import evaluators
 from search.core.midgame import UNIT
 from search.core.work import WORK
 from search.cuts import Cuts, Pair, Spread, coefficients, shallow_of
-from studies.counting import ALPHA_BETA, COUNTED, MINIMAX, REFINEMENTS, count_nodes, positions_by_round
+from studies.counting import (
+    ALPHA_BETA,
+    COUNTED,
+    MINIMAX,
+    REFINEMENTS,
+    count_nodes,
+    positions_by_round,
+    positions_of_games,
+)
 from studies.statistics import ROUNDS, count_breadths, first_line_flips
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
@@ -122,6 +130,10 @@ def test_positions_are_of_their_round_and_have_a_move():
         assert (np.bitwise_count(own | opp) == number).all()
         assert (batch.legal_moves(own, opp, RULES) != 0).all()
         assert own.size >= 18
+    *boards, games = positions_of_games(RULES, 20, [4, 20, 30], seed=0)
+    assert np.array_equal(boards, np.concatenate([found[number] for number in (4, 20, 30)], axis=1))
+    discs = np.bitwise_count(boards[0] | boards[1]).tolist()
+    assert len(set(zip(games.tolist(), discs, strict=True))) == len(games)  # one position of a game in a round
 
 
 TOUCH = """

@@ -13,7 +13,7 @@ def test_a_section_as_markdown():
         "## Title\n\n```bash\nreversi x\n```\n\nWords.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| x | 1 |\n| y | 2 |\n\n"
         "![A line.](i/f.svg)\n\n*A line.*"
     )
-    assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.01"
+    assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.02"  # 1.96 standard errors
     assert with_error(1.2, float("nan"), 1) == "1.2"
     assert (count(1234.4), count(12.34)) == ("1,234", "12.3")
 

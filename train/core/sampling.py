@@ -153,10 +153,11 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
 
 
 @kernel
-def keep_new(own, opp, key, part, parts, seen, quota, first_row, kept, found, out_own, out_opp):
+def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, found, out_own, out_opp, out_game):
     """Keep positions of one *part* of the hash space that were not seen before, in order, up to the *quota* of their empties.
 
-    The positions are those of `play_games`. Position *t* of column *j* goes to row ``first_row[j] + t * quota.size``.
+    The positions are those of `play_games` from game *first* on, whose numbers go to *out_game*. Position *t* of column *j*
+    goes to row ``first_row[j] + t * quota.size``.
     ``found[j]`` counts the positions offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two
     different positions with the same 64-bit key count as one: that loses a position once in a very long while, and never
     lets a duplicate in.
@@ -177,5 +178,5 @@ def keep_new(own, opp, key, part, parts, seen, quota, first_row, kept, found, ou
             continue
         seen[at] = word
         row = first_row[stratum] + kept[stratum] * quota.size
-        out_own[row], out_opp[row] = own[i, stratum], opp[i, stratum]
+        out_own[row], out_opp[row], out_game[row] = own[i, stratum], opp[i, stratum], first + i
         kept[stratum] += 1

@@ -23,7 +23,7 @@ from search.table import Table
 from train.errors import TrainError
 from train.judging.exact import ILLEGAL, Boards, ExactSet, move_values
 from train.labels import LabelOptions
-from train.labels.sampling import sample_block
+from train.labels.sampling import sample_games
 from train.options import GameOptions, option
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
@@ -34,6 +34,8 @@ BATCH_EMPTIES = 16
 TABLE_MEGABYTES = 128
 #: Positions solved between two visits to the disk: many in a batch, or one by one.
 BATCH_CHUNK, CHUNK = 512, 8
+#: Boards, and the game that each is of; None: of one game each.
+Sampled = tuple[Boards, Boards, NDArray[np.int64] | None]
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
 FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
 DEFAULT_EMPTIES = 14
@@ -48,7 +50,7 @@ def solved_once(
     name: str,
     rules: Rules,
     about: Mapping[str, Any],
-    sample: Callable[[], tuple[Boards, Boards]],
+    sample: Callable[[], Sampled],
     folder: Path | None = None,
     *,
     threads: int | None = None,
@@ -65,7 +67,8 @@ def solved_once(
     if known is None:
         progress("sampling positions", 0, 1)
         known = *sample(), np.zeros((0, rules.square_count), np.int8)
-    own, opp, values = known
+    own, opp, games, values = known
+    boards = {"own": own, "opp": opp} | ({} if games is None else {"games": games})
     solver: Solver | None = None
     while len(values) < len(own):
         begin = len(values)
@@ -80,9 +83,9 @@ def solved_once(
         values = np.concatenate([values, found])
         path.parent.mkdir(parents=True, exist_ok=True)
         text = np.array(json.dumps(about))
-        save_arrays(path, {"own": own, "opp": opp, "values": values, "about": text}, compressed=True)
+        save_arrays(path, {**boards, "values": values, "about": text}, compressed=True)
     progress(doing, len(own), len(own))
-    return ExactSet.of_values(rules, own, opp, values)
+    return ExactSet.of_values(rules, own, opp, values, games)
 
 
 def _solver(rules: Rules, threads: int | None) -> Solver:
@@ -101,18 +104,20 @@ def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np
     return values
 
 
-def _read(path: Path, about: Mapping[str, Any]) -> tuple[Boards, Boards, NDArray[np.int8]] | None:
+def _read(
+    path: Path, about: Mapping[str, Any]
+) -> tuple[Boards, Boards, NDArray[np.int64] | None, NDArray[np.int8]] | None:
     """Positions, and the values of the first of them or of all; None if there is no such file, or one of another format."""
     if not path.exists():
         return None
-    own, opp, values, text = load_arrays(path, ("own", "opp", "values", "about"))
+    own, opp, values, text, games = load_arrays(path, ("own", "opp", "values", "about"), optional=("games",))
     found = json.loads(str(text))
     found.pop("digest", None)  # of an older version
     if found.get("format") != FORMAT:
         return None
     if found != about:
         raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
-    return own, opp, values
+    return own, opp, games, values
 
 
 # --- noisy games ----------------------------------------------------------------------------------
@@ -151,7 +156,7 @@ class EndgameOptions(GameOptions):
     def name(self) -> str:
         """What the file with these positions is called."""
         low, high = self.span
-        return f"noisy-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"
+        return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"
 
 
 def noisy_endgames(
@@ -162,14 +167,14 @@ def noisy_endgames(
     return solved_once(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
 
 
-def _sampled(options: EndgameOptions, threads: int | None) -> tuple[Boards, Boards]:
+def _sampled(options: EndgameOptions, threads: int | None) -> Sampled:
     """Positions with a choice, as many as are wanted with each number of empties, or all that are found."""
     low, high = options.span
     share = SHARE
     while True:
         count = share * options.positions * (high - low + 1)
         how = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
-        own, opp = sample_block(how, 0, threads=threads, fewer=True)
+        own, opp, games = sample_games(how, threads=threads, fewer=True)
         empties = options.rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2
         rows = [np.flatnonzero(choice & (empties == e)) for e in range(low, high + 1)]
@@ -179,5 +184,5 @@ def _sampled(options: EndgameOptions, threads: int | None) -> tuple[Boards, Boar
         ]
         if not any(short) or share >= MOST_SHARE:
             chosen = np.concatenate([found[: options.positions] for found in rows])
-            return own[chosen], opp[chosen]
+            return own[chosen], opp[chosen], games[chosen]
         share *= 2

@@ -15,8 +15,9 @@ moves that it chooses. Where the positions come from is told in `train.judging.e
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -33,7 +34,7 @@ from search.formulas import Formula
 from search.solver import solve_batch
 from train.errors import TrainError
 from train.games.batch import BatchPlayer
-from train.games.results import standard_error
+from train.judging.means import Interval, Sample, plain
 
 #: Value of a square where no move is legal: below every score.
 ILLEGAL = -128
@@ -49,39 +50,49 @@ class Figures:
     """What one player did on the positions with some number of empty squares; None: on all, every number counting alike.
 
     ``regret``: mean discs given away. ``optimal``: share of moves that gave away nothing. ``spoilt``: share of moves after which
-    the game, perfectly played on, has a worse result: a draw or a loss instead of a win, a loss instead of a draw. ``…_error``:
-    standard errors.
+    the game, perfectly played on, has a worse result: a draw or a loss instead of a win, a loss instead of a draw.
+
+    ``…_standard_error``: clustered by game; nan if the positions are of one game. ``…_interval``: 95 % confidence intervals that
+    do not assume a normal distribution (`train.judging.means`).
     """
 
     empties: int | None
     positions: int
     regret: float
-    regret_error: float
+    regret_standard_error: float
+    regret_interval: Interval
     optimal: float
-    optimal_error: float
+    optimal_standard_error: float
+    optimal_interval: Interval
     spoilt: float
+    spoilt_interval: Interval
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One player's figures for each number of empties, lowest first."""
+    """One player's figures for each number of empties, lowest first, and ``overall``, where each number counts alike."""
 
     by_empties: tuple[Figures, ...]
-
-    @property
-    def overall(self) -> Figures:
-        """All numbers of empties, each counting alike however many positions it has."""
-        parts, count = self.by_empties, len(self.by_empties)
-        means = {name: sum(getattr(p, name) for p in parts) / count for name in ("regret", "optimal", "spoilt")}
-        errors = {
-            name: float(np.sqrt(sum(getattr(p, name) ** 2 for p in parts))) / count
-            for name in ("regret_error", "optimal_error")
-        }
-        return Figures(None, sum(p.positions for p in parts), **means, **errors)
+    overall: Figures
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them."""
-        return asdict(self.overall) | {"by_empties": [asdict(part) for part in self.by_empties]}
+        return plain(asdict(self.overall)) | {"by_empties": [plain(asdict(part)) for part in self.by_empties]}
+
+    @classmethod
+    def from_dict(cls, figures: Mapping[str, Any]) -> Judgement:
+        """The judgement of what `as_dict` gave; other entries are left out."""
+
+        def part(given: Mapping[str, Any]) -> Figures:
+            values = {one.name: given[one.name] for one in fields(Figures)}
+            for name, value in values.items():
+                if name.endswith("_interval"):
+                    values[name] = (math.nan, math.nan) if value is None else tuple(value)
+                elif value is None and name != "empties":
+                    values[name] = math.nan
+            return Figures(**values)
+
+        return cls(tuple(part(one) for one in figures["by_empties"]), part(figures))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +119,6 @@ class Errors:
         """Mean of values minus scores, in discs: above 0 where the side to move is taken for better off than it is."""
         return float((self.values - self.scores).mean())
 
-    @property
-    def mean_error(self) -> float:
-        """Standard error of `mean`."""
-        return standard_error(self.absolute)
-
 
 def least_squares_scale(values: NDArray[Any], scores: NDArray[Any]) -> float:
     """The number that, times *values* in units of their own, comes nearest to *scores*.
@@ -131,7 +137,8 @@ class ExactSet:
     """Positions seen by the side to move, none of them a pass, with exact scores in discs under the rules' objective.
 
     ``values``: int8 (N, squares), by action, what each move is worth, `ILLEGAL` where there is none; None if only the positions
-    are solved, which is enough to judge evaluators. ``scores``: int64 (N,), the value of the best move.
+    are solved, which is enough to judge evaluators. ``scores``: int64 (N,), the value of the best move. ``games``: the game that
+    each position is of, by which standard errors are clustered; None: every position is of another game.
     """
 
     rules: Rules
@@ -139,11 +146,14 @@ class ExactSet:
     opp: Boards
     scores: NDArray[np.int64]
     values: NDArray[np.int8] | None = None
+    games: NDArray[np.int64] | None = None
 
     @classmethod
-    def of_values(cls, rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8]) -> ExactSet:
+    def of_values(
+        cls, rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8], games: NDArray[np.int64] | None = None
+    ) -> ExactSet:
         """Positions with the values of all moves."""
-        return cls(rules, own, opp, values.max(axis=1, initial=ILLEGAL).astype(np.int64), values)
+        return cls(rules, own, opp, values.max(axis=1, initial=ILLEGAL).astype(np.int64), values, games)
 
     @classmethod
     def scored(cls, own: Boards, opp: Boards, rules: Rules, threads: int | None = None) -> ExactSet:
@@ -156,12 +166,18 @@ class ExactSet:
     def rows(self, chosen: NDArray[Any] | slice) -> ExactSet:
         """Some of the positions, by index or mask."""
         values = None if self.values is None else self.values[chosen]
-        return ExactSet(self.rules, self.own[chosen], self.opp[chosen], self.scores[chosen], values)
+        games = None if self.games is None else self.games[chosen]
+        return ExactSet(self.rules, self.own[chosen], self.opp[chosen], self.scores[chosen], values, games)
 
     @cached_property
     def empties(self) -> NDArray[np.int64]:
         """Empty squares of each position."""
         return self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The positions by their empties and games, for means with standard errors and intervals."""
+        return Sample(self.empties, self.games)
 
     @cached_property
     def masks(self) -> NDArray[np.bool_]:
@@ -276,14 +292,20 @@ class ExactSet:
         return values
 
     def _judgement(self, *parts: NDArray[Any]) -> Judgement:
-        """The figures by empties, from regret, optimal and spoilt of every position."""
-        found = []
-        for empties in np.unique(self.empties):
-            rows = [part[self.empties == empties].astype(float) for part in parts]
-            count, (regret, optimal, spoilt) = len(rows[0]), (float(part.mean()) for part in rows)
-            regret_error, optimal_error = (standard_error(part) if count > 1 else 0.0 for part in rows[:2])
-            found.append(Figures(int(empties), count, regret, regret_error, optimal, optimal_error, spoilt))
-        return Judgement(tuple(found))
+        """The figures by empties and of all, from regret, optimal and spoilt of every position."""
+        worst = self.scores - np.where(self._values == ILLEGAL, 127, self._values).min(axis=1)
+
+        def figures(empties: int | None) -> Figures:
+            rows = slice(None) if empties is None else self.empties == empties
+            sample = self.sample if empties is None else self.rows(rows).sample
+            regret = sample.loss(parts[0][rows], worst[rows])
+            optimal, spoilt = (sample.share(part[rows]) for part in parts[1:])
+            return Figures(
+                *(empties, len(sample.strata), regret.mean, regret.standard_error, regret.interval),
+                *(optimal.mean, optimal.standard_error, optimal.interval, spoilt.mean, spoilt.interval),
+            )
+
+        return Judgement(tuple(figures(int(empties)) for empties in np.unique(self.empties)), figures(None))
 
 
 def action_table(rules: Rules) -> NDArray[np.int64]:

@@ -24,6 +24,7 @@ from search.evaluators import Evaluator
 from train.errors import TrainError
 from train.judging.endgames import solved_once
 from train.judging.exact import Boards, ExactSet
+from train.judging.means import Interval, plain
 from train.progress import Progress, silent
 from train.run import load_arrays
 
@@ -45,17 +46,23 @@ class Mark:
     ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference, above 0
     where it takes the side to move for better off than it is. ``regret``: what the move with the best value one ply ahead gives
     away, on average; ``best_moves``: how often it gives away nothing. Both are None where only the positions are solved.
+    ``…_standard_error`` and ``…_interval``, 95 %, say how sure these means are; no two positions are of one game.
     """
 
     empties: int
     evaluator: str
     scale: float
     error: float
-    error_deviation: float
+    error_standard_error: float
+    error_interval: Interval
     correlation: float
     bias: float
-    regret: float | None
-    best_moves: float | None
+    bias_interval: Interval
+    regret: float | None = None
+    regret_standard_error: float | None = None
+    regret_interval: Interval | None = None
+    best_moves: float | None = None
+    best_moves_interval: Interval | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ class Exam:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        return asdict(self)
+        return asdict(self) | {"marks": [plain(asdict(mark)) for mark in self.marks]}
 
 
 def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
@@ -104,11 +111,13 @@ def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[Ex
 
 def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> Mark:
     errors = truth.errors(evaluator)
-    found = errors.scale, errors.mean, errors.mean_error, errors.correlation, errors.bias
+    error, bias = truth.sample.mean(errors.absolute), truth.sample.mean(errors.values - errors.scores)
+    found = errors.scale, error.mean, error.standard_error, error.interval, errors.correlation, bias.mean, bias.interval
     if truth.values is None:
-        return Mark(empties, name, *found, None, None)
+        return Mark(empties, name, *found)
     played = truth.judge(truth.one_ply_actions(evaluator)).overall
-    return Mark(empties, name, *found, played.regret, played.optimal)
+    regret = played.regret, played.regret_standard_error, played.regret_interval
+    return Mark(empties, name, *found, *regret, played.optimal, played.optimal_interval)
 
 
 # --- the positions ----------------------------------------------------------------------------------
@@ -132,7 +141,7 @@ def _wthor_files_in(folder: Path) -> list[Path]:
 
 
 def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
-    """*count* different positions (own, opp) of recorded games, the same for the same seed."""
+    """*count* different positions (own, opp) of recorded games, one a game, the same for the same seed."""
     boards = [read_wthor(path).positions(empties) for path in files]
     own, opp = (np.concatenate(side) for side in zip(*boards, strict=True))
     images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
@@ -174,7 +183,7 @@ def recorded_papers(
         digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
         name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
         about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
-        yield solved_once(name, rules, about, lambda boards=boards: boards, folder, **how)  # type: ignore[misc]
+        yield solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
 
 
 def _known_depth(files: Sequence[Path]) -> int | None:
@@ -203,7 +212,7 @@ def packaged_endgames(rules: Rules) -> ExactSet:
     if not path.exists():
         raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
     remedy = "the installation is damaged: install reversi-lab again"
-    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy))
+    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy, optional=("games",)))
 
 
 def packaged_papers(

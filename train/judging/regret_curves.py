@@ -7,8 +7,7 @@ torch; a policy in training is judged by `train.rl.regret_callback`.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,17 @@ import numpy as np
 
 from train import charts
 from train.errors import TrainError
-from train.judging.exact import ExactSet, Figures, Judgement
+from train.judging.exact import ExactSet, Judgement
 from train.run import read_csv, write_csv
 
 #: Lines of a curve besides that of all positions: so many ranges of empties.
 BANDS = 3
 #: Columns of a curve's file: a line for all empties together ("all") and for each number of them, at each step.
-COLUMNS = ("step", "empties", "positions", "regret", "regret_error", "optimal", "optimal_error", "spoilt", "set")
+#: ``…_low`` and ``…_high`` are the ends of 95 % confidence intervals.
+COLUMNS = (
+    *("step", "empties", "positions", "regret", "regret_standard_error", "regret_low", "regret_high"),
+    *("optimal", "optimal_standard_error", "optimal_low", "optimal_high", "spoilt", "spoilt_low", "spoilt_high", "set"),
+)
 
 
 class RegretCurve:
@@ -42,9 +45,9 @@ class RegretCurve:
         """Note the figures at *step* and write the file."""
         self.points[step] = judgement
         rows = [
-            {"step": at, **asdict(figures), "empties": figures.empties or "all", "set": self.positions.digest}
-            for at, one in sorted(self.points.items())
-            for figures in (one.overall, *one.by_empties)
+            {"step": at, **csv_row(figures), "set": self.positions.digest}
+            for at, one in ((at, judgement.as_dict()) for at, judgement in sorted(self.points.items()))
+            for figures in (one, *one["by_empties"])
         ]
         write_csv(self.path, rows, COLUMNS)
 
@@ -57,21 +60,42 @@ class RegretCurve:
     def _read(self) -> dict[int, Judgement]:
         try:
             rows = read_csv(self.path)
-            found: dict[int, list[Figures]] = {}
+            found: dict[int, dict[str, Any]] = {}
             others = {row["set"] for row in rows} - {self.positions.digest}
             for row in rows:
-                if row["empties"] != "all":
-                    numbers = [float(row[name]) for name in COLUMNS[3:8]]
-                    found.setdefault(int(row["step"]), []).append(
-                        Figures(int(row["empties"]), int(row["positions"]), *numbers)
-                    )
+                figures, step = _figures_of(row), int(row["step"])
+                if figures["empties"] is None:
+                    found[step] = figures | {"by_empties": []}
+                else:
+                    found[step]["by_empties"].append(figures)
         except (ValueError, KeyError, TypeError, csv.Error) as error:
             raise TrainError(
                 f"{str(self.path)!r} cannot be read ({error!r}): expected a regret curve's file; delete it to begin anew"
             ) from None
         if others:
             raise TrainError(f"{str(self.path)!r} is of other positions: expected the same, or another file")
-        return {step: Judgement(tuple(parts)) for step, parts in found.items()}
+        return {step: Judgement.from_dict(figures) for step, figures in found.items()}
+
+
+def csv_row(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of `Judgement.as_dict`, all or those of one number of empties, as columns of a table."""
+    row = {name: value for name, value in figures.items() if not name.endswith("_interval")}
+    for name in ("regret", "optimal", "spoilt"):
+        row[f"{name}_low"], row[f"{name}_high"] = figures[f"{name}_interval"] or ("", "")
+    return row | {"empties": figures["empties"] or "all"}
+
+
+def _figures_of(row: Mapping[str, str]) -> dict[str, Any]:
+    """What `csv_row` made a row of."""
+    numbers = {name: float(row[name]) if row[name] else None for name in COLUMNS[3:-1]}
+    for name in ("regret", "optimal", "spoilt"):
+        low, high = numbers.pop(f"{name}_low"), numbers.pop(f"{name}_high")
+        numbers[f"{name}_interval"] = None if low is None else (low, high)  # type: ignore[assignment]
+    return {
+        **numbers,
+        "empties": None if row["empties"] == "all" else int(row["empties"]),
+        "positions": int(row["positions"]),
+    }
 
 
 def bands(empties: Sequence[int], count: int = BANDS) -> list[tuple[int, int]]:
@@ -98,8 +122,9 @@ def curve_figure(
                 words = f"{band[0]}–{band[1]} empties" if band[0] < band[1] else f"{band[0]} empties"
                 axis.plot(steps, ys, color=colour, linewidth=0.9, label=words)
             ys = [factor * getattr(one.overall, name) for one in judgements]
-            errors = [factor * getattr(one.overall, f"{name}_error") for one in judgements]
-            axis.errorbar(steps, ys, yerr=errors, color=charts.BLUE, marker="o", elinewidth=0.8, label="all")
+            ends = factor * np.array([getattr(one.overall, f"{name}_interval") for one in judgements]).T
+            errors = np.abs(ends - ys)
+            axis.errorbar(steps, ys, yerr=errors, color=charts.BLUE, marker="o", elinewidth=0.8, label="all, 95 %")
             level = factor * getattr(chance.overall, name)
             axis.axhline(level, color=charts.GREY, linewidth=0.8, linestyle="--", label="random play")
             axis.set(xlabel=x_label, ylim=(0, 100 if factor == 100 else None))

@@ -45,10 +45,10 @@ CHUNK = 128
 MOST_GAMES, FEWEST_GAMES = 1 << 15, 1 << 8
 #: Time between two checkpoints of a block, and at least so many times what the last one took.
 SAVE_SECONDS, SAVE_COSTS = 60.0, 20.0
-#: Rows of the largest block that has checkpoints: one is put together in memory, at 32 to 48 bytes a row.
+#: Rows of the largest block that has checkpoints: one is put together in memory, at 40 to 56 bytes a row.
 MOST_SAVED = 1 << 25
 #: What a checkpoint has.
-SAVED = ("own", "opp", "kept", "found", "seen", "dry_games", "quota", "games")
+SAVED = ("own", "opp", "game", "kept", "found", "seen", "dry_games", "quota", "games")
 #: A round is dry for some number of empties if fewer than one position in so many offered is new …
 DRY = 1000
 #: … and after so many games of dry rounds on end there are no more to be found.
@@ -113,20 +113,38 @@ def sample_block(
     are come back. *most* limits how many are taken, for each number of empties from the options' lowest on.
     *play* plays the games elsewhere than on *threads* of this process.
     """
-    count = checked_threads(core_count() if threads is None else threads)
     sampling = _Sampling(options, block, fewer, most)
+    return _sampled(sampling, threads, player, play, checkpoint, progress)[:2]
+
+
+def sample_games(
+    options: LabelOptions, *, threads: int | None = None, fewer: bool = False
+) -> tuple[Boards, Boards, NDArray[np.int64]]:
+    """Return the positions of the first block as `sample_block` does, and the number of the game that each is of."""
+    return _sampled(_Sampling(options, 0, fewer), threads)
+
+
+def _sampled(
+    sampling: _Sampling,
+    threads: int | None,
+    player: Evaluator | None = None,
+    play: Play | None = None,
+    checkpoint: Path | None = None,
+    progress: Callable[[int], None] = lambda kept: None,
+) -> tuple[Boards, Boards, NDArray[np.int64]]:
+    count = checked_threads(core_count() if threads is None else threads)
     if len(sampling.own) > MOST_SAVED:
         checkpoint = None
     if checkpoint is not None:
         sampling.restore(checkpoint)
     with ThreadPoolExecutor(count) as pool:
         try:
-            games = play or Players(options, player).on_threads(pool)
+            games = play or Players(sampling.options, player).on_threads(pool)
             _play_on(sampling, games, checkpoint, progress)
         finally:
             pool.shutdown(cancel_futures=True)
     found = (sampling.own | sampling.opp) != 0
-    return sampling.own[found], sampling.opp[found]
+    return sampling.own[found], sampling.opp[found], sampling.game[found]
 
 
 def _play_on(sampling: _Sampling, games: Play, checkpoint: Path | None, progress: Callable[[int], None]) -> None:
@@ -220,6 +238,7 @@ class _Sampling:
             self.quota = np.minimum(self.quota, most)
         self._wanted = self.quota.tolist()
         self.own, self.opp = np.zeros(len(rows), np.uint64), np.zeros(len(rows), np.uint64)
+        self.game = np.zeros(len(rows), np.int64)
         self.kept, self.found = np.zeros_like(self.quota), np.zeros_like(self.quota)
         self.seen = np.zeros(1 << int(2 * len(rows)).bit_length(), np.uint64)
         self.dry_games = np.zeros_like(self.quota)
@@ -241,7 +260,7 @@ class _Sampling:
     def restore(self, path: Path) -> None:
         """Go on from there, if there is something of these options."""
         header, arrays = load_state(path) or ({}, {})
-        if header == self._header:
+        if header == self._header and arrays.keys() >= set(SAVED):
             self.__dict__.update({name: arrays[name].copy() for name in SAVED})
             self.games = int(self.games)
 
@@ -256,8 +275,8 @@ class _Sampling:
         own, opp, key = play(self.games, games, self.kept < self.quota)
         kept_before, found_before, self.within_round = self.kept.copy(), self.found.copy(), True
         keep_new(
-            *(own, opp, key, self.block, self.options.blocks, self.seen),
-            *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp),
+            *(own, opp, key, self.games, self.block, self.options.blocks, self.seen),
+            *(self.quota, self.first_row, self.kept, self.found, self.own, self.opp, self.game),
         )
         self.games += games
         self._give_up_if_dry(games, self.kept - kept_before, self.found - found_before)

@@ -53,6 +53,7 @@ class PolicyScore:
 
     def __str__(self) -> str:
         rungs, overall = self.standing.scores, self.regret.overall
+        low, high = overall.regret_interval
         width = max(map(len, rungs))
         lines = [f"{'against':{width}}  points  95 % interval  discs  games"]
         for name, results in rungs.items():
@@ -62,7 +63,8 @@ class PolicyScore:
         standing = self.standing
         lines.append(f"Elo above {standing.zero}: {rating_text(standing.elo, standing.low, standing.high)}")
         lines.append(
-            f"given away: {overall.regret:.2f} discs a move, best moves {overall.optimal:.1%} ({overall.positions} endgames)"
+            f"given away: {overall.regret:.2f} discs a move (95 % interval {low:.2f}–{high:.2f}), "
+            f"best moves {overall.optimal:.1%} ({overall.positions} endgames)"
         )
         return "\n".join(lines)
 

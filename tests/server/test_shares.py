@@ -128,9 +128,10 @@ def test_every_agent_has_a_time_limit(monkeypatch):
             "greedy",
             "six-factor:depth=16",
             "network:nodes=1",
+            "double-alpha:nodes=1",
         )
     }
-    assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0]
+    assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0, 5.0]
 
 
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):

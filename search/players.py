@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,16 +46,20 @@ class GreedyAgent(Agent):
     def choose(self, position: Position) -> int:
         """An action with the best value after one ply."""
         actions = position.legal_actions()
-        values = np.array([-self._value(position.play(action)) for action in actions])
+        values = -self._values([position.play(action) for action in actions])
         best = np.flatnonzero(values == values.max())
         return actions[int(best[self._generator.integers(best.size)])]
 
-    def _value(self, position: Position) -> float:
+    def _values(self, positions: Sequence[Position]) -> np.ndarray:
+        """Their values for their sides to move."""
+        rules = positions[0].rules
         if self._evaluator is None:
-            return position.rules.sign * position.disc_difference()
-        if position.is_over():
-            return position.score()
-        return evaluators.get(self._evaluator).static_value(position)
+            return np.array([rules.sign * position.disc_difference() for position in positions])
+        own, opp = (np.array(boards, np.uint64) for boards in zip(*((p.own, p.opp) for p in positions), strict=True))
+        values = evaluators.get(self._evaluator).static_values(own, opp, rules)
+        over = [i for i, position in enumerate(positions) if position.is_over()]
+        values[over] = [positions[i].score() for i in over]
+        return values
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the evaluator does not know that game."""
@@ -63,7 +68,7 @@ class GreedyAgent(Agent):
 
     def prepare(self, rules: Rules) -> None:
         """Have the evaluator's kernel ready."""
-        self._value(Position.initial(rules))
+        self._values([Position.initial(rules)])
 
     def ingredients(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights."""

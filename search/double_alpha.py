@@ -1,10 +1,9 @@
 """`DoubleAlpha`: the search of report 002, Double-Alpha Maximax with iterative deepening under the report's time control.
 
->>> from reversi_env import Position
->>> found = DoubleAlpha("sixteen-weight", Rules(6, "reversed"), capacity=1000).search(
-...     Position.initial(Rules(6, "reversed")), Limits(nodes=2000))
->>> found.depth, found.nodes <= USABLE_SHARE * 2000 + 40
-(6, True)
+>>> searching = DoubleAlpha("sixteen-weight", Rules(4, "reversed"))
+>>> found = searching.search(Position.initial(searching.rules), Limits(depth=12))
+>>> found.value  # Black wins; all squares stand for a proven win
+16.0
 """
 
 from __future__ import annotations

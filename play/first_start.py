@@ -33,6 +33,12 @@ def _search(evaluator: str) -> None:
     Engine(evaluator, megabytes=0.001, loads=False).load_search_kernels()
 
 
+def _double_alpha(evaluator: str) -> None:
+    from search.double_alpha import DoubleAlpha
+
+    DoubleAlpha(evaluator, capacity=1)
+
+
 def _solver(evaluator: str) -> None:
     from search.solver import Solver
     from search.table import Table
@@ -60,6 +66,7 @@ def _endgames(_: str) -> None:
 
 PARTS: dict[str, Callable[[str], None]] = {
     "search": _search,
+    "double-alpha": _double_alpha,
     "solver": _solver,
     "environment": _environment,
     "endgames": _endgames,
@@ -68,11 +75,13 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
     """The parts that these agents need, as texts ``PART:EVALUATOR``."""
-    from search.players import ExactAgent, SearchAgent
+    from search.players import DoubleAlphaAgent, ExactAgent, SearchAgent
 
     found: list[str] = []
     for agent in agents:
-        if isinstance(agent, SearchAgent):
+        if isinstance(agent, DoubleAlphaAgent):
+            found.append(f"double-alpha:{agent.evaluator.name}")
+        elif isinstance(agent, SearchAgent):
             name = agent.evaluator.name
             order = name if agent.evaluator.orders_endgames else ""
             found += [f"search:{name}", f"solver:{order}"]

@@ -122,8 +122,8 @@ class Thinker:
         depth: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Search *position* in advance, until *is_over* and `stop` is called (`play.pondering`); not by agents without values."""
-        if isinstance(self.agent, SearchAgent):
+        """Search *position* in advance, until *is_over* and `stop` is called (`play.pondering`), if the agent `ponders`."""
+        if isinstance(self.agent, SearchAgent) and self.agent.ponders:
             limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
 

@@ -4,9 +4,12 @@ A spec is ``name[:key=value,…]`` and means the same on the command line, in a 
 Names:
 
 * ``random``, ``greedy`` – no search;
-* ``greedy-invincible`` – greedy, then perfect for the last twelve empty squares (``exact=``), after report 002;
+* ``greedy-invincible`` – after report 002: the move with the best evaluation (``evaluator=``, ``sixteen-weight`` by default), then
+  perfect play of the last twelve empty squares (``exact=``);
 * every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
-* ``double-alpha`` – the search of report 002: its sixteen-weight evaluation under iterative deepening;
+* ``double-alpha`` – the search of report 002, Double-Alpha Maximax, with its time control and an ``evaluator=``, ``sixteen-weight``
+  by default. It takes ``depth``, ``time``, ``nodes``, ``level``, ``table``, ``seed``, ``book`` and ``variety``, and uses four
+  fifths of ``time`` or ``nodes``. It finds out who wins, not by how much, and has no solver of endgames;
 * ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
   of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
 * ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
@@ -40,7 +43,14 @@ from search import evaluators
 from search.agent import Agent
 from search.evaluation import Evaluator, file_name
 from search.limits import Limits
-from search.players import INVINCIBLE_EMPTIES, ExactAgent, GreedyAgent, RandomAgent, SearchAgent
+from search.players import (
+    INVINCIBLE_EMPTIES,
+    DoubleAlphaAgent,
+    ExactAgent,
+    GreedyAgent,
+    RandomAgent,
+    SearchAgent,
+)
 
 DEFAULT_DEPTH = 4
 #: Entry points in this group have the name of the agent that they `register`, and are loaded when it is asked for.
@@ -267,6 +277,9 @@ _SEARCHING = _SOLVING | {
     "variety": number(0, 64),
 }
 PROBCUT = number(0, 10)
+#: Evaluator of the players of report 002, unless they are told another.
+REPORT_002_EVALUATOR = "sixteen-weight"
+_EVALUATOR = {"evaluator": Option(lambda text: evaluators.get(text).name, "the name of an evaluator")}
 _LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": PROBCUT}
 _PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}
 #: Options that may be meant for another agent: those who do not know them play without.
@@ -293,17 +306,37 @@ def _searching(
     weights: str | None = None,
     **options: Any,
 ) -> Agent:
+    if weights is not None:
+        evaluator = file_name(str(evaluator), weights)
+    return SearchAgent(evaluator, _limits(depth, time, nodes, level, exact), **options)
+
+
+def _limits(
+    depth: int | None, time: float | None, nodes: int | None, level: int | None, exact: int | None = None
+) -> Limits:
     if depth is None:
         depth = level
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
-    if weights is not None:
-        evaluator = file_name(str(evaluator), weights)
-    return SearchAgent(evaluator, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), **options)
+    return Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
 
 
-def _greedy_invincible(*, exact: int = INVINCIBLE_EMPTIES, seed: int = 0, **options: Any) -> Agent:
-    return ExactAgent(GreedyAgent(seed), exact, **options)
+def _double_alpha(
+    *,
+    evaluator: str = REPORT_002_EVALUATOR,
+    depth: int | None = None,
+    time: float | None = None,
+    nodes: int | None = None,
+    level: int | None = None,
+    **options: Any,
+) -> Agent:
+    return DoubleAlphaAgent(evaluator, _limits(depth, time, nodes, level), **options)
+
+
+def _greedy_invincible(
+    *, evaluator: str = REPORT_002_EVALUATOR, exact: int = INVINCIBLE_EMPTIES, seed: int = 0, **options: Any
+) -> Agent:
+    return ExactAgent(GreedyAgent(seed, evaluator), exact, **options)
 
 
 def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
@@ -324,9 +357,12 @@ def made_when_needed(place: str) -> Callable[..., Agent]:
 _KINDS: dict[str, _Kind] = {
     "random": _Kind(RandomAgent, {"seed": SEED}),
     "greedy": _Kind(GreedyAgent, {"seed": SEED}),
-    "greedy-invincible": _Kind(_greedy_invincible, _SOLVING),
+    "greedy-invincible": _Kind(_greedy_invincible, _SOLVING | _EVALUATOR),
     "exact": _Kind(_exact, _SOLVING),
-    "double-alpha": _Kind(partial(_searching, "sixteen-weight"), _SEARCHING),
+    "double-alpha": _Kind(
+        _double_alpha,
+        {key: option for key, option in _SEARCHING.items() if key not in ("exact", "threads")} | _EVALUATOR,
+    ),
 }
 #: Other programs, by the protocol that they speak.
 PROGRAMS: dict[str, _Kind] = {

@@ -1,7 +1,8 @@
-"""The agents of this package: by lot, greedy, perfect near the end, and alpha-beta with any evaluator."""
+"""The agents of this package: random, greedy, perfect near the end, alpha-beta and Double-Alpha Maximax with any evaluator."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from search.limits import Limits, SearchResult
 
 if TYPE_CHECKING:
     from search.book import Book
+    from search.double_alpha import DoubleAlpha
     from search.engine import Engine
     from search.solver import Solver
 
@@ -32,17 +34,45 @@ class RandomAgent(Agent):
 
 
 class GreedyAgent(Agent):
-    """Takes the move that is best in discs right after it: most, or fewest in the reversed game. Ties are drawn by lot."""
+    """Takes the move that is best right after it: by an *evaluator*, or else in discs. Ties are drawn by lot.
 
-    def __init__(self, seed: int = 0) -> None:
+    Most discs are best, or fewest in the reversed game. To an evaluator's player a finished game is worth its score.
+    """
+
+    def __init__(self, seed: int = 0, evaluator: str | None = None) -> None:
         self._generator = np.random.default_rng(seed)
+        self._evaluator = evaluator and evaluators.get(evaluator).name
 
     def choose(self, position: Position) -> int:
-        """An action with the best disc difference after one ply."""
+        """An action with the best value after one ply."""
         actions = position.legal_actions()
-        gains = np.array([-position.rules.sign * position.play(action).disc_difference() for action in actions])
-        best = np.flatnonzero(gains == gains.max())
+        values = -self._values([position.play(action) for action in actions])
+        best = np.flatnonzero(values == values.max())
         return actions[int(best[self._generator.integers(best.size)])]
+
+    def _values(self, positions: Sequence[Position]) -> np.ndarray:
+        """Their values for their sides to move."""
+        rules = positions[0].rules
+        if self._evaluator is None:
+            return np.array([rules.sign * position.disc_difference() for position in positions])
+        own, opp = (np.array(boards, np.uint64) for boards in zip(*((p.own, p.opp) for p in positions), strict=True))
+        values = evaluators.get(self._evaluator).static_values(own, opp, rules)
+        over = [i for i, position in enumerate(positions) if position.is_over()]
+        values[over] = [positions[i].score() for i in over]
+        return values
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the evaluator does not know that game."""
+        if self._evaluator is not None:
+            evaluators.get(self._evaluator).record(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the evaluator's kernel ready."""
+        self._values([Position.initial(rules)])
+
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """The evaluator's weights."""
+        return {} if self._evaluator is None else {self._evaluator: evaluators.get(self._evaluator).sha256(rules)}
 
 
 class ExactAgent(Agent):
@@ -71,9 +101,18 @@ class ExactAgent(Agent):
             self._solvers[key].load_kernels()
         return self._solvers[key]
 
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the other agent cannot play that game."""
+        self._before.check(rules)
+
     def prepare(self, rules: Rules) -> None:
-        """Have the solver for that game ready."""
+        """Have the solver for that game ready, and what the other agent needs."""
+        self._before.prepare(rules)
         self.solver(rules)
+
+    def ingredients(self, rules: Rules) -> dict[str, str]:
+        """Those of the other agent."""
+        return self._before.ingredients(rules)
 
     def stop(self) -> None:
         """Stop the solvers."""
@@ -91,6 +130,9 @@ class SearchAgent(Agent):
     of safety of the selective search, 0 for none, None for the engine's own choice. *book*: ``yes`` for the package's own or the
     file of one, whose moves are played without a search; of those at most *variety* discs worse than the best, one by lot.
     """
+
+    #: Whether what a search finds out helps the next one, so that searching on the opponent's time is of use.
+    ponders = True
 
     def __init__(
         self,
@@ -117,14 +159,26 @@ class SearchAgent(Agent):
         move = self.search(position).move
         return position.rules.action_from_name(move or "pass")
 
-    def search(self, position: Position, limits: Limits | None = None, *, multi_pv: int = 1) -> SearchResult:
-        """All that the engine finds out, within *limits* in place of the agent's own if given; see `Engine.search`.
+    def search(
+        self,
+        position: Position,
+        limits: Limits | None = None,
+        *,
+        multi_pv: int = 1,
+        draws: np.random.Generator | None = None,
+    ) -> SearchResult:
+        """All that the engine finds out, within *limits* and with *draws* in place of the agent's own; see `Engine.search`.
 
         Where a book has a move, and not several are to be valued, that is the answer.
         """
-        if multi_pv == 1 and (known := self.known(position)) is not None:
+        if multi_pv == 1 and (known := self.known(position, draws)) is not None:
             return known
-        return self.engine(position.rules).search(position, limits or self.limits, ties=self._ties, multi_pv=multi_pv)
+        searching = self._searching(position.rules)
+        return searching.search(position, limits or self.limits, ties=draws or self._ties, multi_pv=multi_pv)
+
+    def _searching(self, rules: Rules) -> Engine | DoubleAlpha:
+        """What searches for its moves."""
+        return self.engine(rules)
 
     def book(self, rules: Rules) -> Book | None:
         """The book of that game; None if it plays without one."""
@@ -182,3 +236,38 @@ class SearchAgent(Agent):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state | {"evaluator": evaluators.get(state["_given"])})
+
+
+class DoubleAlphaAgent(SearchAgent):
+    """Double-Alpha Maximax with an evaluator, under the time control of report 002; *table* in MiB holds its table of values.
+
+    `engine` is an ordinary one with the same evaluator: for analysis, not for its moves.
+    """
+
+    ponders = False
+
+    def __init__(self, evaluator: str, limits: Limits, table: float = 64, **options: Any) -> None:
+        super().__init__(evaluator, limits, table=table, **options)
+        self._searches: dict[tuple[int, str], DoubleAlpha] = {}
+
+    def _searching(self, rules: Rules) -> DoubleAlpha:
+        from search.double_alpha import BYTES_PER_ENTRY, DoubleAlpha
+
+        key = (rules.size, rules.variant)
+        if key not in self._searches:
+            capacity = int(self._table * 2**20) // BYTES_PER_ENTRY
+            self._searches[key] = DoubleAlpha(self.evaluator, rules, capacity=capacity)
+        return self._searches[key]
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the search for that game ready."""
+        self._searching(rules)
+
+    def stop(self) -> None:
+        """Stop the searches: the move of the last finished iteration is played."""
+        super().stop()
+        for searching in list(self._searches.values()):
+            searching.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_searches": {}}

@@ -99,6 +99,10 @@ STUDIES = {
         "report_002:GreedyOptions",
         "Report 002: greedy and greedy-invincible play, with published and with tuned weights.",
     ),
+    "maximax": (
+        "maximax:MaximaxOptions",
+        "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and at equal time.",
+    ),
     "003": ("report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
     "004": ("report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
     "tuning": ("label_tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),

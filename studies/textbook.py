@@ -39,6 +39,8 @@ ValueAndMove = tuple[float, int | None]
 
 #: Depth at which iterative deepening begins in report 002, in plies.
 FIRST_DEPTH = 2
+#: Share of the time that report 002 uses.
+USABLE_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +59,28 @@ class _Tree:
     """The tree of one search: how its leaves are judged, and what has been counted so far."""
 
     evaluate: Evaluate
+    win: float | None = None
+    node_limit: float = inf
     nodes: int = 0
     estimates: int = 0
+
+    def visit(self) -> None:
+        """Count a node; raise `_OutOfNodes` beyond the limit."""
+        self.nodes += 1
+        if self.nodes > self.node_limit:
+            raise _OutOfNodes
 
     def leaf_value(self, position: Position) -> float:
         """Value of a leaf for the side to move; counts it if it is an estimate."""
         self.estimates += not position.is_over()
-        return _static_value(position, self.evaluate)
+        return self.static_value(position)
+
+    def static_value(self, position: Position) -> float:
+        """Value without search, for the side to move: that of the finished game, or the evaluation."""
+        if not position.is_over():
+            return self.evaluate(position)
+        score = position.score()
+        return score if self.win is None else self.win * ((score > 0) - (score < 0))
 
     def result(self, found: ValueAndMove, depth: int) -> SearchResult:
         """The outcome of the finished search."""
@@ -71,9 +88,8 @@ class _Tree:
         return SearchResult(value, move, self.nodes, depth, proven=self.estimates == 0)
 
 
-def _static_value(position: Position, evaluate: Evaluate) -> float:
-    """Value without search, for the side to move: the score if the game is over, else the evaluation."""
-    return position.score() if position.is_over() else evaluate(position)
+class _OutOfNodes(Exception):  # noqa: N818 - it says what is the case
+    """The search has visited as many nodes as it may."""
 
 
 def _is_leaf(position: Position, depth: int) -> bool:
@@ -271,7 +287,7 @@ class ValueTable:
 
 
 def double_alpha_maximax(
-    position: Position, depth: int, evaluate: Evaluate, table: ValueTable | None = None
+    position: Position, depth: int, evaluate: Evaluate, table: ValueTable | None = None, win: float | None = None
 ) -> SearchResult:
     """Alpha-beta with one bound per colour, and with the promising moves first.
 
@@ -297,19 +313,25 @@ def double_alpha_maximax(
     * A pass lowers the remaining depth, which must stay at least 1. Here it costs nothing, as everywhere in this
       module, and the move returned is the pass instead of none.
     * Values there lie in [-1, 1] and the alphas start at -1, so that a proven win ends the search at once. Values in
-      discs have no such limits, since the evaluation is anybody's, so the alphas start at minus infinity.
+      discs have no such limits, since the evaluation is anybody's, so the alphas start at minus infinity. With *win*,
+      larger than every evaluation, it is as in the report: a finished game is worth *win* to its winner, whatever the
+      score, and the alphas start at minus *win*. `search.double_alpha` is that search, compiled.
     """
     _require_count("depth", depth)
-    tree = _Tree(evaluate)
-    table = ValueTable() if table is None else table
-    return tree.result(_double_alpha(tree, table, position, depth, alphas=(-inf, -inf)), depth)
+    return _double_alpha_search(_Tree(evaluate, win), position, depth, ValueTable() if table is None else table)
+
+
+def _double_alpha_search(tree: _Tree, position: Position, depth: int, table: ValueTable) -> SearchResult:
+    lowest = -inf if tree.win is None else -tree.win
+    tree.estimates = 0
+    return tree.result(_double_alpha(tree, table, position, depth, alphas=(lowest, lowest)), depth)
 
 
 def _double_alpha(
     tree: _Tree, table: ValueTable, position: Position, depth: int, alphas: Sequence[float]
 ) -> ValueAndMove:
     """The value for the side to move: exact if neither colour has better elsewhere. Alphas are black's and white's."""
-    tree.nodes += 1
+    tree.visit()
     if _is_leaf(position, depth):
         return tree.leaf_value(position), None
     if position.must_pass():
@@ -322,7 +344,7 @@ def _double_alpha(
     alphas = list(alphas)
     own, other = (position.turn + 1) // 2, (1 - position.turn) // 2
     best_value, best_move = -inf, None
-    for move, child in _most_promising_first(children, position.turn, table, tree.evaluate):
+    for move, child in _most_promising_first(children, position.turn, table, tree):
         child_value, _ = _double_alpha(tree, table, child, depth - 1, alphas)
         table.remember(child, child_value)
         if -child_value > best_value:
@@ -342,7 +364,7 @@ def _best_leaf(tree: _Tree, children: Sequence[tuple[int, Position]]) -> ValueAn
 
 
 def _most_promising_first(
-    children: Sequence[tuple[int, Position]], colour: Colour, table: ValueTable, evaluate: Evaluate
+    children: Sequence[tuple[int, Position]], colour: Colour, table: ValueTable, tree: _Tree
 ) -> list[tuple[int, Position]]:
     """The moves of *colour*, with the positions after them, by table value first and evaluation second."""
 
@@ -351,13 +373,20 @@ def _most_promising_first(
         known = table.value_for(colour, child)
         if known is not None:
             return True, known
-        return False, -_static_value(child, evaluate)
+        return False, -tree.static_value(child)
 
     return sorted(children, key=promise, reverse=True)
 
 
 def iterative_deepening(
-    position: Position, depth: int, evaluate: Evaluate, table: ValueTable | None = None
+    position: Position,
+    depth: int,
+    evaluate: Evaluate,
+    table: ValueTable | None = None,
+    win: float | None = None,
+    *,
+    nodes: float = inf,
+    breadth: Callable[[Position, int], float] = lambda position, depth: 1.0,
 ) -> SearchResult:
     """Search to depth 2, then 3, and so on up to *depth*, each search sorting its moves by what the last one found.
 
@@ -365,20 +394,36 @@ def iterative_deepening(
     saves more than they cost. They also mean that there is always a move to play, which is why programs under a clock
     search this way.
 
-    Follows section 3.3.3.1 of report 002 without its clock. It stops early on a proven result. In the report that is a
-    value of 1, a certain win; in discs it is a search whose leaves were all finished games. A limit below 2 is
-    searched directly. The nodes are those of all iterations together, the depth that of the last one.
+    The clock counts *nodes*, of which the share `USABLE_SHARE` is used. ``breadth(position, depth)`` is how many times
+    longer than all before it an iteration to that depth is expected to take. One that would not be done in time is
+    only begun if the last iteration has changed the best move; if the nodes run out, the last one finished stands.
+
+    Follows section 3.3.3.1 of report 002, where the listing must be read as follows:
+
+    * The time limit is multiplied by q, then compared with q times itself, and the time used is divided by q. Here q
+      is the share of the limit that is used, once. The report gives no number, but says that a fifth was left over.
+    * It stops on a value of 1, a certain win. Here a search whose leaves were all finished games ends it as well, since
+      a deeper one finds the same.
+    * The first iteration is always finished, and a limit below 2 is searched directly: there must be a move to play.
+
+    The nodes are those of all iterations together, the depth that of the last one finished.
     """
     _require_count("depth", depth)
     table = ValueTable() if table is None else table
-    first_depth = min(FIRST_DEPTH, depth)
-    result = double_alpha_maximax(position, first_depth, evaluate, table)
-    for next_depth in range(first_depth + 1, depth + 1):
-        if result.proven:
+    tree = _Tree(evaluate, win)
+    result = _double_alpha_search(tree, position, min(FIRST_DEPTH, depth), table)
+    tree.node_limit, last_move = int(USABLE_SHARE * nodes) if nodes < inf else inf, None
+    for next_depth in range(FIRST_DEPTH + 1, depth + 1):
+        is_quick = tree.nodes * breadth(position, next_depth) < USABLE_SHARE * nodes
+        in_time = tree.nodes < USABLE_SHARE * nodes and (is_quick or result.move != last_move)
+        if result.proven or result.value == win or not in_time:
             break
-        deeper = double_alpha_maximax(position, next_depth, evaluate, table)
-        result = replace(deeper, nodes=result.nodes + deeper.nodes)
-    return result
+        last_move = result.move
+        try:
+            result = _double_alpha_search(tree, position, next_depth, table)
+        except _OutOfNodes:
+            break
+    return replace(result, nodes=tree.nodes)
 
 
 def _require_count(name: str, number: object) -> None:

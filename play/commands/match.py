@@ -61,8 +61,9 @@ def match(
     ten levels for people; rl, zero and rl-search:FILE are policies of
     [b]reversi rl[/b]. Options follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
     depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
-    book, variety, temperature, simulations, device (docs/arena.md has a table);
-    --time, --depth and --nodes hold for searching agents that leave them open.
+    book, variety, evaluator, temperature, simulations, device (docs/arena.md
+    has a table); --time, --depth and --nodes hold for searching agents that
+    leave them open.
 
     Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
     [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal

@@ -74,7 +74,8 @@ def tournament(
 
     Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
     depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
-    book, variety, temperature, simulations, device (docs/arena.md has a table).
+    book, variety, evaluator, temperature, simulations, device (docs/arena.md
+    has a table).
 
     With --ray all machines of a cluster play; the games are the same.
 

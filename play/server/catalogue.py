@@ -30,12 +30,15 @@ _TEXTS = {
     "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),
     "cell-utility": ("Cell utility", "a table of squares, discs and mobility: report 004"),
     "position-stability": ("Position and stability", "written for the reversed game: report 000"),
-    "double-alpha": ("Double Alpha", "sixteen evolved weights: report 002"),
+    "double-alpha": ("Double Alpha", "the search and the sixteen evolved weights of report 002"),
     "ten-weight": ("Ten weights", "an evolved table of squares: report 002"),
     "mobility": ("Mobility", "counts moves, nothing else"),
     "discs": ("Disc counter", "counts discs, nothing else"),
     "rl": ("Self-taught", "learnt by playing against itself, and looks no move ahead"),
-    "greedy-invincible": ("Greedy, then perfect", "takes all it can, and plays the last twelve squares perfectly"),
+    "greedy-invincible": (
+        "Greedy, then perfect",
+        "takes the move that looks best right now, and plays the last twelve squares perfectly",
+    ),
     "greedy": ("Greedy", "takes what is best right now"),
     "random": ("Random", "any legal move"),
 }

@@ -34,8 +34,6 @@ from search.players import SearchAgent
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from search.engine import Engine
-
 log = logging.getLogger("reversi.server")
 
 #: Agents that are kept, each with an engine and its tables, the ones used last.
@@ -126,7 +124,8 @@ class Searcher:
             return self.stopped == job.number
 
         if isinstance(agent, SearchAgent):  # whose engine has a clock of its own
-            ends, search = inf, partial(_searched, job, agent, agent.engine(rules), is_stopped)
+            agent.prepare(rules)
+            ends, search = inf, partial(_searched, job, agent, is_stopped)
         else:
             agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
             agent.prepare(rules)
@@ -157,15 +156,16 @@ def _chosen(job: Job, agent: Agent) -> dict[str, Any]:
     return {"move": move, "value": None, "seconds": perf_counter() - began}
 
 
-def _searched(job: Job, agent: SearchAgent, engine: Engine, is_stopped: Callable[[], bool]) -> dict[str, Any]:
+def _searched(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dict[str, Any]:
+    rules = job.position.rules
     if job.kind == "analyse":
-        return analyse(engine, job.position, job.seconds or 0.0)
+        return analyse(agent.engine(rules), job.position, job.seconds or 0.0)
     limits = replace(agent.limits, time=job.longest, soft=job.share)
     if job.kind == "ponder":
-        ponder(engine, job.position, limits, is_stopped)
+        if agent.ponders:
+            ponder(agent.engine(rules), job.position, limits, is_stopped)
         return {}
-    draws = np.random.default_rng(job.seed)
-    found = agent.known(job.position, draws) or engine.search(job.position, limits, ties=draws)
+    found = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))
     return {"move": found.move, "value": found.value, "seconds": found.seconds, "line": found.pv[:2]}
 
 

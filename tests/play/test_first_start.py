@@ -49,6 +49,7 @@ def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
 def test_the_parts_of_agents():
     agents = [make(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
     assert parts_of(agents) == ["search:network", "solver:network", "search:six-factor", "solver:"]
+    assert parts_of([make("double-alpha")]) == ["double-alpha:sixteen-weight"]
 
 
 def test_a_process_that_fails_changes_nothing():

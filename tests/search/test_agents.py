@@ -11,6 +11,7 @@ import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, agents, evaluator, evaluators
 from search.agents import AgentSpec, AgentSpecError, make
+from search.double_alpha import BYTES_PER_ENTRY, DoubleAlpha
 from search.functions import SlowEvaluatorWarning
 from search.solver import solve_all_moves
 from tests.search.brute_force import GAMES, endgames, game_name, positions
@@ -21,9 +22,10 @@ every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
 KINDS = (
     *("random", "greedy", "greedy-invincible:exact=8,table=0.1", "exact:exact=8,table=0.1"),
     "six-factor:depth=2,table=0.1",
+    "double-alpha:depth=2,table=0.1",
 )
 #: … and everyone else: each evaluator is a search to compile, hence slow.
-OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in ("double-alpha", *evaluators.formulas()) if name != "six-factor")
+OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in evaluators.formulas() if name != "six-factor")
 
 
 def positions_of_all_stages(rules, count=3):
@@ -65,7 +67,7 @@ def test_everyone_plays_legal_moves_in_every_game(rules, specs):
 
 def test_one_agent_plays_several_games_by_turns():
     """Its tables are one for each game: the same squares mean other things in another."""
-    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1"):
+    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1", "double-alpha:depth=3"):
         shared, alone = make(spec), {rules: make(spec) for rules in GAMES}
         for rules in GAMES * 2:
             for position in positions(*endgames(rules, 6, 8), rules):
@@ -74,8 +76,10 @@ def test_one_agent_plays_several_games_by_turns():
 
 
 @pytest.mark.parametrize("rules", [GAMES[2], GAMES[5]], ids=game_name)
-def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules):
-    agent, greedy = make("greedy-invincible"), make("greedy")
+@pytest.mark.parametrize("name", ["sixteen-weight", "discs"])
+def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
+    agent, greedy = make(f"greedy-invincible:evaluator={name}"), make("greedy")
+    assert agent.ingredients(rules) == make("greedy-invincible").ingredients(rules) or name == "discs"
     gave_away = 0
     for empties, count in ((6, 12), (9, 8), (12, 4)):
         own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
@@ -86,8 +90,9 @@ def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules):
             gave_away += max(values.values()) - values[rules.name_of(greedy.choose(position))]
     assert gave_away > 10
     for position in [p for p in positions_of_all_stages(rules) if p.empties > 12]:
-        after = [rules.sign * position.play(action).disc_difference() for action in position.legal_actions()]
-        assert rules.sign * position.play(agent.choose(position)).disc_difference() == min(after)
+        value = evaluators.get(name).static_value
+        after = [value(position.play(action)) for action in position.legal_actions()]
+        assert value(position.play(agent.choose(position))) == min(after)
 
 
 def test_exact_is_perfect_from_where_it_is_told_and_random_before():
@@ -126,8 +131,15 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
         make(few_discs, depht=2)
 
 
-def test_double_alpha_is_the_search_of_its_report():
-    assert make("double-alpha").evaluator.name == "sixteen-weight"
+def test_double_alpha_plays_by_the_search_of_its_report():
+    agent, position = make("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
+    found = DoubleAlpha("sixteen-weight", capacity=2**20 // BYTES_PER_ENTRY).search(position, Limits(nodes=3000))
+    assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
+    assert make("double-alpha").limits.depth == make("double-alpha:level=4").limits.depth == 4
+    assert make("double-alpha:evaluator=discs").evaluator.name == "discs"
+    for option in ("threads=2", "exact=8", "evaluator=disc"):
+        with pytest.raises(AgentSpecError):
+            make(f"double-alpha:{option}")
 
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
@@ -249,7 +261,9 @@ def test_a_bad_spec_is_a_bad_opponent():
         gymnasium.make("Reversi-v0", opponent="six-facto:depth=2")
 
 
-@pytest.mark.parametrize("spec", [SPEC + ",seed=5", "greedy-invincible:exact=8,seed=5", "random:seed=5"])
+@pytest.mark.parametrize(
+    "spec", [SPEC + ",seed=5", "greedy-invincible:exact=8,seed=5", "random:seed=5", "double-alpha:depth=3,seed=5"]
+)
 def test_agents_can_be_copied_and_pickled_without_their_tables(spec):
     """Environments can, and hold their opponents; a table of 64 MiB in every copy would not do."""
     agent, position = make(spec), positions_of_all_stages(Rules(6))[1]

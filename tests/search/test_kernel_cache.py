@@ -15,6 +15,7 @@ TOUCH_EVERYTHING = """
 import numpy as np
 import search.core
 from reversi_env import Position, Rules, batch
+from search.double_alpha import DoubleAlpha
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve_all_moves, solve_batch
@@ -37,6 +38,8 @@ for rules in (Rules(4), Rules(8, "reversed")):
             engine = Engine(name, rules, megabytes=1, **options)
             found = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
             results += [found.move, found.value, found.nodes, found.pv, engine.evaluator.static_value(position)]
+        found = DoubleAlpha(name, rules, capacity=100).search(start, Limits(depth=4))
+        results += [found.move, found.value, found.nodes]
 print(results)
 
 report(*modules_of(search.core), whole=False)

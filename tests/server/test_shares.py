@@ -128,9 +128,21 @@ def test_every_agent_has_a_time_limit(monkeypatch):
             "greedy",
             "six-factor:depth=16",
             "network:nodes=1",
+            "double-alpha:nodes=1",
         )
     }
-    assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0]
+    assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0, 5.0]
+
+
+def test_double_alpha_moves_by_its_own_search_and_does_not_ponder():
+    position, searcher = Position.initial(), Searcher()
+    moved, pondered = (
+        searcher.answer(Job(kind, position, "double-alpha:depth=3", 1, seconds=9.0, number=n, share=1.0, most=9.0))
+        for n, kind in enumerate(("move", "ponder"))
+    )
+    assert moved.found["move"] in position.legal_moves()
+    assert len(moved.found["line"]) == 1
+    assert (pondered.found, pondered.error) == ({}, "")
 
 
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):

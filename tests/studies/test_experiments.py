@@ -11,6 +11,7 @@ from studies import (
     breadth,
     commands,
     label_tuning,
+    maximax,
     nodes,
     report_000,
     report_001,
@@ -115,6 +116,19 @@ def test_greedy_play_and_tuning_have_the_reports_figures_beside_ours(monkeypatch
     assert len(found["tunings"]) == 4
     assert len(found["duels"]) == 15
     assert all(len(one["best"]) == 2 for one in found["tunings"])
+
+
+def test_double_alpha_has_the_values_of_alpha_beta():
+    found = maximax.measure(
+        maximax.MaximaxOptions(6, "reversed", positions=2, seconds=0.01, games=4, move_seconds=0.001)
+    )
+    for entry in found["by_depth"]:
+        assert entry["same_value"] >= entry["positions"] - entry["proven"]
+        assert entry["sorted_nodes"] <= entry["alpha_beta_nodes"]
+        assert entry["nodes"] > entry["depth"]
+    assert found["games"]["games"] == 4
+    assert all(entry["double_alpha"]["depth"] >= 2 for entry in found["in_time"])
+    assert "| Double-Alpha |" in maximax.section([found]).markdown()
 
 
 def test_levels_are_stronger_the_deeper_they_search():

@@ -127,8 +127,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """Two tables for every game, and a figure."""
     blocks: list[str | Table | Figure] = []
     for one in found:
-        machine = f"; {one['machine']}" if one.get("machine") else ""
-        title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']}){machine}"
+        title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']})"
         blocks += [Table(title, ["way", "setting", "ms a move", "discs given away", "best moves, %"], _rows(one))]
         blocks += [_at_equal_time(one), _figure(one)]
     return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in found], blocks)

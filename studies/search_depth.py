@@ -155,11 +155,10 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             depth = with_error(entry["depth_at_equal_time"], entry["depth_error"], 1)
             nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
             rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
-        machine = f"; {one['machine']}" if one.get("machine") else ""
         title = (
             f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
         )
-        blocks.append(Table(title + machine, columns, rows))
+        blocks.append(Table(title, columns, rows))
     blocks.append(_figure(found))
     return Section("depth", "Performance model 4: search depth", [one["command"] for one in found], blocks)
 

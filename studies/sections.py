@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -82,6 +82,16 @@ def _row(cells: Sequence[str]) -> str:
 def game_name(found: Mapping[str, Any]) -> str:
     """The game that something was measured in."""
     return f"{found['size']}×{found['size']} {found['variant']}"
+
+
+def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Section:
+    """The section with the commit, machine and date of the runs that it shows; those that differ are all named."""
+    runs = dict.fromkeys(
+        f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
+        + " with changes" * str(one["commit"]).endswith("-dirty")
+        for one in found
+    )
+    return replace(section, blocks=[f"Measured on {'; and on '.join(runs)}.", *section.blocks])
 
 
 def with_error(value: float, error: float | None, digits: int = 3) -> str:

@@ -115,7 +115,7 @@ def everything(
 ) -> None:
     """Run everything and write docs/experiments.md with its figures.
 
-    Takes about ten minutes on two cores. Run the same command again to go on
+    Takes 12 minutes of processor time on a Neoverse-N1. Run the same command again to go on
     after Ctrl-C, or after a crash: until the page is written, results are kept
     in ~/.cache/reversi-lab/experiments (or where REVERSI_CACHE_DIR says).
     """

@@ -84,16 +84,6 @@ def game_name(found: Mapping[str, Any]) -> str:
     return f"{found['size']}×{found['size']} {found['variant']}"
 
 
-def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Section:
-    """The section with the commit, machine and date of the runs that it shows; those that differ are all named."""
-    runs = dict.fromkeys(
-        f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
-        + " with changes" * str(one["commit"]).endswith("-dirty")
-        for one in found
-    )
-    return replace(section, blocks=[f"Measured on {'; and on '.join(runs)}.", *section.blocks])
-
-
 def with_error(value: float, error: float | None, digits: int = 3) -> str:
     """A figure with its standard error."""
     if error is None or error != error:
@@ -104,6 +94,16 @@ def with_error(value: float, error: float | None, digits: int = 3) -> str:
 def count(value: float) -> str:
     """A large number with thousands apart."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Section:
+    """The section with the commit, machine and date of the runs that it shows; those that differ are all named."""
+    runs = dict.fromkeys(
+        f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
+        + " with changes" * str(one["commit"]).endswith("-dirty")
+        for one in found
+    )
+    return replace(section, blocks=[f"Measured on {'; and on '.join(runs)}.", *section.blocks])
 
 
 # --- on a terminal ------------------------------------------------------------------------------------

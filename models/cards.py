@@ -106,13 +106,14 @@ def _exam_tables(exam: Mapping[str, Any]) -> Iterator[str]:
     """An exam (`train.judging.exam.Exam.as_dict`): errors of static values, and what the best move one ply ahead gives away."""
     papers = exam["papers"]
     heads = [f"{paper['empties']} empties" for paper in papers]
+    command = f"reversi exam --wthor FOLDER --positions {max(paper['positions'] for paper in papers)}"
     marks = {(mark["evaluator"], mark["empties"]): mark for mark in exam["marks"]}
     names = dict.fromkeys(name for name, _ in marks)
 
     def row(name: str, cells: Iterable[str]) -> str:
         return f"| {' | '.join([name, *cells])} |"
 
-    yield from ("", row("`reversi exam`: mean absolute error of the static value, discs", heads))
+    yield from ("", row(f"`{command}`: mean absolute error of the static value, discs", heads))
     yield row("---", ["---"] * len(heads))
     for name in names:
         found = [marks[name, paper["empties"]] for paper in papers]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 import platform
+import re
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 
 def cpu_name() -> str:
-    """The processor's name as the operating system tells it, and its architecture."""
+    """The processor's name as the operating system has it, its architecture and its number of CPUs."""
     name = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.partition(":")[2].strip()
-                break
+    try:  # /proc/cpuinfo names no ARM processor
+        known = subprocess.run(["lscpu"], capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"})
+        models = re.findall(r"^Model name: +(.*\S)", known.stdout, re.M)
+        name = models[0] if models else name
+    except (OSError, subprocess.SubprocessError):
+        pass
     return f"{name} ({platform.machine()}, {os.cpu_count()} CPUs)"
 
 

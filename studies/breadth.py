@@ -156,8 +156,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         blocks.append(_why(largest))
     blocks.append(_figure(found, largest))
     seconds = max(one["seconds"] for one in found)
-    machine = f" ({largest['machine']})" if largest.get("machine") else ""
-    blocks.append(f"The games of a row took {seconds:.2f} s at most{machine}.")
+    blocks.append(f"The games of a row took {seconds:.2f} s at most.")
     blocks.append(
         "Random moves do not look at who wins: under the same seed both variants play the same games, and differ in "
         "nothing here."

@@ -129,13 +129,9 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """Two tables for every game, and a figure."""
     blocks: list[str | Table | Figure] = []
     for one in found:
-        machine = f"; {one['machine']}" if one.get("machine") else ""
-        title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']}){machine}"
-        blocks += [
-            Table(
-                title, ["way", "setting", "ms a move", "discs given away (95 % interval)", "best moves, %"], _rows(one)
-            )
-        ]
+        title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']})"
+        columns = ["way", "setting", "ms a move", "discs given away (95 % interval)", "best moves, %"]
+        blocks += [Table(title, columns, _rows(one))]
         blocks += [_at_equal_time(one), _figure(one)]
     return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in found], blocks)
 

@@ -133,7 +133,6 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         ]
         for entry in one["tunings"]
     ]
-    machine = f"; {one['machine']}" if one.get("machine") else ""
     game = game_name(one)
     blocks: list[str | Table | Figure] = [
         "*Greedy* takes the move whose position it likes best, one ply ahead. *Greedy invincible* plays the last "
@@ -141,7 +140,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "weights; the second adds mobility and edges, before and after round 24.",
         Table(
             f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their "
-            f"own{machine}",
+            "own",
             [
                 "model, optimiser",
                 "tuned",

@@ -157,12 +157,11 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             depth = with_interval(entry["depth_at_equal_time"], entry["depth_interval"], 1)
             nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
             rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
-        machine = f"; {one['machine']}" if one.get("machine") else ""
         title = (
             f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}; "
             "95 % intervals"
         )
-        blocks.append(Table(title + machine, columns, rows))
+        blocks.append(Table(title, columns, rows))
     blocks.append(_figure(found))
     return Section("depth", "Performance model 4: search depth", [one["command"] for one in found], blocks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -105,6 +105,16 @@ def with_interval(value: float, interval: Sequence[float] | None, digits: int = 
 def count(value: float) -> str:
     """A large number with thousands apart."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Section:
+    """The section with the commit, machine and date of the runs that it shows; those that differ are all named."""
+    runs = dict.fromkeys(
+        f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
+        + " with changes" * str(one["commit"]).endswith("-dirty")
+        for one in found
+    )
+    return replace(section, blocks=[f"Measured on {'; and on '.join(runs)}.", *section.blocks])
 
 
 # --- on a terminal ------------------------------------------------------------------------------------

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from search import evaluators
+from train.cluster.files import commit
 from train.options import GameOptions, option_fields
+
+
+def provenance(machine: str) -> dict[str, str | None]:
+    """Commit, machine and date of what was measured just now."""
+    return {"commit": commit("studies"), "machine": machine, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
 
 @dataclass(frozen=True)

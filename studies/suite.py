@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reversi_env import __version__
 from reversi_env.caches import cache_folder
 from reversi_env.rules import Variant
 from reversi_env.writing import write_atomically
@@ -33,6 +33,8 @@ from studies import (
     structural,
     winner,
 )
+from studies.sections import with_provenance
+from studies.study import provenance
 from train.cluster.files import build
 from train.progress import Progress, silent
 from train.run import Run
@@ -92,16 +94,24 @@ def experiments() -> tuple[Experiment, ...]:
     return tuple(Experiment(name, study, tuple(options)) for name, (study, options) in runs.items())
 
 
+#: The line above a section of the document.
+_MARKER = re.compile(r"^<!-- section: (\w+) -->\n", re.M)
+
 # --- the document ---------------------------------------------------------------------------------
 
 _PREFACE = """# Experiments
 
 Statistics of the game and the experiments of five student reports on Reversi programs, done again under the rules and with
-error bars. Every table and figure on this page is written by one command, `reversi experiment all --out docs/`; the
+error bars. Every table and figure on this page is written by `reversi experiment all --out docs/`, all of them or, with
+`--only NAME`, section by section; a section names the machine, the date and the commit of its runs. The
 commands above a section repeat its parts alone (with `--json` for programs). “±” is a 95 % interval. Games between
 players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
 `~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them,
 as long as the code is the same.
+
+Results follow from the seeds, with two exceptions. Seconds, and the depth and nodes of searches by the clock, depend on the
+machine and on other work there. Tunings by CMA-ES depend on the processor: its linear algebra rounds differently there, so
+that the candidates of later generations differ, and with them the weights that are found.
 
 The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
 (CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.
@@ -116,7 +126,7 @@ def run_all(
     progress: Progress = silent,
     kept_in: Path | None = None,
 ) -> Path:
-    """Measure everything and write the document and its figures into *out*; its path."""
+    """Measure all experiments, or *only* some, and write their sections and figures into *out*; the document's path."""
     chosen = [one for one in experiments() if only is None or one.name in only]
     kept = (kept_in or cache_folder("experiments")) / _fingerprint(chosen)
     with Run(kept):
@@ -126,30 +136,26 @@ def run_all(
                 _measured(experiment, options, kept, machine, _within(progress, experiment.name, number, len(chosen)))
                 for options in experiment.runs
             ]
-        path = write_document(out, chosen, found, machine)
+        path = write_document(out, chosen, found)
         shutil.rmtree(kept)
     return path
 
 
-def write_document(
-    out: Path, chosen: Sequence[Experiment], found: Mapping[str, Sequence[dict[str, Any]]], machine: str
-) -> Path:
-    """The document and its figures from what was measured."""
-    figures = out / FIGURES
+def write_document(out: Path, chosen: Sequence[Experiment], found: Mapping[str, Sequence[dict[str, Any]]]) -> Path:
+    """The document and its figures from what was measured; a document that exists keeps its other sections."""
+    figures, path = out / FIGURES, out / "experiments.md"
     figures.mkdir(parents=True, exist_ok=True)
-    parts = [_PREFACE]
-    if machine:
-        parts[0] += (
-            f"\nMeasured on {machine}; version {__version__}. Other work on the machine moves speeds, and nothing "
-            "else.\n"
-        )
+    _, *old = _MARKER.split(path.read_text("utf-8")) if path.exists() else [""]
+    sections = dict(zip(old[::2], old[1::2], strict=True))
     for experiment in chosen:
-        section = experiment.study.section(found[experiment.name])
-        parts.append(section.markdown(FIGURES) + "\n")
+        results = found[experiment.name]
+        section = with_provenance(experiment.study.section(results), results)
+        sections[experiment.name] = section.markdown(FIGURES)
         for figure in section.figures:
             figure.save(figures / f"{figure.name}.svg")
-    path = out / "experiments.md"
-    write_atomically(path, "\n".join(parts).encode())
+    names = [one.name for one in experiments() if one.name in sections]
+    parts = [f"<!-- section: {name} -->\n{sections[name].strip()}\n" for name in names]
+    write_atomically(path, "\n".join([_PREFACE, *parts]).encode())
     return path
 
 
@@ -158,7 +164,7 @@ def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, pr
     path = kept / f"{experiment.name}-{_digest(options.as_dict())}.json"
     if path.exists():
         return json.loads(path.read_text())
-    found = experiment.study.measure(options, progress) | {"machine": machine}
+    found = experiment.study.measure(options, progress) | provenance(machine)
     write_atomically(path, json.dumps(found).encode())
     return json.loads(json.dumps(found))  # as the next call would read it
 

@@ -21,7 +21,7 @@ from studies import (
     suite,
     winner,
 )
-from studies.sections import Section
+from studies.sections import Section, with_provenance
 from train.charts import Figure
 
 # --- statistics -----------------------------------------------------------------------------------
@@ -228,17 +228,28 @@ def test_an_interrupted_suite_goes_on_and_writes_the_document(tmp_path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         suite.run_all(tmp_path / "docs", machine="a machine", kept_in=kept)
     assert not (tmp_path / "docs" / "experiments.md").exists()
-    path = suite.run_all(tmp_path / "docs", machine="a machine", kept_in=kept)
+    path = suite.run_all(tmp_path / "docs", machine="another", kept_in=kept)
     assert measured == [("a", 1), ("b", 1), ("b", 1)]  # the first was not measured again
     text = path.read_text()
     assert text.startswith("# Experiments")
-    assert "Measured on a machine" in text
-    assert text.index("## A") < text.index("## B")
+    # a section names the machine that measured it, also after an interruption
+    assert text.index("## A") < text.index("a machine") < text.index("## B") < text.index("another")
     assert (tmp_path / "docs" / "images" / "experiments" / "b-1.svg").exists()
     assert not any(kept.iterdir())  # nothing is left for the next time
-    suite.run_all(tmp_path / "docs", kept_in=kept, only=["a"])
-    assert measured[-1] == ("a", 1)
-    assert len(measured) == 4
+    suite.run_all(tmp_path / "docs", machine="a third", kept_in=kept, only=["a"])
+    assert measured[3:] == [("a", 1)]
+    assert path.read_text() == text.replace("a machine", "a third")  # the other section stays
+
+
+def test_runs_of_one_section_that_were_made_apart_are_all_named():
+    made = [
+        {"machine": "a machine", "date": date, "commit": commit}
+        for date, commit in [("2026-11-17", "0123456789-dirty"), ("2026-11-18", None), ("2026-11-18", None)]
+    ]
+    words, *rest = with_provenance(Section("a", "A", [], ["b"]), made).blocks
+    assert rest == ["b"]
+    assert words.count("a machine") == 2
+    assert "2026-11-17, commit 0123456 with changes" in words
 
 
 def _options(name, games):

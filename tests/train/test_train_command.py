@@ -55,7 +55,8 @@ def test_the_files_and_the_table(reversi, here):
     assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, __version__)
     root = Path(__file__).parents[2]
     head = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    assert record["commit"] == (head.stdout.strip() if (root / ".git").exists() else None)
+    commit = record["commit"] and record["commit"].removesuffix("-dirty")
+    assert commit == (head.stdout.strip() if (root / ".git").exists() else None)
     assert record["data"]["labels"] == LABELS.as_dict()
     assert (record["data"]["rows"], record["data"]["exact"]) == (3000, 3000)
     assert record["positions"] + record["held_out"] == 3000

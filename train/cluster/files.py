@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -49,6 +50,20 @@ def build(*others: str) -> str:
             if "weights" not in name.parts:
                 digest.update(path.read_bytes())
     return f"{__version__}-{digest.hexdigest()[:12]}"
+
+
+def commit(*others: str) -> str | None:
+    """Hash of the checkout's commit, with ``-dirty`` if code of the `PACKAGES` or of *others* was changed; None elsewhere."""
+    head = _git("rev-parse", "HEAD") if (ROOT / ".git").exists() else None
+    return f"{head}-dirty" if head and _git("status", "--porcelain", "--", *PACKAGES, *others) else head
+
+
+def _git(*words: str) -> str | None:
+    try:
+        asked = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
 
 
 def parcels(arguments: Iterable[Any]) -> tuple[Parcel, ...]:

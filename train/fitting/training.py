@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from reversi_env.errors import shown
 from reversi_env.extras import extra_libraries
 from search import evaluators
 from train.charts import line_chart
+from train.cluster.files import commit
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.compiled import engine_for
@@ -219,18 +219,7 @@ def train_from_nothing(
 
 def provenance(command: str) -> dict[str, Any]:
     """By what command, version and commit weights were made; the commit only in a checkout of the project."""
-    return {"command": command, "version": __version__, "commit": _commit()}
-
-
-def _commit() -> str | None:
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    try:
-        asked = ["git", "-C", str(root), "rev-parse", "HEAD"]
-        return subprocess.run(asked, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
+    return {"command": command, "version": __version__, "commit": commit()}
 
 
 def _summary(folder: Path, labels: Labels) -> dict[str, Any]:

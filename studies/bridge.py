@@ -65,8 +65,6 @@ def ways(options: BridgeOptions) -> dict[str, list[str]]:
     evaluator = strongest_evaluator(options.rules)
     depths = range(1, options.compiled_depth + 1, 3)
     found[f"alpha-beta over {evaluator}"] = [f"{evaluator}:depth={depth},{exact}" for depth in depths]
-    if options.size == 6:  # the package's
-        found["policy taught by alpha-beta"] = ["rl:expert"]
     return found
 
 

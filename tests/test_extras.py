@@ -43,7 +43,6 @@ NEEDING = {
         ("torch", "train --bootstrap --out out"),
         ("torch", "demo --out out"),
         ("torch", "rl exam policy.zip"),
-        ("torch", "rl expert --out out"),
         ("torch", "rl zero --out out"),
         ("torch", "match random rl --games 2"),
         ("torch", "match rl-search random --games 2"),

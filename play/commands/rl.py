@@ -1,4 +1,4 @@
-"""`reversi rl`, with `zero`, `expert` and `exam`: agents that learn by playing, in folders that an interruption cannot spoil."""
+"""`reversi rl`, with `zero` and `exam`: agents that learn by playing, in folders that an interruption cannot spoil."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import Show, ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import SWITCHES, given, options_from
 from play.commands.options import Json, Seed, Threads, checked_even, made_folder, torch_threads
 from play.commands.usage import Application
@@ -21,7 +21,6 @@ from play.commands.usage import Application
 if TYPE_CHECKING:
     from train.alphazero.run import SelfPlayRun
     from train.options import Options
-    from train.rl.expert import ExpertIteration
     from train.rl.options import RlOptions
     from train.rl.tensor_ppo import TensorPPO
     from train.rl.training import Training
@@ -224,74 +223,6 @@ def _show_zero(
     print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")
 
 
-# --- expert iteration -----------------------------------------------------------------------------
-
-
-@app.command("expert")
-@options_from("train.rl.options:ExpertOptions", presets=True)
-def expert(
-    context: typer.Context,
-    out: Out = None,
-    exam: Annotated[int, typer.Option("--exam", help="Games of the last table, each; 0: no table.", min=0)] = 200,
-    cache: Cache = None,
-    threads: Threads = None,
-    as_json: Json = False,
-) -> None:
-    """Expert iteration: the network plays, a searcher corrects it, it learns.
-
-    Example: reversi rl expert --out runs/expert --size 6
-
-    Every round the network plays itself, with noise; the searcher says what
-    each move of the new positions is worth, exactly near the end of the game;
-    the network learns best moves and values from all rounds. Options that are
-    not given are those that did well for the game.
-
-    Run the same command again to go on after Ctrl-C, or after a crash; --out
-    alone is enough. The folder has policy.safetensors for the agents rl and
-    rl-search, log.csv, learning.svg, and regret.svg: how many discs it gives
-    away in solved endgames, round by round.
-    """
-    from reversi_env.extras import require
-
-    require("torch")
-    from train.rl.expert import ExpertIteration, examine
-    from train.rl.options import ExpertOptions, expert_preset
-
-    checked_even("--exam", exam)
-    run, began, table = _run(out, ExpertOptions, expert_preset, given(context)), perf_counter(), None
-    how: dict[str, Any] = {"threads": torch_threads(threads), "cache": cache}
-    with ends_at_ctrl_c(_going_on("rl expert", out, threads)), progress_bar() as show:
-        training = ExpertIteration(**run, **how, progress=show)
-        training.run()
-        if exam:
-            tell = partial(_tell_exam, show, "with and without search")
-            table = examine(training.policy, games=exam, progress=tell, **how)
-    _show_expert(training, table, perf_counter() - began, as_json)
-
-
-def _tell_exam(show: Show, doing: str, player: str, done: int, total: int) -> None:
-    show(doing, done, total, player)
-
-
-def _show_expert(training: ExpertIteration, table: dict[str, Any] | None, seconds: float, as_json: bool) -> None:
-    """Where the policy is, how good it is, and how to use it."""
-    policy, figures, rules = training.policy, training.figures, training.rules
-    if as_json:
-        print_json({"policy": str(policy), "figures": figures, "exam": table, "seconds": seconds})
-        return
-    if table is not None:
-        _show_exam(table)
-    from reversi_env.errors import counted
-
-    learnt = counted(figures[-1]["positions"], "position")
-    print(f"{counted(len(figures), 'round')}, {learnt}, {seconds:.1f} s")
-    print(f"policy: {policy}")
-    game = f"--size {rules.size} --variant {rules.variant}"
-    alone, searching = shlex.quote(f"rl:{policy}"), shlex.quote(f"rl-search:{policy},depth=2")
-    print(f"use it: reversi match {alone} six-factor:depth=2 {game} --games 20")
-    print(f"        reversi match {searching} six-factor:depth=2 {game} --games 20")
-
-
 # --- a policy with and without search -------------------------------------------------------------
 
 
@@ -320,11 +251,11 @@ def exam(
 
     require("torch")
     checked_even("--games", games)
-    from train.rl.expert import examine
+    from train.rl.exam import examine
 
     how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": torch_threads(threads)}
     with progress_bar() as show:
-        table = examine(Path(policy), games=games, progress=partial(_tell_exam, show, "examining"), **how)
+        table = examine(Path(policy), games=games, progress=lambda *at: show("examining", at[1], at[2], at[0]), **how)
     if as_json:
         print_json(table)
     else:

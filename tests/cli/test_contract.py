@@ -146,7 +146,6 @@ tune six-factor --aim error --empties x --out out => --empties 'x': expected a n
 tune six-factor --aim error --empties 70 --out out => empties=70-70
 tune six-factor --vary corner --out out => weight 'corner' of six-factor cannot vary
 rl --out x --steps 99999999999999999999 => reversi rl: --steps 99999999999999999999: expected 1e+12 or less
-rl expert --out x -t 1000000000000 => reversi rl expert: --threads 1000000000000: expected 1024 or
 rl => --out is missing
 rl --out out --size 5 => 5
 rl --out out --algorithm a2c => --algorithm a2c: expected one of 'ppo', 'dqn'
@@ -157,20 +156,12 @@ rl --out out --device tpu => device 'tpu': expected cpu or cuda
 rl --out out --algorithm tensor-ppo --opponent random => tensor-ppo plays itself and its past, expected none
 rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number
-rl expert => --out is missing
 rl zero => --out is missing
 train --teacher --size 4 -o out --plies 9 => plies=9: expected a whole number from 0 to 8
 rl zero --out out --trace 2 => --trace 2: expected 1 or less
 rl zero --out out --simulations 0 => --simulations 0: expected 1 or more
 rl zero --out out --size 4 --exact 12 => exact=12: expected a whole number from 0 to 10
 match zero:device=tpu random => device='tpu' of agent 'zero:device=tpu': expected cpu or cuda
-rl expert --out out --size 5 => 5
-rl expert --out out --labeller netwrk:depth=2 => did you mean 'network'
-rl expert --out out --exam 3 => --exam 3: expected an even number
-rl expert --out out --positions 0 => --positions 0: expected 1 or more
-rl expert --out out --precision half => --precision half
-rl expert --out FILE --size 4 => is a file
-rl expert --out out --size 4 --labeller network:depth=2 => 4x4
 rl --out FILE => expected a folder
 tournament a b -w 1000000 => reversi tournament: --workers 1000000: expected 1024 or less
 tournament greedy random --out FILE/x => --out 'FILE/x' is a file, or in one

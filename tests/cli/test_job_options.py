@@ -111,7 +111,6 @@ OLD_NAMES = {
         "--buffer": "--buffer-size",
         "--explore": "--exploration-fraction",
     },
-    "rl expert": {"--heat": "--temperature", "--batch": "--batch-size", "--rate": "--learning-rate"},
 }
 
 

@@ -36,7 +36,6 @@ SMALLER = {
     "measure structural": "--positions 4 --empties 4-5",
     "rl": "--steps 1024 --envs 32 --rollout 16 --epochs 2 --evaluate 512 --snapshot 512 --games 4 --channels 4 --blocks 1 "
     "--opponent random --no-regret",
-    "rl expert": "--help",
     "rl zero": "--generations 1 --games 4 --steps 2 --last-steps 2 --channels 4 --blocks 1 --simulations 4 --ladder 2 --no-exam",
     "tournament": "--games 2 --depth 1",
     "train": "--epochs 1",

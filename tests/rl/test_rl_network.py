@@ -10,7 +10,7 @@ from train.rl.agent import PolicyAgent
 from train.rl.files import SavedPolicy
 from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards, action_numbers, masked, net_inputs, turned, views
 from train.rl.opponents import discs_to_boards
-from train.rl.options import Architecture, ExpertOptions, faster_precision
+from train.rl.options import Architecture, faster_precision
 from train.rl.players import BatchPolicy, policy_numbers
 
 
@@ -115,15 +115,7 @@ def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions)
     assert not any("half" in name for name in net.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("features", "amx", "training", "expert"),
-    [
-        ({}, False, "single", "single"),
-        ({"avx512bf16": True}, False, "bfloat16", "single"),
-        ({"avx512bf16": True}, True, "bfloat16", "bfloat16"),
-    ],
-)
-def test_the_faster_precision_is_that_of_the_instructions(monkeypatch, features, amx, training, expert):
+@pytest.mark.parametrize(("features", "precision"), [({}, "single"), ({"avx512bf16": True}, "bfloat16")])
+def test_the_faster_precision_is_that_of_the_instructions(monkeypatch, features, precision):
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
-    monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-    assert (faster_precision(), faster_precision("cuda"), ExpertOptions().precision) == (training, "bfloat16", expert)
+    assert (faster_precision(), faster_precision("cuda")) == (precision, "bfloat16")

@@ -112,10 +112,6 @@ JOBS = {
         f"rl --out out {SMALL_RL} --steps 256 --envs 16 --rollout 4 --batch-size 32 --epochs 1 --snapshot 50 --evaluate 200 "
         "--threads 1 --no-regret --algorithm tensor-ppo",
     ),
-    "expert": Job(
-        REVERSI,
-        f"rl expert --out out {SMALL_RL} --iterations 3 --positions 60 --samples 600 --threads 1 --exam 0 --cache cache",
-    ),
     "teacher": Job(RL, f"train --teacher {SELF_PLAY}"),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

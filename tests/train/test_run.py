@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from reversi_env import writing
+from train.alphazero.options import SelfPlayOptions
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
@@ -16,8 +17,7 @@ from train.games.tournament import run_tournament
 from train.judging.puzzles import PuzzleOptions, make_puzzles
 from train.labels import LabelOptions, generate
 from train.options import Options
-from train.rl.expert import ExpertIteration
-from train.rl.options import ExpertOptions, RlOptions, expert_preset
+from train.rl.options import RlOptions
 from train.rl.options import preset as rl_preset
 from train.rl.training import Training
 from train.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
@@ -54,12 +54,9 @@ JOBS = {
     ),
     "tournament": Job(TournamentOptions(("random", "greedy"), 2, 4), ("depth", 3), run_tournament, "manifest.json"),
     "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: Training(folder, options).run(), "run.json"),
-    "expert": Job(
-        expert_preset(4), ("seed", 1), lambda options, folder: ExpertIteration(folder, options).run(), "run.json"
-    ),
 }
 #: Jobs that take long to begin: their folders are made as they make them.
-LONG = {"bootstrap": {"device": "cpu"}, "rl": {}, "expert": {}}
+LONG = {"bootstrap": {"device": "cpu"}, "rl": {}}
 
 
 @pytest.fixture(scope="module")
@@ -137,9 +134,9 @@ def test_a_damaged_manifest_is_named(name, begun):
 
 
 def test_a_folder_of_another_kind_of_run_is_refused(tmp_path):
-    with Run(tmp_path, ExpertOptions()):
-        assert remembered(tmp_path, ExpertOptions) == ExpertOptions()
-    with pytest.raises(TrainError, match="has 'iterations', of another kind of run: expected another folder"):
+    with Run(tmp_path, SelfPlayOptions()):
+        assert remembered(tmp_path, SelfPlayOptions) == SelfPlayOptions()
+    with pytest.raises(TrainError, match="of another kind of run"):
         remembered(tmp_path, RlOptions)
     with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, RlOptions()):
         pass

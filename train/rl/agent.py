@@ -1,8 +1,7 @@
 """The agents ``rl`` and ``rl-search``: a trained policy by itself, and alpha-beta over its value function.
 
 ``rl:runs/first/policy.zip`` plays the policy's best move; with ``temperature=1`` it draws from the policy. ``rl-search:…`` looks
-*depth* plies ahead with the policy's value at the leaves. Without a file both use the package's own policy for the game, and
-``rl:expert`` the one that expert iteration made.
+*depth* plies ahead with the policy's value at the leaves. Without a file both use the packaged policy of the game.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from models.torch_evaluator import TorchEvaluator, one_thread
 from reversi_env import Position, Rules
 from reversi_env.sealing import file_hash
 from search.evaluation import file_name
-from train.rl.files import DEFAULT, SHIPPED, SavedPolicy, read_policy, shipped
+from train.rl.files import SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import ValueOfBoards
 from train.rl.players import policy_numbers
 
@@ -28,14 +27,12 @@ class _OfPolicy(FileAgent[SavedPolicy]):
     read = staticmethod(read_policy)
 
     def path(self, rules: Rules) -> Path:
-        """The file that was given, or the package's for the game."""
-        weights = self._weights or DEFAULT
-        named = weights in SHIPPED and not Path(weights).exists()
-        return shipped(rules, weights) if named else Path(weights)
+        """Return the file that was given, or the packaged one of the game."""
+        return shipped(rules) if self._weights is None else Path(self._weights)
 
     def ingredients(self, rules: Rules) -> dict[str, str]:
         """The file of the policy."""
-        return {file_name("rl", self._weights or DEFAULT): file_hash(self.path(rules))}
+        return {file_name("rl", self._weights or SHIPPED): file_hash(self.path(rules))}
 
 
 class PolicyAgent(_OfPolicy):

@@ -1,11 +1,11 @@
-"""Learning curves: a training by `reversi rl`, and rounds of expert iteration."""
+"""Learning curves of a training by `reversi rl`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from train.charts import BLUE, COLOURS, GREY, VERMILION, Figure, labels, panels
+from train.charts import BLUE, COLOURS, Figure, labels, panels
 
 
 def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str, over: str = "steps, millions") -> Figure:
@@ -28,26 +28,3 @@ def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str, over: s
         elo.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
 
     return Figure("curve", f"{game}: points against the ladder, and Elo.", draw)
-
-
-def rounds_figure(rounds: Sequence[Mapping[str, Any]], game: str) -> Figure:
-    """Points against the ladder, and losses, over the rounds of expert iteration."""
-    numbers = [row["iteration"] for row in rounds]
-
-    def draw(figure: Any) -> None:
-        scores, errors = panels(figure, 2, (f"{game}: points without search, per cent", "errors while learning"))
-        for name, colour in zip(rounds[0]["points"], COLOURS, strict=False):
-            scores.plot(numbers, [100 * row["points"][name] for row in rounds], color=colour, marker="o", label=name)
-        scores.axhline(50, color=GREY, linewidth=0.6, linestyle=":")
-        scores.set_ylim(0, 101)
-        for name, words, colour in (
-            ("value_error", "value, discs", VERMILION),
-            ("policy_loss", "policy, nats", BLUE),
-        ):
-            errors.plot(numbers, [row[name] for row in rounds], color=colour, marker="o", label=words)
-        errors.set_ylim(0, None)
-        for axis in (scores, errors):
-            axis.set_xlabel("rounds")
-            axis.legend()
-
-    return Figure("learning", f"{game}: points against the ladder, and errors.", draw)

@@ -37,8 +37,8 @@ FORMAT = 1
 DESCRIPTION, METADATA = "reversi.json", "policy"
 #: The member with the tensors, and before which of their names the network's own begin.
 TENSORS, PREFIXES = "policy.pth", ("net.", "q_net.net.")
-#: How those that are for `rl` without a name were trained; and all that there are.
-DEFAULT, SHIPPED = "ppo", ("ppo", "expert")
+#: The algorithm in the names of the packaged files.
+SHIPPED = "ppo"
 
 
 @dataclass(frozen=True)
@@ -75,17 +75,17 @@ def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:
     return content.getvalue()
 
 
-def shipped(rules: Rules, name: str = DEFAULT) -> Path:
-    """The package's own policy for a game."""
-    found = sorted(FOLDER.glob(f"{name}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+def shipped(rules: Rules) -> Path:
+    """Return the packaged policy of a game."""
+    found = sorted(FOLDER.glob(f"{SHIPPED}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
     game = f"{rules.size}x{rules.size} {rules.variant}"
     if not found:
         raise WeightsError(
-            f"rl for {game}: the package has no policy {name!r} for that game; "
+            f"rl for {game}: the package has no policy for that game; "
             f"expected one that you train with `reversi rl` and give as rl:FILE"
         )
     if len(found) > 1:
-        raise WeightsError(f"{len(found)} policies {name!r} for {game} in {str(FOLDER)!r}: expected one")
+        raise WeightsError(f"{len(found)} policies for {game} in {str(FOLDER)!r}: expected one")
     return found[0]
 
 

@@ -1,7 +1,7 @@
 """`PolicyValueNet`: a small residual network over the board, with a number for every action and one for the position.
 
-It is a plain torch module: stable-baselines3's policies contain it (`train.rl.policies`), expert iteration fits it, and the
-agent ``rl`` plays with it. Nothing here imports stable-baselines3.
+It is a plain torch module: stable-baselines3's policies contain it (`train.rl.policies`), and the agent ``rl`` plays
+with it. Nothing here imports stable-baselines3.
 
 >>> from reversi_env import batch
 >>> net = PolicyValueNet(6)

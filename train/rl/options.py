@@ -1,4 +1,4 @@
-"""What a training by reinforcement learning, or by expert iteration, is asked to do, and the presets that did well."""
+"""Options of a training by reinforcement learning, and the presets that did well."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from reversi_env.errors import shown
-from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
-from search.agents import AgentSpec, whole_number
-from search.batch import DEEPEST
+from search.agents import AgentSpec
 from train.errors import TrainError, check_whole
-from train.labels.labellers import Plan, labeller_plan, option_numbers
 from train.options import GameOptions, Options, option
 
 Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
@@ -33,9 +30,6 @@ class Architecture(Options):
     channels: int = option(32, low=1, high=512)
     blocks: int = option(2, low=1, high=40)
     kind: Literal["policy", "q"] = option("policy")
-
-
-# --- reinforcement learning -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -130,99 +124,8 @@ def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "p
     return RlOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
 
 
-def faster_precision(device: str = "cpu", *, matrices: bool = False) -> Precision:
-    """bfloat16 on the *device* ``cuda``, and on a CPU that has instructions for it; else single.
+def faster_precision(device: str = "cpu") -> Precision:
+    """Return bfloat16 for the *device* ``cuda`` and for a CPU that has instructions for it, else single."""
+    from llvmlite.binding import get_host_cpu_features
 
-    *matrices*: only on a CPU that multiplies whole matrices of it (AMX), as expert iteration asks: what its learning gains was
-    timed there alone (docs/expert.md).
-    """
-    if device == "cuda":
-        return "bfloat16"
-    if matrices:
-        with extra_libraries():
-            import torch
-        has = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
-    else:
-        from llvmlite.binding import get_host_cpu_features
-
-        has = get_host_cpu_features().get("avx512bf16", False)
-    return "bfloat16" if has else "single"
-
-
-# --- expert iteration -----------------------------------------------------------------------------
-
-#: The labeller that is the network in training itself.
-SELF = "self"
-#: Plies that its own search can look ahead, each some ten times as dear as the one before; and empty squares that it solves.
-SELF_NUMBERS = {"depth": whole_number(1, 3), "exact": whole_number(0, DEEPEST)}
-SELF_DEPTH, SELF_EXACT = 2, 12
-#: Presets by board size.
-_EXPERT_PRESETS: dict[int, dict[str, Any]] = {
-    4: {"iterations": 6, "positions": 500, "samples": 30_000, "labeller": "exact", "opening_plies": 4, "blocks": 2},
-    8: {"iterations": 30, "positions": 30_000, "samples": 400_000, "channels": 48, "opening_plies": 12},
-}
-
-
-@dataclass(frozen=True)
-class ExpertOptions(GameOptions):
-    """What is learnt, from whom, and from how much.
-
-    Every round has new ``positions``, of which none comes twice, nor an image of another, and learns ``samples`` from all rounds so
-    far, each under one of the eight symmetries. The ``labeller`` says what is best: an evaluator searched to a depth,
-    ``network:depth=4,exact=12`` or ``six-factor:depth=4``; ``self:depth=2,exact=12``, a search over the value of the network in
-    training; or ``exact``. Positions with at most ``exact`` empty squares are always solved: they teach all best moves alike and no
-    other. A side of a game draws one of ``temperatures`` and plays the policy at it, 0 for the best move. Weights, games and
-    judgements are always in single precision.
-    """
-
-    size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
-    seed: int = option(0, "Of the first weights, the games and the order of learning.", low=0, high=(1 << 32) - 1)
-    iterations: int = option(12, "Rounds of games, labels and learning.", low=1, high=10_000)
-    positions: int = option(25_000, "New positions a round, at most.", low=1, high=10_000_000)
-    samples: int = option(300_000, "Positions learnt a round.", low=1, high=1_000_000_000)
-    labeller: str = option(
-        "network:depth=4,exact=12", "network:depth=4,exact=12; six-factor:depth=4; self:depth=2; exact."
-    )
-    temperature: float = option(
-        1.0, "Discs; a searched move worse by that much is e times as rare.", low=0.001, high=1000.0, was="heat"
-    )
-    temperatures: tuple[float, ...] = option((0.25, 0.5, 1.0), "Of the policy's own play.", low=0.0, high=100.0)
-    noise: float = option(0.03, "Probability of a random move.", low=0.0, high=1.0)
-    opening_plies: int = option(10, "Random plies before a game, at most.", low=0)
-    channels: int = option(32, "Of the network.", low=1, high=512)
-    blocks: int = option(4, "Of the network, two convolutions each.", low=1, high=40)
-    batch_size: int = option(512, "Positions a step.", low=1, high=1 << 20, was="batch")
-    learning_rate: float = option(
-        2e-3, "Adam's at the beginning; it falls to 0 over all rounds.", low=1e-8, high=1.0, was="rate"
-    )
-    precision: Literal["auto", "single", "bfloat16"] = option("auto", "While learning; auto is the faster one here.")
-    value_weight: float = option(
-        4.0, "Of the value's squared error, in shares of the board, beside the policy's entropy.", low=0.0, high=1e6
-    )
-    games: int = option(100, "Against each baseline after a round.", low=2, high=100_000, even=True)
-
-    def __post_init__(self) -> None:
-        if self.precision == "auto":
-            object.__setattr__(self, "precision", faster_precision(matrices=True))
-        super().__post_init__()
-        check_whole("opening_plies", self.opening_plies, 0, self.rules.square_count - 6)
-        self.plan  # noqa: B018 - refuses a labeller that is none
-
-    @property
-    def architecture(self) -> Architecture:
-        """The network's shape."""
-        return Architecture(self.channels, self.blocks)
-
-    @property
-    def plan(self) -> Plan:
-        """Who labels which positions; the evaluator is `SELF` where it is the network in training."""
-        spec = AgentSpec.parse(self.labeller)
-        if spec.name != SELF:
-            return labeller_plan(spec)
-        numbers = option_numbers(spec, SELF_NUMBERS, "depth or exact")
-        return Plan(numbers.get("exact", SELF_EXACT), SELF, numbers.get("depth", SELF_DEPTH))
-
-
-def expert_preset(size: int = 6, variant: Variant = "normal", **changes: Any) -> ExpertOptions:
-    """The options that did well for a game, with *changes*."""
-    return ExpertOptions(**{"size": size, "variant": variant, **_EXPERT_PRESETS.get(size, {}), **changes})
+    return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"

@@ -27,12 +27,11 @@ from train.games.self_play import self_play
 from train.judging.exam import packaged_endgames
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
-from train.rl import expert_data
 from train.rl.environment import TrainingEnv
 from train.rl.ladder import Ladder
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
-from train.rl.options import Architecture, expert_preset, preset
+from train.rl.options import Architecture, preset
 from train.rl.scoring import score_policy
 from train.rl.tensor_ppo import TensorPPO
 from train.tuning.objectives import LabelError, WinRate
@@ -162,15 +161,6 @@ JOBS = {
     "alphazero": alphazero,
     "ppo": lambda seed: TrainingEnv(64, SelfPlayPool(("random",), Rules(4), 0.5, 2, seed)).seed(seed),
     "tensor ppo": recorded(tensor_ppo, TorchVectorEnv, "reset", lambda _, seed: range(seed, seed + 64), 1),
-    "expert iteration": recorded(
-        lambda seed: expert_data.new_positions(
-            PolicyValueNet(6, Architecture(4, 1)), expert_preset(6, seed=seed), 1, set()
-        ),
-        expert_data,
-        "play_games",
-        seed_of,
-        1,
-    ),
     "self-play": openings(lambda seed: self_play("random", GAMES, RULES, seed=seed)),
     "ladder": openings(lambda seed: Ladder(RULES, GAMES, seed, ("random",))),
     "score": openings(score),

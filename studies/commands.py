@@ -119,9 +119,9 @@ def everything(
 ) -> None:
     """Run everything and write docs/experiments.md with its figures.
 
-    Takes 12 minutes of processor time on a Neoverse-N1. Run the same command again to go on
-    after Ctrl-C, or after a crash: until the page is written, results are kept
-    in ~/.cache/reversi-lab/experiments (or where REVERSI_CACHE_DIR says).
+    Takes 12 minutes of processor time on a Neoverse-N1. The same command
+    resumes after Ctrl-C or a crash: until the page is written, results are
+    cached in ~/.cache/reversi-lab/experiments, or under REVERSI_CACHE_DIR.
     """
     from play.commands.interruptible import abandonable
     from play.machine import cpu_name

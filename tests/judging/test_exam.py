@@ -248,7 +248,7 @@ def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi)
     marks = {(mark["evaluator"], mark["empties"]) for mark in record["exam"]["marks"]}
     assert marks == {(name, count) for name in ("network", *evaluators.published()) for count in (6, 8)}
     assert record | {"exam": None} == read_weights(own).record | {"exam": None}
-    assert "`reversi exam`: mean absolute error" in card(path)
+    assert "mean absolute error of the static value" in card(path)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def test_values_moves_and_nodes_equal_the_textbooks(rules):
 def test_the_time_control_equals_the_textbooks(rules):
     """By nodes for seconds. Some searches run out of nodes, some end before, some are proven."""
     depths = set()
-    for number, position in enumerate(sample(rules, 12, seed=1)):
-        nodes = (30, 300, 1000)[number % 3]
+    for number, position in enumerate(sample(rules, 24, seed=1)):
+        nodes = (30, 300, 3000)[number % 3]
         found = engine(rules).search(position, Limits(nodes=nodes))
         assert same(found, twin(position, position.empties, nodes=nodes, breadth=average_breadth), rules), position
         depths.add(found.depth)
@@ -113,7 +113,7 @@ def test_the_breadths_are_those_of_random_games(size):
 
 
 def test_a_proven_win_ends_the_search_before_all_is_searched():
-    won = [p for p in sample(Rules(6), 60, seed=3, longest=27)[-30:] if p.empties <= 10 and solve(p).score > 0]
+    won = [p for p in sample(Rules(6), 200, seed=3, longest=27)[-80:] if p.empties <= 10 and solve(p).score > 0]
     found = [engine(Rules(6)).search(position, Limits(depth=60)) for position in won]
     assert all(result.value == 36 for result in found)
     assert any(result.depth < position.empties for result, position in zip(found, won, strict=True))

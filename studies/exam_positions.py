@@ -57,7 +57,7 @@ def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int
         boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
         name, about = f"exam-{rules.size}-{rules.variant}-{empties}-{count}", {"empties": empties}
         how: dict[str, Any] = {"threads": threads, "progress": _say}
-        found.append(solved_once(name, rules, about, lambda boards=boards: boards, folder, **how))  # type: ignore[misc]
+        found.append(solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **how))  # type: ignore[misc]
     return found
 
 

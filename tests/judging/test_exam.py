@@ -11,7 +11,8 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_wthor
 from reversi_env.rules import BLACK
 from search import evaluators
-from search.solver import solve, solve_all_moves
+from search.solver import solve, solve_all_moves, solve_batch
+from studies import exam_positions
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.errors import TrainError
 from train.judging.exact import ILLEGAL, ExactSet, least_squares_scale
@@ -277,3 +278,12 @@ def test_the_network_does_better_than_every_heuristic_on_tournament_games(extern
         assert network.error < 9
         assert network.error < min(mark.error for mark in others) - 2
         assert network.regret < min(mark.regret for mark in others) - 1
+
+
+def test_packaged_positions_can_be_made_again(monkeypatch, tmp_path):
+    """Solved positions of the network's own games: one per game, as many as asked for."""
+    monkeypatch.setattr(exam_positions, "COUNTS", {5: 4, 6: 2})
+    sets = exam_positions.solved_positions(Rules(6, "reversed"), [], tmp_path, 1)
+    assert [(len(one), set(one.empties.tolist())) for one in sets] == [(4, {5}), (2, {6})]
+    for one in sets:
+        assert one.scores.tolist() == solve_batch(one.own, one.opp, one.rules).tolist()

@@ -71,8 +71,8 @@ def rl(
 
     Example: reversi rl --out runs/first --size 6
 
-    The agent plays past selves and baselines and learns by MaskablePPO (or
-    DQN; with --device cuda by tensor-ppo, which plays itself in thousands of
+    The agent plays past selves and baselines and learns by MaskablePPO
+    (with --device cuda by tensor-ppo, which plays itself in thousands of
     games on the GPU, and leaves policy.safetensors); now and then it is measured against a ladder of players, and in
     solved endgames. Options that are not given are those that did well for
     the game. The folder gets policy.zip, for the agents [b]rl:FOLDER/policy.zip[/b]

@@ -35,10 +35,10 @@ def no_litter(tmp_path_factory, monkeypatch):
 def tiny_net():
     """A network with random weights, the same every time."""
 
-    def make(size=4, kind="policy", seed=0):
+    def make(size=4, seed=0):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            net = PolicyValueNet(size, Architecture(4, 1, kind))
+            net = PolicyValueNet(size, Architecture(4, 1))
             torch.nn.init.normal_(net.policy.weight)  # not nearly all alike, as they begin
         return net.eval()
 
@@ -61,7 +61,7 @@ def small_training():
         shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
         pace = {"steps": 2048, "envs": 32, "rollout": 8, "batch_size": 64, "epochs": 2}
         pace |= {"snapshot": 512, "evaluate": 1024}
-        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2, "buffer_size": 1500}
+        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2}
         return preset(**(small | changes))
 
     return make

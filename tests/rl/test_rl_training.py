@@ -5,7 +5,6 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-import torch
 from sb3_contrib import MaskablePPO
 
 from play.commands.rl import show_training
@@ -159,7 +158,6 @@ class Killed(BaseException):
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """A ladder of one rung, a few solved endgames, and nothing drawn."""
-    monkeypatch.setattr("train.rl.training.DQN_WARMUP", 128)
     monkeypatch.setattr("train.charts.installed", lambda library: False)
     monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
     truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
@@ -194,18 +192,17 @@ def killed_until_it_ends(folder, options, *, before):
     return resumed
 
 
-@pytest.mark.parametrize("algorithm", ["ppo", pytest.param("dqn", marks=pytest.mark.slow)])
 @pytest.mark.usefixtures("quick", "no_litter")
-def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, small_training, monkeypatch, algorithm):
+def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, small_training, monkeypatch):
     """Also at the first, before any step, and whenever the other one was saved, which its clock decides.
 
     More than one self could join at a time, and one of the opponents keeps lots of its own.
     """
-    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "buffer_size": 600, "games": 2}
-    options = small_training(algorithm=algorithm, opponents=("random", "greedy-invincible:exact=2"), **pace)
+    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "games": 2}
+    options = small_training(opponents=("random", "greedy-invincible:exact=2"), **pace)
     Training(tmp_path / "whole", options).run()
     assert load_checkpoint(tmp_path / "whole" / CHECKPOINT)["told"]["device"] == "cpu"
-    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", {"ppo": 0.0, "dqn": 0.0})
+    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", 0.0)
     assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
     assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
     whole = results(tmp_path / "whole")
@@ -218,7 +215,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("algorithm", "steps"), [("ppo", 256), ("dqn", 128), ("tensor-ppo", 256)])
+@pytest.mark.parametrize(("algorithm", "steps"), [("ppo", 256), ("tensor-ppo", 256)])
 def test_an_update_is_played_to_its_end_and_the_bar_knows(tmp_path, small_training, algorithm, steps):
     told = []
     options = small_training(
@@ -292,7 +289,7 @@ def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-@pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
+@pytest.mark.parametrize("algorithm", ["ppo", "tensor-ppo"])
 def test_presets_are_options(size, algorithm):
     options = preset(size, "reversed", algorithm)
     assert type(options).from_dict(json.loads(json.dumps(options.as_dict()))) == options
@@ -341,28 +338,6 @@ def test_options_that_cannot_be_are_refused(wrong, words):
     """What every option class refuses is tested in tests/train/test_options.py."""
     with pytest.raises(ReversiError, match=words):
         preset(**{"size": 4, **wrong})
-
-
-# --- DQN --------------------------------------------------------------------------------------------
-
-
-def test_dqn_neither_chooses_nor_learns_from_illegal_moves(tmp_path, small_training):
-    options = small_training(algorithm="dqn")
-    env = TrainingEnv(options.envs, pool_of(Rules(4)), plies=2, seed=0)
-    model = training_module._model(options, env, "cpu")
-    observations = env.reset()
-    masks = observations["action_mask"]
-    for rate in (0.0, 0.5, 1.0):
-        model.exploration_rate = rate
-        actions, _ = model.predict(observations)
-        assert masks[np.arange(len(masks)), actions].all()
-    one = {key: value[0] for key, value in observations.items()}
-    assert masks[0, int(model.predict(one, deterministic=True)[0])]
-    tensors, _ = model.policy.obs_to_tensor(observations)
-    with torch.no_grad():
-        values = model.q_net_target(tensors)
-    assert (values[torch.from_numpy(masks) == 0] < -1e8).all()
-    assert values.amax(1).abs().max() < 10  # what a target is made of
 
 
 def test_an_environment_without_masks_is_refused():

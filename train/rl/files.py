@@ -35,8 +35,8 @@ with extra_libraries():
 FORMAT = 1
 #: Our member of a zip file, and the key of safetensors' metadata.
 DESCRIPTION, METADATA = "reversi.json", "policy"
-#: The member with the tensors, and before which of their names the network's own begin.
-TENSORS, PREFIXES = "policy.pth", ("net.", "q_net.net.")
+#: The member with the tensors, and the prefix of the names of the network's own.
+TENSORS, PREFIX = "policy.pth", "net."
 #: The algorithm in the names of the packaged files.
 SHIPPED = "ppo"
 
@@ -125,8 +125,7 @@ def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
         content.seek(0)
         with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
             tensors = torch.load(content, map_location="cpu", weights_only=True)
-    prefix = next((p for p in PREFIXES if any(name.startswith(p) for name in tensors)), "net.")
-    return description, {name[len(prefix) :]: value for name, value in tensors.items() if name.startswith(prefix)}
+    return description, {name.removeprefix(PREFIX): value for name, value in tensors.items() if name.startswith(PREFIX)}
 
 
 def _check_stored(members: zipfile.ZipFile) -> None:
@@ -156,7 +155,10 @@ def _assembled(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:
         found = description.get("format") if isinstance(description, dict) else description
         raise WeightsError(f"format {shown(found)}: expected {FORMAT}")
     rules = Rules(description["size"], description["variant"])
-    net = PolicyValueNet(rules.size, Architecture(**description["architecture"]))
+    architecture = dict(description["architecture"])
+    if (kind := architecture.pop("kind", "policy")) != "policy":  # version 0.2 had Q-networks, too
+        raise WeightsError(f"architecture of kind {shown(kind)}: expected policy")
+    net = PolicyValueNet(rules.size, Architecture(**architecture))
     net.load_state_dict(tensors)
     record = description["record"]
     if not isinstance(record, dict):

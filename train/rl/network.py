@@ -83,10 +83,9 @@ class PolicyValueNet(nn.Module):
         self.policy = nn.Linear(HEAD_CHANNELS * squares, squares + 1)
         nn.init.orthogonal_(self.policy.weight, gain=0.01)  # all moves are as likely at first
         nn.init.zeros_(self.policy.bias)
-        if self.architecture.kind == "policy":
-            self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
-            self.value_hidden = nn.Linear(HEAD_CHANNELS * squares, VALUE_WIDTH)
-            self.value = nn.Linear(VALUE_WIDTH, 1)
+        self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
+        self.value_hidden = nn.Linear(HEAD_CHANNELS * squares, VALUE_WIDTH)
+        self.value = nn.Linear(VALUE_WIDTH, 1)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, discs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
@@ -96,13 +95,11 @@ class PolicyValueNet(nn.Module):
         """
         maps = self.trunk(discs, mask)
         numbers = self.policy(torch.relu(self.policy_maps(maps)).flatten(1))
-        if self.architecture.kind == "q":
-            return numbers, masked(numbers, mask).amax(1).clamp(-1, 1)
         return numbers, self._value(maps)
 
     def values(self, discs: Tensor, mask: Tensor) -> Tensor:
         """The values alone."""
-        return self._value(self.trunk(discs, mask)) if self.architecture.kind == "policy" else self(discs, mask)[1]
+        return self._value(self.trunk(discs, mask))
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
         """`forward` for positions given as two arrays of boards, uint64; nothing is kept for gradients."""
@@ -162,13 +159,12 @@ def action_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor, *, symmetri
     """The numbers of the legal actions; if *symmetric*, in the mean over the eight symmetries of the board.
 
     Eight opinions about one position, whose errors are different: some fifty Elo for a policy that has seen all symmetries. The
-    numbers of policies are log probabilities then.
+    result is the mean of log-probabilities then.
     """
     if not symmetric:
         return masked(net(discs, mask)[0], mask)
     total = torch.zeros(mask.shape, device=discs.device)
     for view in torch.from_numpy(views(Rules(net.size))).to(discs.device):
         seen, legal = turned(discs, mask, view)
-        numbers = masked(net(seen, legal)[0], legal)
-        total[:, view] += torch.log_softmax(numbers, 1) if net.architecture.kind == "policy" else numbers
+        total[:, view] += torch.log_softmax(masked(net(seen, legal)[0], legal), 1)
     return masked(total / 8, mask)

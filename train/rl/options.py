@@ -11,25 +11,18 @@ from search.agents import AgentSpec
 from train.errors import TrainError, check_whole
 from train.options import GameOptions, Options, option
 
-Algorithm = Literal["ppo", "dqn", "tensor-ppo"]
+Algorithm = Literal["ppo", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]
 #: Who a training plays against beside past selves.
 BASELINES = ("random", "greedy", "cell-utility:depth=2")
-#: Moves in every game between two updates of DQN.
-DQN_EVERY = 4
 
 
 @dataclass(frozen=True)
 class Architecture(Options):
-    """All that decides a network's shape, beside the game.
-
-    ``channels`` and ``blocks`` (two convolutions each) of the trunk; ``kind``: ``policy``, whose numbers are logits and which
-    has a value of its own, or ``q``, whose numbers are the actions' values and whose value is that of the best one.
-    """
+    """The shape of a network: ``channels`` and ``blocks`` (two convolutions each) of its trunk."""
 
     channels: int = option(32, low=1, high=512)
     blocks: int = option(2, low=1, high=40)
-    kind: Literal["policy", "q"] = option("policy")
 
 
 @dataclass(frozen=True)
@@ -37,7 +30,7 @@ class RlOptions(GameOptions):
     """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
     size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
-    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), dqn, or tensor-ppo, which is for a GPU.")
+    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), or tensor-ppo, which is for a GPU.")
     steps: int = option(1_000_000, "Moves of the agent, in all games, to the end of an update.", low=1, high=10**12)
     seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
     envs: int = option(256, "Games in step.", low=1, high=65_536)
@@ -59,10 +52,6 @@ class RlOptions(GameOptions):
     symmetric: bool = option(True, "Games are shown turned and mirrored at random.")
     evaluate: int = option(131_072, "Steps between two evaluations.", low=1, high=10**12)
     games: int = option(400, "Against each rung of the ladder.", low=2, high=100_000, even=True)
-    buffer_size: int = option(200_000, "DQN's memory, in steps.", low=100, high=10**8, was="buffer")
-    exploration_fraction: float = option(
-        0.3, "Share of the training in which DQN explores less and less.", low=0.0, high=1.0, was="explore"
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,20 +75,19 @@ class RlOptions(GameOptions):
     @property
     def whole_steps(self) -> int:
         """The steps that are done for the ``steps`` asked for: an update is played to its end."""
-        update = self.envs * (DQN_EVERY if self.algorithm == "dqn" else self.rollout)
+        update = self.envs * self.rollout
         return -(-self.steps // update) * update
 
     @property
     def architecture(self) -> Architecture:
         """The network's shape."""
-        return Architecture(self.channels, self.blocks, "q" if self.algorithm == "dqn" else "policy")
+        return Architecture(self.channels, self.blocks)
 
 
-#: What differs from the defaults, by algorithm and size.
-_DQN: dict[str, Any] = {"envs": 64, "batch_size": 256, "learning_rate": 5e-4}
 #: For one GPU, which takes as long for few games as for many.
 _TENSOR: dict[str, Any] = {"envs": 32_768, "rollout": 16, "batch_size": 16_384, "epochs": 2}
 _TENSOR |= {"snapshot": 5_000_000, "evaluate": 10_000_000, "pool": 4}
+#: What differs from the defaults, by algorithm and size.
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
     ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot": 32_768, "evaluate": 65_536, "blocks": 1},
     ("ppo", 8): {"steps": 20_000_000, "channels": 48, "envs": 512, "evaluate": 524_288, "snapshot": 262_144},
@@ -112,9 +100,6 @@ _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
         "snapshot": 50_000_000,
         "evaluate": 100_000_000,
     },
-    ("dqn", 4): {"steps": 200_000, "plies": 2, **_DQN, "blocks": 1, "evaluate": 50_000},
-    ("dqn", 6): _DQN,
-    ("dqn", 8): {"steps": 5_000_000, **_DQN, "channels": 48, "evaluate": 524_288},
 }
 
 

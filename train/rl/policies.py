@@ -1,6 +1,6 @@
-"""`PolicyValueNet` inside stable-baselines3: a policy for MaskablePPO, and a DQN that knows the legal moves.
+"""`PolicyValueNet` inside stable-baselines3: the policy of MaskablePPO.
 
-Both want the environment's ``dict`` observations: the board, and the mask of the legal actions, which is one of the
+It needs the environment's ``dict`` observations: the board, and the mask of the legal actions, which is one of the
 network's inputs.
 """
 
@@ -14,16 +14,13 @@ from gymnasium import spaces
 
 from reversi_env.extras import extra_libraries
 from train.errors import TrainError
-from train.rl.network import BoardTrunk, PolicyValueNet, masked
+from train.rl.network import BoardTrunk, PolicyValueNet
 from train.rl.options import Architecture
 
 with extra_libraries():
     from sb3_contrib.common.maskable.distributions import MaskableDistribution
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-    from stable_baselines3 import DQN
-    from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-    from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
     from torch import Tensor, nn
 
 Observation = dict[str, Tensor]
@@ -53,8 +50,8 @@ class _NoFeatures(BaseFeaturesExtractor):
         return observations
 
 
-class _OfBoards(BasePolicy):
-    """A policy of stable-baselines3 around networks of ours, with what makes one."""
+class BoardPolicy(MaskableActorCriticPolicy):
+    """The policy and value of MaskablePPO: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
 
     def __init__(
         self,
@@ -68,10 +65,6 @@ class _OfBoards(BasePolicy):
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         return super()._get_constructor_parameters() | self._shape
-
-
-class BoardPolicy(_OfBoards, MaskableActorCriticPolicy):
-    """MaskablePPO's policy and value: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
 
     def _build(self, lr_schedule: Any) -> None:
         self.net = _net(self.observation_space, **self._shape)
@@ -105,51 +98,6 @@ class BoardPolicy(_OfBoards, MaskableActorCriticPolicy):
         return distribution, values
 
 
-class _MaskedQ(QNetwork):
-    """Values of the legal actions; nothing is ever chosen or bootstrapped from among the others."""
-
-    def __init__(self, *args: Any, architecture: dict[str, Any], half_precision: bool, **options: Any) -> None:
-        super().__init__(*args, **options)
-        del self.q_net
-        self.net = _net(self.observation_space, {**architecture, "kind": "q"}, half_precision)
-
-    def forward(self, obs: Any) -> Tensor:
-        """Values, with `train.rl.network.ILLEGAL` where an action is illegal."""
-        return masked(self.net(obs["observation"], obs["action_mask"])[0], obs["action_mask"])
-
-
-class BoardQPolicy(_OfBoards, DQNPolicy):
-    """DQN's policy: two `PolicyValueNet`s of kind ``q``, the second one the target."""
-
-    def make_q_net(self) -> QNetwork:
-        """A new network."""
-        options = self._update_features_extractor(self.net_args, features_extractor=None)
-        return _MaskedQ(**options, **self._shape).to(self.device)
-
-
-class MaskedDQN(DQN):
-    """DQN that explores among the legal actions only: each game by itself, where stable-baselines3 draws for all at once."""
-
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
-    ) -> tuple[np.ndarray, Any]:
-        """The best actions, some of them replaced by random legal ones unless *deterministic*."""
-        actions, state = self.policy.predict(observation, state, episode_start, deterministic)
-        if not deterministic:
-            masks = np.atleast_2d(observation["action_mask"])
-            explored = np.random.random(len(masks)) < self.exploration_rate
-            actions = np.where(explored, random_legal(masks), actions).reshape(np.shape(actions))
-        return actions, state
-
-    def _sample_action(self, learning_starts: int, action_noise: Any = None, n_envs: int = 1) -> tuple[Any, Any]:
-        assert isinstance(self._last_obs, dict)
-        if self.num_timesteps < learning_starts:
-            actions = random_legal(self._last_obs["action_mask"])
-        else:
-            actions, _ = self.predict(self._last_obs)
-        return actions, actions
-
-
 def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool) -> PolicyValueNet:
     """A new network for the board that is observed, with the masks that it needs."""
     if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
@@ -163,16 +111,10 @@ def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool
     return net
 
 
-def random_legal(masks: np.ndarray) -> np.ndarray:
-    """A uniformly random legal action in every row, from numpy's global generator, as stable-baselines3 has it."""
-    return (np.random.random(masks.shape) * (masks != 0)).argmax(1)
-
-
 def net_of(policy: nn.Module) -> PolicyValueNet:
-    """The network inside either policy."""
-    found = policy.q_net.net if isinstance(policy, BoardQPolicy) else policy.net
-    assert isinstance(found, PolicyValueNet)
-    return found
+    """Return the network inside a policy."""
+    assert isinstance(policy.net, PolicyValueNet)
+    return policy.net
 
 
 def frozen(net: PolicyValueNet) -> PolicyValueNet:

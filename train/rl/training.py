@@ -1,6 +1,6 @@
 """`Training`: one run of reinforcement learning in one folder, from the first step to a policy that plays.
 
-The agent plays against baselines and past selves (`SelfPlayPool`), learns by MaskablePPO or DQN, and is measured against the ladder
+The agent plays against baselines and past selves (`SelfPlayPool`), learns by MaskablePPO, and is measured against the ladder
 and, in solved endgames, against the truth. The folder has
 
 * ``policy.zip``: the policy as it is, for the agent ``rl:FOLDER/policy.zip``;
@@ -35,9 +35,9 @@ from train.rl.files import SavedPolicy, read_policy, with_description
 from train.rl.ladder import Ladder, flat_row
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
-from train.rl.options import DQN_EVERY, RlOptions
+from train.rl.options import RlOptions
 from train.rl.players import BatchPolicy, BatchPolicyPlayer
-from train.rl.policies import BoardPolicy, BoardQPolicy, MaskedDQN, frozen, net_of
+from train.rl.policies import BoardPolicy, frozen, net_of
 from train.rl.regret_callback import RegretCallback
 from train.run import CHECKPOINT, Run, as_hashes, write_csv
 
@@ -51,14 +51,10 @@ POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluat
 SELVES = "pool"
 #: What the checkpoint was up to version 0.1.
 OLD_CHECKPOINT = "checkpoint.pt"
-#: Seconds between two checkpoints, at least: one costs some hundredths of a second, with DQN's memory a second.
-CHECKPOINT_SECONDS = {"ppo": 5.0, "dqn": 60.0}
-#: DQN's steps before the first update, and between two targets.
-DQN_WARMUP, DQN_TARGET = 5_000, 10_000
+#: Minimum seconds between two checkpoints; one costs some hundredths of a second.
+CHECKPOINT_SECONDS = 5.0
 #: What stable-baselines3 counts from the last start, and not from the first.
 ITERATIONS = "time/iterations"
-#: Steps that one position of DQN's updates stands for: every position is seen this often.
-DQN_REUSE = 4
 #: Hears what a training is doing, its steps, of how many, and how strong it was last.
 Progress = Callable[[str, int, int, str], None]
 
@@ -123,10 +119,8 @@ class Training(BaseCallback):
         callbacks: list[BaseCallback] = [self._regret_callback()] if self._regret else []
         left = options.steps - self.model.num_timesteps
         if left > 0:
-            between = 1 if options.algorithm == "ppo" else 500  # updates, or episodes, between two lines of the log
-            # resetting the steps would begin all games anew
-            how = {"reset_num_timesteps": not resumed, "log_interval": between}
-            self.model.learn(left, callback=[*callbacks, self], **how)
+            # resetting the steps would begin all games again
+            self.model.learn(left, callback=[*callbacks, self], reset_num_timesteps=not resumed)
 
     @property
     def steps(self) -> int:
@@ -169,7 +163,7 @@ class Training(BaseCallback):
         if evaluated:
             self._evaluate()
             self._draw()
-        if end or evaluated or time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS[options.algorithm]:
+        if end or evaluated or time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS:
             self.save()
 
     def save(self) -> None:
@@ -233,7 +227,7 @@ class Training(BaseCallback):
 
     def _archive(self) -> bytes:
         stream = io.BytesIO()
-        self.model.save(stream, exclude=["env", "logger", "replay_buffer", "rollout_buffer"])
+        self.model.save(stream, exclude=["env", "logger", "rollout_buffer"])
         record = {
             "training": self.options.algorithm,
             "command": self._command,
@@ -293,27 +287,18 @@ class _Notes(KVWriter):
 def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
     shape = {"architecture": options.architecture.as_dict(), "half_precision": options.precision == "bfloat16"}
     rate = partial(_falling, options.learning_rate)
-    common: dict[str, Any] = {"learning_rate": rate, "gamma": 1.0, "batch_size": options.batch_size}
-    common |= {"seed": options.seed, "device": device, "policy_kwargs": shape}
-    if options.algorithm == "ppo":
-        return MaskablePPO(
-            *(BoardPolicy, env),
-            n_steps=options.rollout,
-            n_epochs=options.epochs,
-            ent_coef=options.entropy_coefficient,
-            gae_lambda=options.gae_lambda,
-            **common,
-        )
-    return MaskedDQN(
-        *(BoardQPolicy, env),
-        buffer_size=options.buffer_size,
-        learning_starts=DQN_WARMUP,
-        train_freq=DQN_EVERY,
-        gradient_steps=max(1, DQN_REUSE * DQN_EVERY * options.envs // options.batch_size),
-        target_update_interval=DQN_TARGET,
-        exploration_fraction=options.exploration_fraction,
-        exploration_final_eps=0.02,
-        **common,
+    return MaskablePPO(
+        *(BoardPolicy, env),
+        learning_rate=rate,
+        gamma=1.0,
+        n_steps=options.rollout,
+        batch_size=options.batch_size,
+        n_epochs=options.epochs,
+        ent_coef=options.entropy_coefficient,
+        gae_lambda=options.gae_lambda,
+        seed=options.seed,
+        device=device,
+        policy_kwargs=shape,
     )
 
 

@@ -66,7 +66,8 @@ def show(
 
     checked_plot(plot)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as progress:
-        found = abandonable(lambda: measure(options, progress)) | provenance(cpu_name())
+        made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
+        found = abandonable(lambda: measure(options, progress)) | made_with
     told = with_provenance(section([found]), [found])
     if plot is not None and told.figures:
         told.figures[0].save(plot)

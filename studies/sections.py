@@ -91,9 +91,18 @@ def with_error(value: float, standard_error: float | None, digits: int = 3) -> s
 
 
 def plus_minus(value: float, within: float | None, digits: int = 3) -> str:
-    """Return a figure and half the width of its 95 % interval; the figure alone if there is none."""
-    known = within is not None and within == within
-    return f"{value:.{digits}f} ± {within:.{digits}f}" if known else f"{value:.{digits}f}"
+    """Return a figure and half the width of its 95 % interval; the figure alone if there is none.
+
+    A width of 0, from observations that are all equal, says nothing about the error and is not printed.
+
+    >>> plus_minus(0.5, 0.02, 2), plus_minus(0.5, 0.002, 2), plus_minus(0.5, 0.0, 2)
+    ('0.50 ± 0.02', '0.50 ± <0.01', '0.50')
+    """
+    figure = f"{value:.{digits}f}"
+    if within is None or not within > 0:
+        return figure
+    width = f"{within:.{digits}f}"
+    return f"{figure} ± {width if float(width) else f'<{10**-digits:.{digits}f}'}"
 
 
 def with_interval(value: float, interval: Sequence[float] | None, digits: int = 3, factor: float = 1) -> str:

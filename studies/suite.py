@@ -164,7 +164,8 @@ def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, pr
     path = kept / f"{experiment.name}-{_digest(options.as_dict())}.json"
     if path.exists():
         return json.loads(path.read_text())
-    found = experiment.study.measure(options, progress) | provenance(machine)
+    made_with = provenance(machine)  # before the run: the code may change while it lasts
+    found = experiment.study.measure(options, progress) | made_with
     write_atomically(path, json.dumps(found).encode())
     return json.loads(json.dumps(found))  # as the next call would read it
 

@@ -108,8 +108,6 @@ OLD_NAMES = {
         "--rate": "--learning-rate",
         "--entropy": "--entropy-coefficient",
         "--trace": "--gae-lambda",
-        "--buffer": "--buffer-size",
-        "--explore": "--exploration-fraction",
     },
 }
 

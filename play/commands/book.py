@@ -1,12 +1,11 @@
-"""`reversi book`: books of openings – built by search, looked at, merged and written as text."""
+"""`reversi book`: opening books, built by search, shown and checked."""
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +13,7 @@ from play.commands.analyse import AnalyseCommand
 from play.commands.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
 from play.commands.frame import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.commands.job_options import given, options_from
-from play.commands.options import Json, StartSize, VariantName, checked_parent
+from play.commands.options import Json, StartSize, VariantName
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
@@ -118,54 +117,6 @@ def show(
         return
     columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     print_table(columns, ([_cell(name, row[name]) for name in columns] for row in rows), words=2)
-
-
-@app.command()
-def merge(
-    first: Annotated[Path, typer.Argument(metavar="BOOK", help="The file of a book.")],
-    second: Annotated[Path, typer.Argument(metavar="BOOK", help="The file of another one, of the same game.")],
-    out: Out,
-    as_json: Json = False,
-) -> None:
-    """Merge two books: the positions of both, and the values that follow from them.
-
-    Example: reversi book merge a.safetensors b.safetensors --out both.safetensors
-    """
-    from reversi_env.writing import write_atomically
-    from search.book import read_book
-    from train.book.merging import merged
-
-    checked_parent("--out", out)
-    both = merged(read_book(first), read_book(second))
-    write_atomically(out, both.to_bytes())
-    if as_json:
-        print_json({"file": str(out), **_about(both)})
-    else:
-        print(f"{out}: {_described(both)}")
-
-
-@app.command()
-def export(
-    file: BookFile = None,
-    format: Annotated[Literal["moves", "obf"], typer.Option("--format", help="Lines of moves, or boards.")] = "moves",
-    size: StartSize = None,
-    variant: VariantName = "normal",
-) -> None:
-    """Write a book as text on standard output, a line a position.
-
-    Example: reversi book export > book.txt
-
-    [b]moves[/b]: the moves that lead there, the value in discs for the side to move, and
-    the plies of the search behind it, 0 where it follows from the moves. [b]obf[/b]: the
-    board, and its moves with their values in whole discs.
-    """
-    from reversi_env import Rules
-    from train.book.exporting import exported
-
-    book = _book(file, Rules(size or 8, variant))
-    assert book is not None
-    for line in exported(book, format):
-        sys.stdout.write(f"{line}\n")
 
 
 @app.command(cls=ClusterCommand)

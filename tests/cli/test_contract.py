@@ -68,8 +68,6 @@ book build FILE --size 6 => 'FILE' is a file: expected a folder
 book check --book FILE => book 'FILE' cannot be read
 book show --book FILE => book 'FILE' cannot be read
 book show f5 --size 4 => f5
-book merge FILE none --out out => book 'FILE' cannot be read
-book export --size 4 => book=yes: the package has no book of 4x4 normal
 solve --start --size 8 => --start with --size 8: expected --size 4 or --size 6; 8x8 is out of reach
 solve => expected either a FILE of problems or --start
 solve - --start => expected either a FILE of problems or --start

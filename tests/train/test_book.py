@@ -1,7 +1,6 @@
-"""Books: lookups and values by slow twins, builds that grow and resume, merging, export, recorded games, players."""
+"""Books: lookups and values by slow twins, builds that grow and resume, recorded games, players."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,9 +17,7 @@ from search.limits import Limits
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.book.building import BOOK, build, grow
 from train.book.checking import all_moves, check, judged
-from train.book.exporting import exported
 from train.book.games import GameTree
-from train.book.merging import merged
 from train.book.options import BookOptions, CheckOptions
 from train.book.searching import LOG
 from train.cluster.pool import Processes
@@ -296,50 +293,6 @@ def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_pat
         read_book(tmp_path / "nowhere")
     with pytest.raises(BookError, match="is of 6x6 normal: expected one of 8x8 normal"):
         book_for(str(folder / BOOK), Rules())
-
-
-def test_merging_takes_the_positions_of_both(folder, tmp_path, book):
-    other = build(BookOptions(**{**SMALL.as_dict(), "positions": 25, "margin": 6.0}), tmp_path, executor=HERE)
-    both = merged(book, other)
-    assert same(merged(book, book), book)
-    assert both.margin == 6.0
-    known = {(p.own, p.opp) for each in (book, other) for p in positions_of(each)}
-    assert {(p.own, p.opp) for p in positions_of(both)} <= known
-    assert len(both) > max(len(book), len(other))
-    for position in positions_of(both):
-        moves, value = both.moves(position), both.find(position).value
-        assert not moves or moves[0].value == value
-    with pytest.raises(ReversiError, match="expected two of one game"):
-        merged(book, build(BookOptions(size=4, evaluator="six-factor", positions=1), tmp_path / "4", executor=HERE))
-
-
-def test_a_merged_book_bars_what_a_check_barred(book, tmp_path):
-    narrow = replace(book, margin=1.2)
-    checked = check(narrow, CHECK, tmp_path, executor=HERE)
-    found = {(p.own, p.opp): value for p, value in zip(positions_of(checked), checked.checked.tolist(), strict=True)}
-    for pair in ((checked, checked), (checked, narrow), (narrow, checked)):
-        both = merged(*pair)
-        assert both.about["check"] == checked.about["check"]
-        assert both.checked.tolist() == [found[p.own, p.opp] for p in positions_of(both)]
-    shallow = replace(
-        checked, checked=checked.checked + 1, about={**checked.about, "check": {"depth": CHECK.depth - 1}}
-    )
-    assert merged(shallow, checked).checked.tolist() == both.checked.tolist()
-    assert "check" not in merged(narrow, narrow).about
-
-
-def test_export_has_every_position_once(book):
-    lines = list(exported(book))
-    assert lines[0] == f"start {book.find(START).value:+.2f} 0"
-    reached = set()
-    for line in lines[1:]:
-        moves, value, depth = line.split()
-        position = START.play_all(re.findall("pass|..", moves))
-        entry = book.find(position)
-        assert (f"{entry.value:+.2f}", str(entry.depth)) == (value, depth)
-        reached.add((position.canonical().own, position.canonical().opp))
-    assert len(lines) == len(book) == len(reached) + 1
-    assert sum(1 for _ in exported(book, "obf")) == len(book)
 
 
 # --- recorded games -------------------------------------------------------------------------------

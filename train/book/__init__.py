@@ -1,4 +1,1 @@
-"""Books of openings: made by searching leaf after leaf (`building`), merged, and written as text (`exporting`).
-
-`search.book` reads them.
-"""
+"""Opening books: built by best-first search of leaves (`building`). `search.book` reads them."""

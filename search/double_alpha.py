@@ -1,7 +1,7 @@
 """`DoubleAlpha`: the search of report 002, Double-Alpha Maximax with iterative deepening under the report's time control.
 
->>> searching = DoubleAlpha("sixteen-weight", Rules(4, "reversed"))
->>> found = searching.search(Position.initial(searching.rules), Limits(depth=12))
+>>> maximax = DoubleAlpha("sixteen-weight", Rules(4, "reversed"))
+>>> found = maximax.search(Position.initial(maximax.rules), Limits(depth=12))
 >>> found.value  # Black wins; all squares stand for a proven win
 16.0
 """
@@ -28,8 +28,6 @@ FIRST_DEPTH = 2
 USABLE_SHARE = 0.8
 #: Table entries, the report's M, if nothing else is said. It gives no number; its program had 100 MB.
 CAPACITY = 1_000_000
-#: Bytes of the table for an entry that it may hold: half of its slots stay empty.
-BYTES_PER_ENTRY = 2 * ENTRY.itemsize
 #: Legal moves by round, from round 4 on, by size: means of 20,000 random games, ``reversi experiment breadth``.
 BREADTHS = {
     8: (
@@ -44,6 +42,12 @@ BREADTHS = {
     ),
     4: (4.0, 3.0, 3.7, 2.9, 3.4, 3.0, 2.8, 2.6, 2.1, 1.7, 1.2, 0.8),
 }
+
+
+def capacity_within(megabytes: float) -> int:
+    """Return the most entries whose table takes at most so many MiB. Half of its slots, a power of two, stay empty."""
+    slots = int(megabytes * 2**20) // ENTRY.itemsize
+    return 1 << slots.bit_length() - 2 if slots > 1 else 0
 
 
 def average_breadth(position: Position, depth: int) -> float:
@@ -62,7 +66,7 @@ def begins_iteration(used: float, soft: float, hard: float, breadth: float, best
 
 
 class DoubleAlpha:
-    """Searches positions of one game by Double-Alpha Maximax, with a table of *capacity* entries that every search begins empty.
+    """Double-Alpha Maximax for positions of one game, with a table of *capacity* entries that is emptied before every search.
 
     `stop` may be called from any thread; the search then returns the result of its last finished iteration. One position is
     searched at a time.

@@ -173,11 +173,11 @@ class SearchAgent(Agent):
         """
         if multi_pv == 1 and (known := self.known(position, draws)) is not None:
             return known
-        searching = self._searching(position.rules)
-        return searching.search(position, limits or self.limits, ties=draws or self._ties, multi_pv=multi_pv)
+        searcher = self._searcher(position.rules)
+        return searcher.search(position, limits or self.limits, ties=draws or self._ties, multi_pv=multi_pv)
 
-    def _searching(self, rules: Rules) -> Engine | DoubleAlpha:
-        """What searches for its moves."""
+    def _searcher(self, rules: Rules) -> Engine | DoubleAlpha:
+        """Return what searches for its moves."""
         return self.engine(rules)
 
     def book(self, rules: Rules) -> Book | None:
@@ -239,7 +239,7 @@ class SearchAgent(Agent):
 
 
 class DoubleAlphaAgent(SearchAgent):
-    """Double-Alpha Maximax with an evaluator, under the time control of report 002; *table* in MiB holds its table of values.
+    """Double-Alpha Maximax with an evaluator, under the time control of report 002; its table of values takes at most *table* MiB.
 
     `engine` is an ordinary one with the same evaluator: for analysis, not for its moves.
     """
@@ -248,26 +248,25 @@ class DoubleAlphaAgent(SearchAgent):
 
     def __init__(self, evaluator: str, limits: Limits, table: float = 64, **options: Any) -> None:
         super().__init__(evaluator, limits, table=table, **options)
-        self._searches: dict[tuple[int, str], DoubleAlpha] = {}
+        self._searchers: dict[tuple[int, str], DoubleAlpha] = {}
 
-    def _searching(self, rules: Rules) -> DoubleAlpha:
-        from search.double_alpha import BYTES_PER_ENTRY, DoubleAlpha
+    def _searcher(self, rules: Rules) -> DoubleAlpha:
+        from search.double_alpha import DoubleAlpha, capacity_within
 
         key = (rules.size, rules.variant)
-        if key not in self._searches:
-            capacity = int(self._table * 2**20) // BYTES_PER_ENTRY
-            self._searches[key] = DoubleAlpha(self.evaluator, rules, capacity=capacity)
-        return self._searches[key]
+        if key not in self._searchers:
+            self._searchers[key] = DoubleAlpha(self.evaluator, rules, capacity=capacity_within(self._table))
+        return self._searchers[key]
 
     def prepare(self, rules: Rules) -> None:
         """Have the search for that game ready."""
-        self._searching(rules)
+        self._searcher(rules)
 
     def stop(self) -> None:
         """Stop the searches: the move of the last finished iteration is played."""
         super().stop()
-        for searching in list(self._searches.values()):
-            searching.stop()
+        for searcher in list(self._searchers.values()):
+            searcher.stop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_searches": {}}
+        return super().__getstate__() | {"_searchers": {}}

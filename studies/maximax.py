@@ -18,12 +18,12 @@ from search.core.midgame import UNIT
 from search.double_alpha import DoubleAlpha
 from search.limits import Limits
 from search.players import SearchAgent
-from studies.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_by_round
+from studies.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games
 from studies.duels import duel, points
-from studies.sections import Section, Table, count, game_name, with_error
+from studies.sections import Section, Table, count, game_name, with_interval
 from studies.study import StudyOptions
 from train.games.batch import AgentPlayer
-from train.games.results import standard_error
+from train.judging.means import Sample, plain
 from train.options import option
 from train.progress import Progress, silent
 
@@ -56,15 +56,18 @@ def measure(options: MaximaxOptions, progress: Progress = silent) -> dict[str, A
     """Nodes and values at equal depth; depth, time used and points at equal time."""
     rules, steps = options.rules, len(DEPTHS) + 2
     rounds = [number * rules.square_count // 64 for number in (*MIDDLE, *LATE)]
-    sampled = positions_by_round(rules, options.positions, rounds, options.seed)
-    own, opp = (np.concatenate([sampled[number][side] for number in rounds[: len(MIDDLE)]]) for side in (0, 1))
-    searching = DoubleAlpha(options.evaluator, rules)
+    middle, late = (
+        positions_of_games(rules, options.positions, part, options.seed)
+        for part in (rounds[: len(MIDDLE)], rounds[len(MIDDLE) :])
+    )
+    maximax = DoubleAlpha(options.evaluator, rules)
     by_depth = []
     for step, depth in enumerate(DEPTHS):
         progress(f"depth {depth}", step, steps)
-        by_depth.append(_at_depth(searching, own, opp, depth, options))
+        by_depth.append(_at_depth(maximax, *middle[:2], depth, options))
     progress("equal time", len(DEPTHS), steps)
-    in_time = [_in_time(name, *boards, options) for name, boards in _stages(sampled, rounds, own, opp)]
+    names = f"rounds {', '.join(map(str, rounds[: len(MIDDLE)]))}", f"round {rounds[-1]}"
+    in_time = [_in_time(name, *sample, options) for name, sample in zip(names, (middle, late), strict=True)]
     progress("games", len(DEPTHS) + 1, steps)
     limited = f"time={options.move_seconds}"
     ours, theirs = (
@@ -75,18 +78,8 @@ def measure(options: MaximaxOptions, progress: Progress = silent) -> dict[str, A
     return options.measured(evaluator=options.evaluator, by_depth=by_depth, in_time=in_time, games=result)
 
 
-def _stages(
-    sampled: dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]],
-    rounds: Sequence[int],
-    own: NDArray[np.uint64],
-    opp: NDArray[np.uint64],
-) -> list[tuple[str, tuple[NDArray[np.uint64], NDArray[np.uint64]]]]:
-    middle = f"rounds {', '.join(map(str, rounds[: len(MIDDLE)]))}"
-    return [(middle, (own, opp)), *((f"round {number}", sampled[number]) for number in rounds[len(MIDDLE) :])]
-
-
 def _at_depth(
-    searching: DoubleAlpha,
+    maximax: DoubleAlpha,
     own: NDArray[np.uint64],
     opp: NDArray[np.uint64],
     depth: int,
@@ -94,7 +87,7 @@ def _at_depth(
 ) -> dict[str, Any]:
     """Mean nodes of every search to *depth*, and how many positions have the value of alpha-beta."""
     rules = options.rules
-    found = [searching.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
+    found = [maximax.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
     counted = {
         how: count_nodes(own, opp, options.evaluator, rules, depth, how) for how in (ALPHA_BETA, SORTED, DEEPENING)
     }
@@ -113,8 +106,14 @@ def _at_depth(
     }
 
 
-def _in_time(stage: str, own: NDArray[np.uint64], opp: NDArray[np.uint64], options: MaximaxOptions) -> dict[str, Any]:
-    """Mean depth, nodes and share of the time of both searches."""
+def _in_time(
+    stage: str,
+    own: NDArray[np.uint64],
+    opp: NDArray[np.uint64],
+    games: NDArray[np.int64],
+    options: MaximaxOptions,
+) -> dict[str, Any]:
+    """Mean depth, nodes and share of the time of both searches, in positions of these *games*."""
     found: dict[str, Any] = {"stage": stage, "positions": int(own.size)}
     for name, spec in (
         ("double_alpha", f"double-alpha:evaluator={options.evaluator},time={options.seconds}"),
@@ -128,10 +127,10 @@ def _in_time(stage: str, own: NDArray[np.uint64], opp: NDArray[np.uint64], optio
             if name == "alpha_beta":
                 agent.engine(options.rules).clear()
             results.append(agent.search(Position(options.rules, *boards)))
-        depths = np.array([result.depth for result in results])
+        depth = Sample(np.zeros(own.size), games).mean([result.depth for result in results])
         found[name] = {
-            "depth": float(depths.mean()),
-            "depth_standard_error": standard_error(depths),
+            "depth": depth.mean,
+            **plain({"depth_standard_error": depth.standard_error, "depth_interval": depth.interval}),
             "nodes": float(np.mean([result.nodes for result in results])),
             "time_used": float(np.mean([result.seconds for result in results]) / options.seconds),
         }
@@ -176,7 +175,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             [
                 entry["stage"],
                 name,
-                _depth(entry[key]),
+                with_interval(entry[key]["depth"], entry[key]["depth_interval"], 2),
                 count(entry[key]["nodes"]),
                 f"{100 * entry[key]['time_used']:.0f} %",
             ]
@@ -209,7 +208,3 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "12 near the end within 5 seconds a move."
     )
     return Section("maximax", "Report 002: Double-Alpha Maximax", [one["command"] for one in found], blocks)
-
-
-def _depth(entry: dict[str, Any]) -> str:
-    return with_error(entry["depth"], entry["depth_standard_error"], 2)

@@ -18,7 +18,7 @@ from reversi_env import ReversiError, Rules
 from reversi_env.extras import installed, missing
 from reversi_env.rules import SIZES, Variant
 from search.agent import Agent
-from search.agents import AgentSpec
+from search.agents import AgentSpec, option_names
 from search.book import OWN, packaged_book
 from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
@@ -91,7 +91,7 @@ def entries() -> list[AgentEntry]:
 def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> LimitedAgent:
     """What *spec* asks for, within the limits; refused if it names what is not on offer.
 
-    *lenient*: what is beyond the limits is cut down to them, for games that were created when they were wider.
+    *lenient*, for stored games: what is beyond the limits is cut down to them; options that the agent does not take are dropped.
     """
     try:
         parsed = AgentSpec.parse(spec)
@@ -100,6 +100,8 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
     if parsed.name not in _TEXTS and parsed.name != "sixteen-weight":  # double-alpha's evaluator
         shown = spec.partition(":")[0][:30]
         raise Refused(400, "unknown_agent", f"agent {shown!r} is not on offer: expected one of {', '.join(_TEXTS)}")
+    if lenient:
+        parsed = parsed.without(*parsed.options.keys() - (_OPTIONS & {*option_names(parsed.name)}))
     for key in parsed.options:
         if key not in _OPTIONS:
             raise Refused(

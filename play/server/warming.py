@@ -13,12 +13,13 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import product
 
 from play.first_start import start_python
 from play.server import catalogue
 from reversi_env import Rules
 from reversi_env.core.compiling import NotCompiled, only_from_cache
-from search.agents import make
+from search.agents import REPORT_002_EVALUATOR, make
 
 BEGUN = "the other opponents are compiled in the background; until then a first move of theirs may take a minute"
 DONE = "all opponents are compiled"
@@ -27,10 +28,14 @@ NO_TABLE = 0.001
 
 
 def offered() -> Iterator[tuple[str, Rules]]:
-    """Agents and games that people can choose; not the policies, which compile nothing and take torch to load."""
+    """Agents and games that people can choose; not the policies, which compile nothing and take torch to load.
+
+    The engine with Double-Alpha's evaluator is among them: it analyses for that agent.
+    """
     for entry in catalogue.entries():
         if entry.name != "rl":
-            yield from ((entry.name, Rules(size, variant)) for size in entry.sizes for variant in catalogue.VARIANTS)
+            agents = (entry.name, REPORT_002_EVALUATOR) if entry.name == "double-alpha" else (entry.name,)
+            yield from ((agent, Rules(*game)) for agent in agents for game in product(entry.sizes, catalogue.VARIANTS))
 
 
 def compile_all(games: Iterable[tuple[str, Rules]]) -> None:

@@ -124,12 +124,13 @@ class Searcher:
             return self.stopped == job.number
 
         if isinstance(agent, SearchAgent):  # whose engine has a clock of its own
-            agent.prepare(rules)
-            ends, search = inf, partial(_searched, job, agent, is_stopped)
+            # An analysis needs the engine only, which is not always what searches for the agent's moves.
+            (agent.engine if job.kind == "analyse" else agent.prepare)(rules)
+            ends, search = inf, partial(_search, job, agent, is_stopped)
         else:
             agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
             agent.prepare(rules)
-            ends, search = perf_counter() + (job.longest or inf), partial(_chosen, job, agent)
+            ends, search = perf_counter() + (job.longest or inf), partial(_choose, job, agent)
         if not job.is_long:  # over before anybody could ask
             return search()
         return stopped_when(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
@@ -150,13 +151,13 @@ def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent
     return make(spec, table=table)
 
 
-def _chosen(job: Job, agent: Agent) -> dict[str, Any]:
+def _choose(job: Job, agent: Agent) -> dict[str, Any]:
     began = perf_counter()
     move = job.position.rules.name_of(agent.choose(job.position))
     return {"move": move, "value": None, "seconds": perf_counter() - began}
 
 
-def _searched(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dict[str, Any]:
+def _search(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dict[str, Any]:
     rules = job.position.rules
     if job.kind == "analyse":
         return analyse(agent.engine(rules), job.position, job.seconds or 0.0)

@@ -52,7 +52,7 @@ DOUBLE_ALPHA_WORK = np.dtype(
 
 
 @kernel
-def find(work, entries, black, white):
+def probe(work, entries, black, white):
     """Index of the board's entry, or of the empty slot where it would be."""
     mask = entries.size - 1
     slot = np.int64(position_hash(black, white) & np.uint64(mask))
@@ -62,12 +62,12 @@ def find(work, entries, black, white):
 
 
 @kernel
-def remember(work, entries, own, opp, colour, value):
-    """Note the value of a position for its side to move, unless the table is full."""
+def store(work, entries, own, opp, colour, value):
+    """Store the value of a position for its side to move, unless the table is full."""
     if work.stored >= work.capacity:
         return
     black, white = (own, opp) if colour < 0 else (opp, own)
-    slot = find(work, entries, black, white)
+    slot = probe(work, entries, black, white)
     entry = entries[slot]
     work.stored += entry.search != work.search
     entry.black, entry.white, entry.value, entry.search = black, white, value * colour, work.search
@@ -114,7 +114,7 @@ def sorted_moves(work, net, entries, own, opp, colour, moves, level):
         moves &= moves - ONE
         child_own, child_opp = play(sq, own, opp)
         black, white = (child_opp, child_own) if colour < 0 else (child_own, child_opp)
-        entry = entries[find(work, entries, black, white)]
+        entry = entries[probe(work, entries, black, white)]
         in_table = entry.search == work.search
         work.square[level, listed], work.own[level, listed], work.opp[level, listed] = sq, child_own, child_opp
         work.in_table[level, listed] = in_table
@@ -170,7 +170,7 @@ def maximax(work, net, entries, own, opp, colour, depth, black_alpha, white_alph
     if moves == NO_SQUARE:
         value = -maximax(work, net, entries, opp, own, np.int64(-colour), depth, black_alpha, white_alpha)
         if not work.stop:
-            remember(work, entries, own, opp, colour, value)
+            store(work, entries, own, opp, colour, value)
         return value
     if depth == 1:
         return best_leaf(work, net, own, opp, moves, level)
@@ -183,7 +183,7 @@ def maximax(work, net, entries, own, opp, colour, depth, black_alpha, white_alph
         )
         if work.stop:
             return 0.0
-        remember(work, entries, child_own, child_opp, -colour, -value)
+        store(work, entries, child_own, child_opp, -colour, -value)
         if value > best:
             best, work.best[level] = value, work.square[level, i]
             if colour < 0:

@@ -11,7 +11,7 @@ import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, agents, evaluator, evaluators
 from search.agents import AgentSpec, AgentSpecError, make
-from search.double_alpha import BYTES_PER_ENTRY, DoubleAlpha
+from search.double_alpha import DoubleAlpha
 from search.functions import SlowEvaluatorWarning
 from search.solver import solve_all_moves
 from tests.search.brute_force import GAMES, endgames, game_name, positions
@@ -133,7 +133,7 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
 
 def test_double_alpha_plays_by_the_search_of_its_report():
     agent, position = make("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
-    found = DoubleAlpha("sixteen-weight", capacity=2**20 // BYTES_PER_ENTRY).search(position, Limits(nodes=3000))
+    found = DoubleAlpha("sixteen-weight", capacity=2**14).search(position, Limits(nodes=3000))
     assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
     assert make("double-alpha").limits.depth == make("double-alpha:level=4").limits.depth == 4
     assert make("double-alpha:evaluator=discs").evaluator.name == "discs"

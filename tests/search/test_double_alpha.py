@@ -9,7 +9,7 @@ import pytest
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, evaluators
 from search.core.evaluate import static_values
-from search.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration
+from search.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration, capacity_within
 from search.solver import solve
 from studies.breadth import BreadthOptions, measure
 from studies.textbook import ValueTable, double_alpha_maximax, iterative_deepening
@@ -77,13 +77,15 @@ def test_the_time_control_equals_the_textbooks(rules):
 
 @every_game
 def test_a_proven_result_is_the_solvers(rules):
-    for position in sample(rules, 6, seed=2, longest=rules.square_count - 9)[3:]:
-        if position.empties <= 12:
-            score = solve(position).score
-            found = engine(rules).search(position, Limits(depth=position.empties))
-            assert found.value == rules.square_count * np.sign(score)
-            after = position.play(found.move)
-            assert np.sign(-(after.score() if after.is_over() else solve(after).score)) == np.sign(score)
+    empties = np.repeat(np.arange(6, 12), 4)
+    drawn = positions(*batch.random_positions(empties.size, rules.square_count - 4 - empties, rules, seed=2), rules)
+    unfinished = [position for position in drawn if not position.is_over() and position.empties >= 6]
+    assert len(unfinished) >= 20
+    for position in unfinished:
+        score = exact_value(position)
+        found = engine(rules).search(position, Limits(depth=position.empties))
+        assert found.value == rules.square_count * np.sign(score)
+        assert np.sign(-exact_value(position.play(found.move))) == np.sign(score)
 
 
 # --- time control ---------------------------------------------------------------------------------
@@ -120,18 +122,18 @@ def test_a_proven_win_ends_the_search_before_all_is_searched():
 
 
 def test_a_stop_leaves_the_move_of_the_first_iteration():
-    searching = engine(Rules(8))
-    begin = searching._begin
+    maximax = engine(Rules(8))
+    begin = maximax._begin
 
     def stopped_at_once(ties):
         begin(ties)
-        searching.stop()
+        maximax.stop()
 
-    searching._begin = stopped_at_once
+    maximax._begin = stopped_at_once
     try:
-        found = searching.search(Position.initial(), Limits(time=100))
+        found = maximax.search(Position.initial(), Limits(time=100))
     finally:
-        searching._begin = begin
+        maximax._begin = begin
     assert (found.depth, found.move) == (2, "d3")
 
 
@@ -151,6 +153,15 @@ def test_ties_are_broken_at_random():
     start = Position.initial()
     drawn = {engine(Rules()).search(start, Limits(depth=3), ties=np.random.default_rng(n)).move for n in range(20)}
     assert drawn == {"c4", "d3", "e6", "f5"}
+
+
+@pytest.mark.parametrize("megabytes", [0.001, 0.1, 1, 1.5])
+def test_a_table_takes_at_most_the_memory_it_is_given(megabytes):
+    """And more than half of it: its slots are the largest power of two that fits."""
+    capacity = capacity_within(megabytes)
+    taken = DoubleAlpha(EVALUATOR, Rules(4), capacity=capacity)._entries
+    assert megabytes / 2 < taken.nbytes / 2**20 <= megabytes
+    assert capacity == taken.size // 2
 
 
 def test_finished_games_and_other_games():

@@ -60,7 +60,9 @@ def test_agrees_with_the_twin_from_the_report(name, rules):
     expected = np.clip(sign * evaluator.scale_on(rules) * twin_values(name, rules.size), -limit, limit)
     values = evaluator.static_values(*positions(rules.size), rules)
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
-    assert np.unique(values).size >= 9
+    inside = values[np.abs(values) < limit]
+    assert inside.min() < 0 < inside.max()  # neither constant nor all at the limits
+    assert np.unique(inside).size >= 5
 
 
 @every_game

@@ -10,9 +10,11 @@ import pytest
 from play.server import worker as workers
 from play.server.addresses import known_as
 from play.server.catalogue import limited_agent
+from play.server.messages import Refused
 from play.server.options import ServerOptions
 from play.server.worker import Job, Searcher
 from reversi_env import Position, ReversiError
+from search.players import DoubleAlphaAgent
 from search.solver import Solver
 from tests.cli.jobs import PATIENCE
 
@@ -134,6 +136,13 @@ def test_every_agent_has_a_time_limit(monkeypatch):
     assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0, 5.0]
 
 
+def test_a_stored_agent_loses_options_that_it_no_longer_takes():
+    spec, options = "double-alpha:exact=10,depth=3,book=yes", ServerOptions()
+    assert str(limited_agent(spec, 8, options, lenient=True).spec) == "double-alpha:depth=3,book=yes"
+    with pytest.raises(Refused):
+        limited_agent(spec, 8, options)
+
+
 def test_double_alpha_moves_by_its_own_search_and_does_not_ponder():
     position, searcher = Position.initial(), Searcher()
     moved, pondered = (
@@ -143,6 +152,12 @@ def test_double_alpha_moves_by_its_own_search_and_does_not_ponder():
     assert moved.found["move"] in position.legal_moves()
     assert len(moved.found["line"]) == 1
     assert (pondered.found, pondered.error) == ({}, "")
+
+
+def test_an_analysis_makes_one_table_only(monkeypatch):
+    monkeypatch.setattr(DoubleAlphaAgent, "_searcher", lambda agent, rules: pytest.fail("a second table"))
+    answer = Searcher().answer(Job("analyse", Position.initial(), "double-alpha", 1, seconds=0.05, number=1))
+    assert (answer.error, bool(answer.found)) == ("", True)
 
 
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):

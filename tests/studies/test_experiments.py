@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from reversi_env import Position
 from studies import (
     branching,
     breadth,
@@ -21,6 +22,7 @@ from studies import (
     suite,
     winner,
 )
+from studies.counting import positions_of_games
 from studies.sections import Section, with_provenance
 from train.charts import Figure
 
@@ -118,16 +120,33 @@ def test_greedy_play_and_tuning_have_the_reports_figures_beside_ours(monkeypatch
     assert all(len(one["best"]) == 2 for one in found["tunings"])
 
 
+def has_no_end_within(position, depth):
+    """Whether no line of so many plies ends the game."""
+    reached = {position}
+    for _ in range(depth):
+        if any(each.is_over() for each in reached):
+            return False
+        to_move = [each.play("pass") if each.must_pass() else each for each in reached]
+        reached = {each.play(action) for each in to_move for action in each.legal_actions()}
+    return not any(each.is_over() for each in reached)
+
+
 def test_double_alpha_has_the_values_of_alpha_beta():
-    found = maximax.measure(
-        maximax.MaximaxOptions(6, "reversed", positions=2, seconds=0.01, games=4, move_seconds=0.001)
-    )
-    for entry in found["by_depth"]:
-        assert entry["same_value"] >= entry["positions"] - entry["proven"]
-        assert entry["sorted_nodes"] <= entry["alpha_beta_nodes"]
-        assert entry["nodes"] > entry["depth"]
+    """Where no line ends the game, which alpha-beta values by its score and Double-Alpha by its winner."""
+    options = maximax.MaximaxOptions(6, "reversed", positions=2, seconds=0.01, games=4, move_seconds=0.001)
+    found = maximax.measure(options)
+    own, opp, _ = positions_of_games(options.rules, 2, [number * 36 // 64 for number in maximax.MIDDLE], options.seed)
+    sampled = [Position(options.rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True)]
+    for entry in found["by_depth"][:2]:
+        alike = sum(has_no_end_within(position, entry["depth"]) for position in sampled)
+        assert 0 < alike <= entry["same_value"] <= entry["positions"] == len(sampled)
+    assert all(entry["nodes"] > entry["depth"] for entry in found["by_depth"])
+    assert found["by_depth"][-1]["sorted_nodes"] < found["by_depth"][-1]["alpha_beta_nodes"]
     assert found["games"]["games"] == 4
-    assert all(entry["double_alpha"]["depth"] >= 2 for entry in found["in_time"])
+    for entry in found["in_time"]:
+        low, high = entry["double_alpha"]["depth_interval"]
+        assert low <= entry["double_alpha"]["depth"] <= high
+        assert entry["double_alpha"]["depth"] >= 2
     assert "| Double-Alpha |" in maximax.section([found]).markdown()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from models.network import strongest_evaluator
 from reversi_env import ReversiError, Rules
 from train.games.batch import BatchPlayer, compiled_player, play_games
 from train.games.openings import Openings
-from train.games.ratings import fit_ratings
+from train.games.ratings import fit_ratings, interval_text
 from train.games.results import Results
 
 RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
@@ -30,7 +31,8 @@ NETWORK = "network:depth=2"
 class Standing:
     """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval.
 
-    Elo is that of Davidson's model; an end is infinite if the results put no limit to it (`train.games.ratings.Rating`).
+    Elo is that of Davidson's model; an end is infinite if the results put no limit to it, and ``elo`` then means nothing
+    (`train.games.ratings.Rating`).
     """
 
     scores: dict[str, Results]
@@ -44,10 +46,12 @@ class Standing:
         return "random" if "random" in self.scores else "the mean of these players"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON has it: an open end of the interval is None, and so is Elo then."""
+        low, high = (end if isfinite(end) else None for end in (self.low, self.high))
+        elo = None if low is None or high is None else self.elo
         told = ("points", "interval", "wins", "draws", "losses", "discs")
         rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
-        return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
+        return {"elo": elo, "elo_low": low, "elo_high": high, "rungs": rungs}
 
 
 class Ladder:
@@ -84,6 +88,12 @@ class Ladder:
     def _note(self, a: int, b: int, results: Results) -> None:
         self._wins[a, b], self._wins[b, a] = results.wins, results.losses
         self._draws[a, b] = self._draws[b, a] = results.draws
+
+
+def elo_text(evaluation: Mapping[str, Any]) -> str:
+    """Elo of an evaluation with `Standing.as_dict` in it, for a progress line; the bound if Elo is not determined."""
+    elo, low, high = (evaluation[key] for key in ("elo", "elo_low", "elo_high"))
+    return f"{interval_text(low, high) if elo is None else f'{elo:+.0f}'} Elo"
 
 
 def flat_row(evaluation: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
+from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player, play_games
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
@@ -147,6 +147,20 @@ def test_the_ladder_measures_in_elo_above_random():
     assert "network:depth=2" not in rungs_of(Rules(4))
     with pytest.raises(ValueError, match="greedy-invincible"):
         Ladder(rules, 2, rungs=("greedy-invincible",))
+
+
+def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
+    """A random policy plays other games against greedy than the rung ``random`` does."""
+    results = []
+
+    def spied(*arguments, **options):
+        results.append(play_games(*arguments, **options))
+        return results[-1]
+
+    monkeypatch.setattr("train.rl.ladder.play_games", spied)
+    Ladder(Rules(6), 40, rungs=("random", "greedy")).measure(RandomPlayer(Rules(6)))
+    between_rungs, _, of_the_policy = results
+    assert not np.array_equal(between_rungs.discs, of_the_policy.discs)
 
 
 def test_an_elo_that_is_not_determined_is_no_number(small_training, tmp_path, capsys):

@@ -17,6 +17,7 @@ import numpy as np
 
 from models.network import strongest_evaluator
 from reversi_env import ReversiError, Rules
+from reversi_env.seeding import derive_seed
 from train.games.batch import BatchPlayer, compiled_player, play_games
 from train.games.openings import Openings
 from train.games.ratings import fit_ratings, interval_text
@@ -70,20 +71,21 @@ class Ladder:
         self._openings = Openings.random(rules, games // 2, plies, seed)
         self._wins, self._draws = np.zeros((2, len(self.rungs) + 1, len(self.rungs) + 1))
         for (a, first), (b, second) in combinations(enumerate(self.players, start=1), 2):
-            self._note(a, b, self._games(first, second))
+            self._note(a, b, self._games(a, first, b, second))
 
     def measure(self, player: BatchPlayer) -> Standing:
         """How good *player* is."""
         scores = {}
         for number, (spec, rung) in enumerate(zip(self.rungs, self.players, strict=True), start=1):
-            scores[spec] = self._games(player, rung)
+            scores[spec] = self._games(0, player, number, rung)
             self._note(0, number, scores[spec])
         anchor = 1 + self.rungs.index("random") if "random" in self.rungs else None
         own = fit_ratings(self._wins, self._draws, anchor).players[0]
         return Standing(scores, own.elo, own.low, own.high)
 
-    def _games(self, a: BatchPlayer, b: BatchPlayer) -> Results:
-        return play_games(a, b, self._openings, self.rules, seed=self._seed)
+    def _games(self, a: int, first: BatchPlayer, b: int, second: BatchPlayer) -> Results:
+        # With one seed for all pairings, a policy that plays like a rung would repeat the games of that rung.
+        return play_games(first, second, self._openings, self.rules, seed=derive_seed(self._seed, a, b))
 
     def _note(self, a: int, b: int, results: Results) -> None:
         self._wins[a, b], self._wins[b, a] = results.wins, results.losses

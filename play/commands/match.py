@@ -178,14 +178,12 @@ def _play_here(
 
 def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]:
     """The result under the command line's stable keys; wins are A's."""
-    low, high = result.interval()
     sides = {"a": result, "b": result.opponent}
     return {
         "a": agent_a,
         "b": agent_b,
         **picked(result, "games", "wins", "draws", "losses", "score"),
-        "score_low": low,
-        "score_high": high,
+        "interval": result.interval(),
         "discs_per_game": result.discs_per_game,
         **{f"seconds_per_move_{name}": side.seconds_per_move for name, side in sides.items()},
         **{f"forfeits_{name}": [forfeit.reason for forfeit in side.forfeits] for name, side in sides.items()},

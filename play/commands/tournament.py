@@ -140,7 +140,8 @@ def winrate(
     def hear(rate: WinRate) -> None:
         nonlocal found
         found = rate
-        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.3f} ({rate.low:.3f}–{rate.high:.3f})")
+        low, high = rate.interval
+        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.4f} ({low:.4f}–{high:.4f})")
 
     how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
     with progress_bar() as show:
@@ -152,9 +153,10 @@ def winrate(
         if found.games and as_json:
             print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
         elif found.games:
-            interval = f"{found.low:.1%} to {found.high:.1%} with {confidence:.0%} confidence"
+            low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
+            interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"
             ending = "" if found.converged else f"; not yet known to within {margin:g}"
-            print(f"{agent} wins {found.rate:.1%} against {opponent} ({interval})")
+            print(f"{agent} wins {found.rate:.2%} against {opponent} ({interval})")
             print(f"{found.games} games, every opening from both sides{ending}")
 
 

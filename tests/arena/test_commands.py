@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from multiprocessing.context import SpawnProcess
@@ -19,7 +20,7 @@ from train.cluster.pool import Workers
 from train.games.options import TournamentOptions
 from train.games.storage import GAMES
 from train.games.tournament import run_tournament
-from train.games.winrate import estimate_win_rate
+from train.games.winrate import STEPS, WinRate, estimate_win_rate
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 
@@ -216,7 +217,7 @@ GREEDY = TournamentOptions(("greedy", "random"), 100_000, size=4, seed=2)
 def test_a_win_rate_is_played_until_it_is_known():
     found = estimate_win_rate(GREEDY, margin=0.1)
     assert found.converged
-    assert found.low <= found.rate <= found.high
+    assert found.interval[0] <= found.rate <= found.interval[1]
     assert found.margin <= 0.1
     assert found == estimate_win_rate(GREEDY, margin=0.1)
     short = estimate_win_rate(replace(GREEDY, games=10), margin=0.1)
@@ -225,11 +226,25 @@ def test_a_win_rate_is_played_until_it_is_known():
         estimate_win_rate(GREEDY, margin=0)
 
 
+def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch, reversi):
+    """As after 15,000 games that were all won. Its ends are multiples of 1 / STEPS."""
+    notes = []
+
+    def estimate(options, on_pair, **how):
+        on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
+
+    monkeypatch.setattr("train.games.winrate.estimate_win_rate", estimate)
+    monkeypatch.setattr("play.commands.tournament.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
+    code, out, _ = reversi("winrate", "greedy")
+    assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")
+    assert "(99.95% to 100.00% with 95% confidence)" in out
+
+
 @pytest.mark.slow
 def test_the_win_rate_command(json_lines, reversi):
     arguments = ("winrate", "greedy", "--size", 4, "--margin", 0.1, "--seed", 2, "--workers", 2)
     [result] = json_lines(*arguments)
-    assert {"agent", "opponent", "rate", "low", "high", "games", "converged", "confidence"} == result.keys()
+    assert {"agent", "opponent", "rate", "interval", "games", "converged", "confidence"} == result.keys()
     expected = estimate_win_rate(GREEDY, margin=0.1)
     assert (result["rate"], result["games"]) == (expected.rate, expected.games)  # whatever the number of workers
     code, out, _ = reversi(*arguments)

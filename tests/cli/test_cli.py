@@ -140,9 +140,9 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert timeless(first) == timeless(second)
     assert (first["a"], first["b"]) == ("six-factor:table=0.1", "greedy")
     assert first["wins"] + first["draws"] + first["losses"] == first["games"] == 20
-    assert 0.5 < first["score_low"] < first["score"] <= first["score_high"]
+    assert 0.5 < first["interval"][0] < first["score"] <= first["interval"][1]
     assert first.keys() == {
-        *("a", "b", "games", "wins", "draws", "losses", "score", "score_low", "score_high", "discs_per_game"),
+        *("a", "b", "games", "wins", "draws", "losses", "score", "interval", "discs_per_game"),
         *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b"),
     }
 

@@ -12,10 +12,11 @@ from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
 from train.checkpoints import load_checkpoint, save_checkpoint
 from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player
+from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player, play_games
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl import training as training_module
 from train.rl.environment import TrainingEnv
+from train.rl.figures import training_figure
 from train.rl.files import read_policy
 from train.rl.ladder import Ladder, rungs_of
 from train.rl.opponents import Baseline, SelfPlayPool, discs_to_boards
@@ -146,6 +147,38 @@ def test_the_ladder_measures_in_elo_above_random():
     assert "network:depth=2" not in rungs_of(Rules(4))
     with pytest.raises(ValueError, match="greedy-invincible"):
         Ladder(rules, 2, rungs=("greedy-invincible",))
+
+
+def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
+    """A random policy plays other games against greedy than the rung ``random`` does."""
+    results = []
+
+    def spied(*arguments, **options):
+        results.append(play_games(*arguments, **options))
+        return results[-1]
+
+    monkeypatch.setattr("train.rl.ladder.play_games", spied)
+    Ladder(Rules(6), 40, rungs=("random", "greedy")).measure(RandomPlayer(Rules(6)))
+    between_rungs, _, of_the_policy = results
+    assert not np.array_equal(between_rungs.discs, of_the_policy.discs)
+
+
+def test_an_elo_that_is_not_determined_is_no_number(small_training, tmp_path, capsys):
+    """After games that were all won: None in JSON, nothing in the figure, a bound in tables and progress lines."""
+    rules, notes = Rules(6), []
+    standing = Ladder(rules, 4, rungs=("random",)).measure(EvaluatorPlayer("six-factor", rules, 4, threads=1))
+    row = {"steps": 256, "seconds": 1.0, **json.loads(json.dumps(standing.as_dict(), allow_nan=False))}
+    assert (row["elo"], row["elo_low"], row["elo_high"]) == (None, standing.low, None)
+    training_figure([row, row | {"elo": 2.0, "elo_low": 1.0, "elo_high": 3.0}], "").save(tmp_path / "curve.svg")
+    for kind, where in ((Training, (1,)), (TensorPPO, ())):
+        training = kind(tmp_path, small_training(), progress=lambda *told: notes.append(told[-1]))
+        training.evaluations = [row]
+        if kind is TensorPPO:
+            training.steps = 1
+        training._tell("learning", *where)
+        show_training(training, 1.0, False)
+        assert f"not determined (≥ {standing.low:+.0f}" in capsys.readouterr().out
+        assert notes[-1].startswith(f"≥ {standing.low:+.0f} Elo")
 
 
 # --- trainings --------------------------------------------------------------------------------------

@@ -19,6 +19,10 @@ from train.alphazero.measuring import Measures
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.run import SelfPlayRun
 from train.errors import TrainError
+from train.games.batch import EvaluatorPlayer
+from train.judging.exam import packaged_endgames
+from train.progress import silent
+from train.rl.ladder import Ladder
 from train.run import Run, remembered
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -67,6 +71,15 @@ def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, la
     options = preset("zero", 4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": last_steps})
     figures = SelfPlayRun(tmp_path, options).run().figures
     assert [number for number, row in enumerate(figures) if "regret" in row] == measured
+
+
+def test_an_elo_that_is_not_determined_is_none():
+    measures = Measures(preset("zero", 4, "cpu", **TINY), CPU, None, None, silent)
+    measures._ladder = Ladder(Rules(6), 4, rungs=("random",))
+    measures._truth = packaged_endgames(Rules(6))
+    found = measures.standing(EvaluatorPlayer("six-factor", Rules(6), 4, threads=1))
+    assert (found["elo"], found["elo_high"]) == (None, None)
+    assert isinstance(found["elo_low"], float)
 
 
 def test_a_finished_run_that_is_looked_at_again_stays_as_it_is(tmp_path):

@@ -59,9 +59,9 @@ class Measures:
     def standing(self, player: ZeroPlayer) -> dict[str, Any]:
         """Points against each rung, Elo, and what a player gives away in solved endgames, in discs a move."""
         standing, judged = self._ladder.measure(player), self._truth.batch_regret(player).overall
-        found = {"elo": standing.elo, "elo_low": standing.low, "elo_high": standing.high}
         points = {name: round(results.score, 4) for name, results in standing.scores.items()}
-        figures = {name: round(value, 1) for name, value in found.items()}
+        ratings = {name: value for name, value in standing.as_dict().items() if name != "rungs"}
+        figures = {name: None if value is None else round(value, 1) for name, value in ratings.items()}
         return {**figures, "regret": round(judged.regret, 3), "optimal": round(judged.optimal, 4), "points": points}
 
     @cached_property

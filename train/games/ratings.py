@@ -70,16 +70,16 @@ def interval_text(low: float | None, high: float | None) -> str:
     return "…".join(ends) if all(ends) else f"≥ {ends[0]}" if ends[0] else f"≤ {ends[1]}" if ends[1] else "unknown"
 
 
-def rating_text(elo: float, low: float | None, high: float | None) -> str:
+def rating_text(elo: float | None, low: float | None, high: float | None) -> str:
     """Elo with its 95 % interval for people; the bound alone if the interval is open on one side.
 
-    >>> rating_text(205.1, 174.0, 237.2), rating_text(900.0, 212.0, None)
+    >>> rating_text(205.1, 174.0, 237.2), rating_text(None, 212.0, None)
     ('+205 (95 % interval +174…+237)', 'not determined (≥ +212, 95 % bound)')
     """
     interval = interval_text(low, high)
-    return (
-        f"{round(elo):+d} (95 % interval {interval})" if "…" in interval else f"not determined ({interval}, 95 % bound)"
-    )
+    if elo is None or "…" not in interval:
+        return f"not determined ({interval}, 95 % bound)"
+    return f"{round(elo):+d} (95 % interval {interval})"
 
 
 def fit_ratings(wins: np.ndarray, draws: np.ndarray, anchor: int | None = None) -> Ratings:

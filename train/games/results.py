@@ -79,7 +79,10 @@ class Results:
         return standard_error(self._units(self.discs.astype(float)))
 
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of `score`; a last game without its partner counts for the score, not for the variance."""
+        """95 % confidence interval of `score`; a last game without its partner counts for the score, not for the variance.
+
+        Without ``paired`` it is the interval of games that are won or lost, and conservative if there are draws.
+        """
         if not self.paired:
             return wilson_interval(self.score, self.games)
         return score_interval(self.score, self.games, self.score_error)

@@ -83,15 +83,15 @@ class WinRate:
     """How often an agent wins, draws counted as half: the mean, its interval, whether that is as narrow as was asked for."""
 
     rate: float = 0.5
-    low: float = 0.0
-    high: float = 1.0
+    interval: tuple[float, float] = (0.0, 1.0)
     games: int = 0
     converged: bool = False
 
     @property
     def margin(self) -> float:
         """Distance of the rate from the farther end of the interval."""
-        return max(self.rate - self.low, self.high - self.rate)
+        low, high = self.interval
+        return max(self.rate - low, high - self.rate)
 
 
 def estimate_win_rate(
@@ -113,7 +113,7 @@ def estimate_win_rate(
         ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)
         for first, second in zip(ordered, ordered, strict=True):
             sequence.add((first + second) / 2)
-            found = WinRate(sequence.mean, *sequence.interval, 2 * sequence.count)
+            found = WinRate(sequence.mean, sequence.interval, 2 * sequence.count)
             found = replace(found, converged=found.margin <= margin)
             on_pair(found)
             if found.converged:

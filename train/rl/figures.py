@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import nan
 from typing import Any
 
 from train.charts import BLUE, COLOURS, Figure, labels, panels
@@ -23,8 +24,11 @@ def training_figure(evaluations: Sequence[Mapping[str, Any]], game: str, over: s
             scores.plot(steps, points, color=colour)
             ends.append((steps[-1], points[-1], name, colour))
         labels(scores, ends)
-        elo.plot(steps, [row["elo"] for row in evaluations], color=BLUE)
-        low, high = ([row[key] for row in evaluations] for key in ("elo_low", "elo_high"))
+        # An Elo that is not determined and an open end of its interval are None, and are not drawn.
+        values, low, high = (
+            [nan if row[key] is None else row[key] for row in evaluations] for key in ("elo", "elo_low", "elo_high")
+        )
+        elo.plot(steps, values, color=BLUE)
         elo.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
 
     return Figure("curve", f"{game}: points against the ladder, and Elo.", draw)

@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from models.network import strongest_evaluator
 from reversi_env import ReversiError, Rules
+from reversi_env.seeding import derive_seed
 from train.games.batch import BatchPlayer, compiled_player, play_games
 from train.games.openings import Openings
-from train.games.ratings import fit_ratings
+from train.games.ratings import fit_ratings, interval_text
 from train.games.results import Results
 
 RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
@@ -30,7 +32,8 @@ NETWORK = "network:depth=2"
 class Standing:
     """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval.
 
-    Elo is that of Davidson's model; an end is infinite if the results put no limit to it (`train.games.ratings.Rating`).
+    Elo is that of Davidson's model; an end is infinite if the results put no limit to it, and ``elo`` then means nothing
+    (`train.games.ratings.Rating`).
     """
 
     scores: dict[str, Results]
@@ -44,10 +47,12 @@ class Standing:
         return "random" if "random" in self.scores else "the mean of these players"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """As JSON has it: an open end of the interval is None, and so is Elo then."""
+        low, high = (end if isfinite(end) else None for end in (self.low, self.high))
+        elo = None if low is None or high is None else self.elo
         told = ("points", "interval", "wins", "draws", "losses", "discs")
         rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
-        return {"elo": self.elo, "elo_low": self.low, "elo_high": self.high, "rungs": rungs}
+        return {"elo": elo, "elo_low": low, "elo_high": high, "rungs": rungs}
 
 
 class Ladder:
@@ -66,24 +71,31 @@ class Ladder:
         self._openings = Openings.random(rules, games // 2, plies, seed)
         self._wins, self._draws = np.zeros((2, len(self.rungs) + 1, len(self.rungs) + 1))
         for (a, first), (b, second) in combinations(enumerate(self.players, start=1), 2):
-            self._note(a, b, self._games(first, second))
+            self._note(a, b, self._games(a, first, b, second))
 
     def measure(self, player: BatchPlayer) -> Standing:
         """How good *player* is."""
         scores = {}
         for number, (spec, rung) in enumerate(zip(self.rungs, self.players, strict=True), start=1):
-            scores[spec] = self._games(player, rung)
+            scores[spec] = self._games(0, player, number, rung)
             self._note(0, number, scores[spec])
         anchor = 1 + self.rungs.index("random") if "random" in self.rungs else None
         own = fit_ratings(self._wins, self._draws, anchor).players[0]
         return Standing(scores, own.elo, own.low, own.high)
 
-    def _games(self, a: BatchPlayer, b: BatchPlayer) -> Results:
-        return play_games(a, b, self._openings, self.rules, seed=self._seed)
+    def _games(self, a: int, first: BatchPlayer, b: int, second: BatchPlayer) -> Results:
+        # With one seed for all pairings, a policy that plays like a rung would repeat the games of that rung.
+        return play_games(first, second, self._openings, self.rules, seed=derive_seed(self._seed, a, b))
 
     def _note(self, a: int, b: int, results: Results) -> None:
         self._wins[a, b], self._wins[b, a] = results.wins, results.losses
         self._draws[a, b] = self._draws[b, a] = results.draws
+
+
+def elo_text(evaluation: Mapping[str, Any]) -> str:
+    """Elo of an evaluation with `Standing.as_dict` in it, for a progress line; the bound if Elo is not determined."""
+    elo, low, high = (evaluation[key] for key in ("elo", "elo_low", "elo_high"))
+    return f"{interval_text(low, high) if elo is None else f'{elo:+.0f}'} Elo"
 
 
 def flat_row(evaluation: Mapping[str, Any]) -> dict[str, Any]:

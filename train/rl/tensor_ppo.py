@@ -42,7 +42,7 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet
 from train.rl.figures import training_figure
 from train.rl.files import SavedPolicy
-from train.rl.ladder import Ladder, flat_row
+from train.rl.ladder import Ladder, elo_text, flat_row
 from train.rl.network import PolicyValueNet, masked, turned, views
 from train.rl.options import RlOptions
 from train.rl.players import BatchPolicyPlayer
@@ -345,7 +345,7 @@ class TensorPPO:
         return self.steps / self.learning_seconds if self.learning_seconds else 0.0
 
     def _tell(self, doing: str) -> None:
-        elo = f"{self.evaluations[-1]['elo']:+.0f} Elo, " if self.evaluations else ""
+        elo = f"{elo_text(self.evaluations[-1])}, " if self.evaluations else ""
         rate = f"{elo}{self.rate:,.0f} steps/s" if self.steps else ""
         self.progress(doing, self.steps, self.options.whole_steps, rate)
 

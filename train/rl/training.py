@@ -32,7 +32,7 @@ from train.rl.checkpoints import model_state, restore_model
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
 from train.rl.files import SavedPolicy, read_policy, with_description
-from train.rl.ladder import Ladder, flat_row
+from train.rl.ladder import Ladder, elo_text, flat_row
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
 from train.rl.options import RlOptions
@@ -183,7 +183,8 @@ class Training(BaseCallback):
         self._tell("evaluating", self.steps)
         standing = self.ladder.measure(BatchPolicyPlayer(self._frozen(), symmetric=True))
         self.evaluations.append({"steps": self.steps, "seconds": round(self.elapsed, 1), **standing.as_dict()})
-        self.logger.record("ladder/elo", standing.elo)
+        if (elo := self.evaluations[-1]["elo"]) is not None:
+            self.logger.record("ladder/elo", elo)
         for name, score in standing.scores.items():
             self.logger.record(f"ladder/{name}", score.score)
 
@@ -261,7 +262,7 @@ class Training(BaseCallback):
         )
 
     def _tell(self, doing: str, steps: int) -> None:
-        elo = f"{self.evaluations[-1]['elo']:+.0f} Elo" if self.evaluations else ""
+        elo = elo_text(self.evaluations[-1]) if self.evaluations else ""
         self.progress(doing, steps, self.options.whole_steps, elo)
 
 

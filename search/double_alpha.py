@@ -45,7 +45,7 @@ BREADTHS = {
 
 
 def capacity_within(megabytes: float) -> int:
-    """Return the most entries whose table takes at most so many MiB. Half of its slots, a power of two, stay empty."""
+    """Return the most entries whose table takes at most *megabytes* MiB. Half of its slots, a power of two, stay empty."""
     slots = int(megabytes * 2**20) // ENTRY.itemsize
     return 1 << slots.bit_length() - 2 if slots > 1 else 0
 

@@ -34,7 +34,7 @@ class RandomAgent(Agent):
 
 
 class GreedyAgent(Agent):
-    """Takes the move that is best right after it: by an *evaluator*, or else in discs. Ties are drawn by lot.
+    """Takes the move that is best right after it: by an *evaluator*, or else in discs. Ties are broken at random.
 
     Most discs are best, or fewest in the reversed game. To an evaluator's player a finished game is worth its score.
     """

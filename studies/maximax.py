@@ -148,7 +148,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     """Tables by depth and by time, for every game."""
     blocks: list[str | Table] = [
         "Double-Alpha Maximax keeps one lower bound per colour where alpha-beta keeps a window, and cuts off in the same "
-        "places, but for the last ply: there it evaluates every move, and alpha-beta stops at the first that is good "
+        "places, except at the last ply: there it evaluates every move, and alpha-beta stops at the first that is good "
         "enough. It orders moves by the table of the last iteration, then by evaluation. *Deepening* is the engine's "
         "search with its transposition table, whose values also replace searches; the report's table only orders moves. "
         "Nodes of deepening searches, Double-Alpha among them, are those of all iterations.",

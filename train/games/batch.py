@@ -67,7 +67,7 @@ class RandomPlayer:
 
 
 class EvaluatorPlayer:
-    """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are drawn by lot.
+    """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are broken at random.
 
     Several evaluators of one kind may share a batch: the first plays the first *games_each* games, and so on.
     """

@@ -12,7 +12,7 @@ from play.commands import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import agents, evaluators
-from studies import exam_positions, winner
+from studies import exam_positions, report_003, winner
 from studies.counting import positions_by_round
 from studies.statistics import ROUNDS, count_breadths
 from train.alphazero.options import SelfPlayOptions
@@ -24,6 +24,7 @@ from train.games.openings import Openings, opening_sequence
 from train.games.options import TournamentOptions
 from train.games.playing import play_match
 from train.games.self_play import self_play
+from train.judging.endgames import EndgameOptions, _sampled
 from train.judging.exam import packaged_endgames
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
@@ -172,6 +173,8 @@ JOBS = {
     "openings of a match": lambda seed: {
         game.opening.moves for game, _ in play_match("random", "random", 2, RULES, opening_plies=12, seed=seed).sides
     },
+    "report 003": openings(lambda seed: report_003.measure(report_003.PlyOptions(games=GAMES, seed=seed))),
+    "endgames": lambda seed: rows(*_sampled(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
     "exam positions": lambda seed: set().union(*(exam_seeds(empties)(seed) for empties in range(10, 14))),
 }
 

@@ -58,7 +58,7 @@ train.judging.endgames.cache_folder = lambda part: Path("cache")
 {REVERSI}
 """
 #: And a checkpoint at every chance; what needs no stable-baselines3 does not get it.
-SB3 = f"import train.rl.training\ntrain.rl.training.CHECKPOINT_SECONDS = {{'ppo': 0}}{RL}"
+SB3 = f"import train.rl.training\ntrain.rl.training.CHECKPOINT_SECONDS = 0{RL}"
 TENSORS = f"""
 import sys, train.rl.tensor_ppo
 others = "stable_baselines3", "sb3_contrib", "matplotlib"

@@ -25,6 +25,10 @@ class NotationError(ReversiError):
     """Text or bytes that do not follow the format they were read as."""
 
 
+class TrainError(ReversiError):
+    """Options that make no training, data that do not fit them, or a folder that holds another training."""
+
+
 def shown(value: object, limit: int = 60) -> str:
     """*value* as it should appear in an error message: quoted, on one line, and cut when it is long."""
     text = " ".join(repr(value).split("\n"))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reversi_env import Position, ReversiError
+from reversi_env.options import option
 from search import evaluators, probcut
 from search.cuts import coefficients
 from search.engine import Engine
@@ -20,7 +21,6 @@ from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.judging.means import Sample, plain
-from train.options import option
 from train.progress import Progress, silent
 
 #: Minimax is searched less deep than the rest.

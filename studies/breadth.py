@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
+from reversi_env.options import option
 from studies.sections import Section, Table, game_name, with_error
 from studies.statistics import ROUNDS, count_breadths
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.errors import TrainError
-from train.options import option
 from train.progress import Progress, silent
 
 #: Groups that the games are counted in; the spread between them gives the errors.

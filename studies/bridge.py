@@ -18,6 +18,7 @@ from models.network import strongest_evaluator
 from models.torch_evaluator import one_thread
 from models.zero import ZeroAgent
 from reversi_env import Position
+from reversi_env.options import option
 from search import agents
 from search.agent import Agent
 from studies.sections import Section, Table, game_name, with_interval
@@ -29,7 +30,6 @@ from train.games.standings import standings
 from train.games.tournament import Tournament, missing_games
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.judging.exact import ExactSet
-from train.options import option
 from train.progress import Progress, silent
 
 #: Empty squares from which on all ways but the policies solve: those that are judged have more.

@@ -16,6 +16,7 @@ from models.boards import board_tensor
 from models.trainable import Trainable
 from reversi_env import batch
 from reversi_env.extras import extra_libraries
+from reversi_env.options import option
 from studies.sections import Section, Table, game_name, plus_minus
 from studies.study import StudyOptions
 from train.fitting.fit import FitOptions, fit
@@ -23,7 +24,6 @@ from train.fitting.trees import Trees, grow
 from train.judging.means import Sample, plain
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.sampling import sample_block
-from train.options import option
 from train.progress import Progress
 
 with extra_libraries():

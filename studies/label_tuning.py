@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reversi_env.options import option
 from reversi_env.seeding import derive_seed
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
-from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import LabelError
 from train.tuning.optimisers import OPTIMISERS

@@ -12,6 +12,7 @@ import numpy as np
 from models.human import LEVELS
 from reversi_env import BLACK, WHITE
 from reversi_env.notation import read_wthor
+from reversi_env.options import option
 from search.agents import make
 from studies.duels import points
 from studies.sections import Section, Table, game_name
@@ -21,7 +22,6 @@ from train.games.playing import PlayerResults
 from train.games.ratings import fit_ratings
 from train.games.tournament import Tournament, missing_games
 from train.judging.exam import wthor_files
-from train.options import option
 from train.progress import Progress, silent
 
 GREEDY = "greedy"

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from models.trainable import Trainable
+from reversi_env.options import option
 from studies.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
 from studies.sections import Section
 from train.fitting.fit import FitOptions
 from train.fitting.trees import Trees, grow, single_nodes
-from train.options import option
 from train.progress import Progress, silent
 
 

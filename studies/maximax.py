@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
+from reversi_env.options import option
 from search import agents, evaluators
 from search.core.midgame import UNIT
 from search.double_alpha import DoubleAlpha
@@ -24,7 +25,6 @@ from studies.sections import Section, Table, count, game_name, with_interval
 from studies.study import StudyOptions
 from train.games.batch import AgentPlayer
 from train.judging.means import Sample, plain
-from train.options import option
 from train.progress import Progress, silent
 
 DEPTHS = (2, 4, 6, 8)

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 from models.networks import NETWORKS
 from models.trainable import Trainable
+from reversi_env.options import option
 from studies.comparing import ComparisonOptions, Way, compare, compared
 from studies.sections import Section
 from train.fitting.options import preset
 from train.fitting.trees import Trees, single_nodes
-from train.options import option
 from train.progress import Progress, silent
 
 

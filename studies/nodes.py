@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from reversi_env import batch
+from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
 from studies.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
@@ -18,7 +19,6 @@ from train import charts
 from train.charts import Figure
 from train.games.results import Z_95, standard_error
 from train.judging.means import plain
-from train.options import option
 from train.progress import Progress, silent
 
 DEPTHS = (2, 4, 6, 8)

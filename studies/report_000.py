@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators import POSITION_STABILITY_ORIGINAL
@@ -16,7 +17,6 @@ from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
 from train.games.results import wilson_interval
-from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
 

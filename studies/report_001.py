@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from reversi_env.options import option
 from studies.duels import discs, duel, player, points, points_and_bars
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
-from train.options import option
 from train.progress import Progress, silent
 
 NAME = "six-factor"

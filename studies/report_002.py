@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
 from search.formulas import Formula
@@ -16,7 +17,6 @@ from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
-from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS

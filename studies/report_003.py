@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reversi_env import batch
+from reversi_env.options import option
 from reversi_env.seeding import derive_seed
 from search import evaluators
 from studies.duels import OPENING_PLIES, discs, points
@@ -17,7 +18,6 @@ from train.charts import Figure
 from train.games.batch import EvaluatorPlayer, play_games
 from train.games.openings import Openings, passed
 from train.games.results import Z_95
-from train.options import option
 from train.progress import Progress, silent
 from train.tuning.objectives import spread_out
 

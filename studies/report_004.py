@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.options import option
 from studies.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
 from studies.sections import Section, Table, count, game_name, with_error
 from studies.study import StudyOptions
@@ -19,7 +20,6 @@ from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_g
 from train.games.openings import Openings
 from train.games.results import Z_95, standard_error
 from train.judging.means import Sample, plain
-from train.options import option
 from train.progress import Progress, silent
 
 NAME = "cell-utility"

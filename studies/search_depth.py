@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
+from reversi_env.options import option
 from search import evaluators
 from search.engine import Engine
 from search.limits import Limits
@@ -26,7 +27,6 @@ from train import charts
 from train.charts import Figure
 from train.games.batch import EvaluatorPlayer
 from train.judging.means import Sample, plain
-from train.options import option
 from train.progress import Progress, silent
 
 #: Handicaps in plies that are tried on each side at most.

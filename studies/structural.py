@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reversi_env.options import option
 from search import evaluators
 from search.formulas import Formula
 from studies.sections import Section, Table, game_name, with_error
@@ -25,7 +26,6 @@ from train.judging.exact import ExactSet
 from train.judging.means import Sample
 from train.labels import LabelOptions, label_positions
 from train.labels.sampling import sample_games
-from train.options import option
 from train.progress import Progress, silent
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from reversi_env.options import GameOptions, option_fields
 from search import evaluators
 from train.cluster.files import commit
-from train.options import GameOptions, option_fields
 
 
 def provenance(machine: str) -> dict[str, str | None]:

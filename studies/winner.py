@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.options import option
 from search.formulas import square_classes
 from studies.sections import Section, Table, game_name, with_error
 from studies.study import StudyOptions
@@ -19,7 +20,6 @@ from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_g
 from train.games.openings import Openings
 from train.games.results import Z_95
 from train.judging.means import Sample, plain
-from train.options import option
 from train.progress import Progress, silent
 
 #: What is counted, in this order.

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import TrainError, shown
 
-
-class TrainError(ReversiError):
-    """Options that make no training, data that do not fit them, or a folder that holds another training."""
+__all__ = ["TrainError", "check_whole"]
 
 
 def check_whole(name: str, value: object, least: int, most: int) -> None:

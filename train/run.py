@@ -30,10 +30,10 @@ import numpy as np
 
 from reversi_env import __version__
 from reversi_env.errors import shown
+from reversi_env.options import GameOptions, Options, option_fields
 from reversi_env.sealing import SealError, sealed, unsealed
 from reversi_env.writing import append_whole, lock, remove_parts, write_atomically
 from train.errors import TrainError
-from train.options import GameOptions, Options, option_fields
 from train.progress import Progress, silent
 
 #: Where a folder remembers the options of its run, or what it has; and where a training is.

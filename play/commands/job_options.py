@@ -22,7 +22,7 @@ import typer
 from play.commands.options import LETTERS, complete_spec, number_list, number_range
 
 if TYPE_CHECKING:
-    from train.options import OptionField
+    from reversi_env.options import OptionField
 
 #: Where a context keeps the values of a job's options.
 _VALUES = "reversi.job_options"
@@ -124,7 +124,7 @@ _NUMBERS = (int, float, int | None, float | None)
 
 
 def _fields_of(place: str) -> tuple[OptionField, ...]:
-    from train.options import option_fields
+    from reversi_env.options import option_fields
 
     module, _, name = place.partition(":")
     return option_fields(getattr(import_module(module), name))

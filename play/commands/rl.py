@@ -19,8 +19,8 @@ from play.commands.options import Json, Seed, Threads, checked_even, made_folder
 from play.commands.usage import Application
 
 if TYPE_CHECKING:
+    from reversi_env.options import Options
     from train.alphazero.run import SelfPlayRun
-    from train.options import Options
     from train.rl.options import RlOptions
     from train.rl.tensor_ppo import TensorPPO
     from train.rl.training import Training

@@ -195,9 +195,9 @@ def _kind(labels: list[str] | None, **asked: Any) -> str:
 def _check_options(kind: str, options: dict[str, Any]) -> None:
     """Refuse an option that is for another kind of training, and name one that it is for."""
     from reversi_env.errors import ReversiError
+    from reversi_env.options import option_fields
     from train.alphazero.options import SelfPlayOptions
     from train.fitting.options import FitOptions
-    from train.options import option_fields
 
     fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, SelfPlayOptions))
     known = {

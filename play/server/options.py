@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from play.server.addresses import host_for_others, network
-from train.options import option
+from reversi_env.options import option
 
 DEFAULT_PORT = 8400
 LOOPBACK = ("127.0.0.1", "localhost", "::1")

@@ -12,7 +12,7 @@ import typer
 from play.cli import application
 from play.commands.job_options import given, options_from
 from play.commands.usage import Application, UsageError, complaint, with_new_names
-from train.options import GameOptions, option
+from reversi_env.options import GameOptions, option
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from reversi_env import writing
+from reversi_env.options import Options
 from train.alphazero.options import SelfPlayOptions
 from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
@@ -16,7 +17,6 @@ from train.games.options import TournamentOptions
 from train.games.tournament import run_tournament
 from train.judging.puzzles import PuzzleOptions, make_puzzles
 from train.labels import LabelOptions, generate
-from train.options import Options
 from train.rl.options import RlOptions
 from train.rl.options import preset as rl_preset
 from train.rl.training import Training

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reversi_env.options import GameOptions, option
 from train.errors import check_whole
-from train.options import GameOptions, option
 
 Kind = Literal["zero", "teacher"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reversi_env.errors import shown
+from reversi_env.options import GameOptions, option
 from search import evaluators
 from search.agents import AgentSpec
 from search.evaluation import Evaluator
 from train.errors import TrainError
-from train.options import GameOptions, option
 
 #: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
 SHALLOWER = 8

@@ -22,6 +22,7 @@ import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
 from reversi_env.errors import shown
+from reversi_env.options import GameOptions, option
 from reversi_env.seeding import derive_seed
 from reversi_env.writing import write_atomically
 from search import evaluators
@@ -34,7 +35,6 @@ from train.labels import LabelOptions, Labels, label_positions
 from train.labels.data import COLUMNS
 from train.labels.labellers import check_solvable
 from train.labels.sampling import sample_block
-from train.options import GameOptions, option
 from train.progress import Progress, silent
 from train.run import Run, load_arrays, read_csv, save_arrays, write_csv
 

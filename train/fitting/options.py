@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from train.options import Options, option
+from reversi_env.options import Options, option
 
 Loss = Literal["plain", "structural"]
 #: A batch that is not given is a power of two: so many steps an epoch, within these sizes.

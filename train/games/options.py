@@ -14,12 +14,12 @@ import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import counted
+from reversi_env.options import Options, option
 from reversi_env.rules import Variant
 from search import agents
 from search.agent import Agent
 from train.games.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.games.sprt import Sprt
-from train.options import Options, option
 
 Format = Literal["round-robin", "gauntlet"]
 

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from models.network import strongest_evaluator
 from reversi_env import Position, Rules, batch
 from reversi_env.caches import cache_folder
+from reversi_env.options import GameOptions, option
 from search.solver import Solver
 from search.table import Table
 from train.errors import TrainError
 from train.judging.exact import ILLEGAL, Boards, ExactSet, move_values
 from train.labels import LabelOptions
 from train.labels.sampling import sample_games
-from train.options import GameOptions, option
 from train.progress import Progress, silent
 from train.run import load_arrays, save_arrays
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reversi_env.errors import shown
+from reversi_env.options import GameOptions, option
 from search import evaluators
 from search.evaluation import FILE_MARK
 from train.errors import TrainError
 from train.labels.labellers import labeller_plan
-from train.options import GameOptions, option
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from reversi_env.errors import shown
+from reversi_env.options import GameOptions, Options, option
 from reversi_env.rules import Variant
 from search.agents import AgentSpec
 from train.errors import TrainError, check_whole
-from train.options import GameOptions, Options, option
 
 Algorithm = Literal["ppo", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]

@@ -21,10 +21,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from reversi_env import Rules
-from reversi_env.errors import shown
-from reversi_env.rules import Variant
-from train.errors import TrainError
+from reversi_env.errors import TrainError, shown
+from reversi_env.rules import Rules, Variant
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Value networks: kinds of networks, their forward pass compiled into the search, and trained weights.
 
 * Searching with a trained network: `load_network`, `NetworkEvaluator`; torch is not needed.
-* Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `DenseNet`, `read_weights`,
+* Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `read_weights`,
   `WeightsError`; `Trainable`, one of them as a torch module.
 * Any torch module in a search: `TorchEvaluator`, `TorchAgent`; AlphaZero's tree search in many games at once: `TreeSearch`.
 
@@ -15,7 +15,7 @@ from reversi_env.lazy import lazy_names
 if TYPE_CHECKING:
     from models.files import WeightsError
     from models.network import NetworkEvaluator, load_network
-    from models.networks import NETWORKS, DeepPatternNet, DenseNet, Network, PatternNet, read_weights
+    from models.networks import NETWORKS, DeepPatternNet, Network, PatternNet, read_weights
     from models.torch_evaluator import TorchAgent, TorchEvaluator
     from models.trainable import Trainable
     from models.tree_search import TreeSearch
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "NETWORKS": "models.networks",
     "DeepPatternNet": "models.networks",
-    "DenseNet": "models.networks",
     "Network": "models.networks",
     "NetworkEvaluator": "models.network",
     "PatternNet": "models.networks",
@@ -38,7 +37,6 @@ _HOMES = {
 __all__ = [
     "NETWORKS",
     "DeepPatternNet",
-    "DenseNet",
     "Network",
     "NetworkEvaluator",
     "PatternNet",

@@ -1,4 +1,4 @@
-"""The networks beside each other: same labels, several seeds, and those that know no symmetry also without augmentation.
+"""The networks beside each other: same labels, several seeds.
 
 Every seed plays its own games, solves the positions and fits every network to them with the options of `reversi train`. They
 are measured on positions of other games that none has seen (`studies.comparing`).
@@ -36,12 +36,9 @@ def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, 
         return single_nodes(options.labels(seed, options.positions))
 
     def ways(labels: Trees, seed: int) -> Iterator[Way]:
-        for network, kind in NETWORKS.items():
-            for augment in (True,) if kind.symmetric else (True, False):
-                name = network if augment else f"{network}, not augmented"
-                how = preset(options.size, network, seed=seed, augment=augment)
-                net = Trainable(network, options.size, 0 if kind.symmetric else seed)
-                yield name, net, labels, replace(how, epochs=options.epochs or how.epochs)
+        for network in NETWORKS:
+            how = preset(options.size, network, seed=seed)
+            yield network, Trainable(network, options.size), labels, replace(how, epochs=options.epochs or how.epochs)
 
     return compare(options, labels, ways, progress)
 

@@ -11,15 +11,12 @@ from pathlib import Path
 from models.files import WeightsError, read_file
 from models.networks.base import Network
 from models.networks.deep import DeepPatternNet, WidePatternNet
-from models.networks.dense import DenseNet
 from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import shown
 
-#: One number a pattern; a vector a pattern and a small head, or longer vectors; discs and moves without patterns.
-NETWORKS: dict[str, type[Network]] = {
-    kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet, DenseNet)
-}
+#: One weight per pattern; one vector per pattern and a small head; the same with longer vectors.
+NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet)}
 
 
 def checked_network(name: str) -> str:

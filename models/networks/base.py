@@ -94,8 +94,6 @@ class Network:
     architecture: ClassVar[str]
     #: Empty squares that share one phase, by board size; a kind without has one phase.
     spans: ClassVar[dict[int, int]] = {}
-    #: Whether all eight images of a position have one value, whatever the parameters are.
-    symmetric: ClassVar[bool] = True
     #: Parameters whose first dimension is the phase; those that do not decay; and the largest number that some may have.
     per_phase: ClassVar[tuple[str, ...]] = ()
     undecayed: ClassVar[tuple[str, ...]] = ()
@@ -175,11 +173,6 @@ class Network:
                 found = torch.empty((len(own), part.shape[1]), dtype=part.dtype, device=device)
             found[piece] = part
         return found
-
-    @classmethod
-    def turned(cls, features: Tensor, symmetries: Tensor) -> Tensor:
-        """The `features` of the images under symmetries 0-7 (`reversi_env.core.symmetry`), unless all images have the same."""
-        raise NotImplementedError
 
     @classmethod
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ def train(
     network: Annotated[
         str | None,
         typer.Option(
-            "--network", help="linear: a number a pattern; deep, wide: a vector each, and a head; dense: no patterns."
+            "--network", help="linear: one weight per pattern; deep, wide: one vector per pattern, and a head."
         ),
     ] = None,
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board, from nothing: 4, 6 or 8.")] = None,

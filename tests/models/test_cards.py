@@ -67,9 +67,9 @@ def test_facts_are_added_after_the_training(tmp_path):
 
 
 def test_a_card_without_a_record(tmp_path):
-    text = cards.card(random_network("dense", 6, variant="reversed").save_in(tmp_path))
+    text = cards.card(random_network("linear", 6, variant="reversed").save_in(tmp_path))
     assert "### 6×6 reversed" in text
-    assert "| architecture | dense |" in text
+    assert "| architecture | linear patterns" in text
 
 
 def test_the_examples_of_the_page_run(tmp_path, monkeypatch):

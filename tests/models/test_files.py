@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ import safetensors.numpy
 from models.files import WeightsError
 from models.network import FOLDER
 from models.networks import NETWORKS, read_weights
-from models.networks.dense import DenseNet
 from models.networks.linear import PatternNet
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules
@@ -75,9 +75,9 @@ def test_a_deep_network_with_more_rows_than_heads_is_refused(tmp_path):
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_weights_of_a_training_that_diverged_are_refused(number):
     """In the search they would become whole numbers, which ones depends on the processor."""
-    arrays = {name: np.full(shape, number, dtype) for name, (dtype, shape, *_) in DenseNet.arrays(Rules(4)).items()}
-    with pytest.raises(WeightsError, match=r"holds infinities or not-a-number: expected finite weights"):
-        DenseNet(Rules(4), **arrays)
+    deep = random_network("deep", 4)
+    with pytest.raises(WeightsError, match="heads"):
+        replace(deep, heads=np.full_like(deep.heads, number))
     net = Trainable("linear", 4)
     net.arrays["weights"].fill_(number)
     with pytest.raises(WeightsError, match="parameters with infinities or not-a-number: expected numbers"):
@@ -171,15 +171,15 @@ def test_safetensors_of_somebody_else_are_refused(tmp_path):
         ({"format": None}, "of format None: expected 1"),
         (
             {"architecture": "transformer"},
-            "of architecture 'transformer': expected one of linear patterns, deep patterns, wide patterns, dense",
+            "of architecture 'transformer': expected one of linear patterns, deep patterns, wide patterns",
         ),
-        ({"architecture": "dense"}, "has no tensor 'first'"),
+        ({"architecture": "deep patterns"}, "has no tensor 'rows'"),
         ({"variant": None}, "does not say its variant"),
         ({"size": 5}, "size"),
         ({"size": "many"}, "size"),
         ({"size": 6}, "expected int16 of"),
         ({"tensors": "0123"}, "is damaged"),
-        ({"architecture": ["dense"]}, "of architecture"),
+        ({"architecture": ["deep"]}, "of architecture"),
         ({"record": ["none"]}, "has a record of list: expected an object"),
     ],
 )

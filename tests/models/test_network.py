@@ -11,7 +11,7 @@ import pytest
 from numba.np.numpy_support import from_dtype
 
 from models import network as network_module
-from models.core import deep_value, dense_value, pattern_value
+from models.core import deep_value, pattern_value
 from models.files import WeightsError
 from models.network import NetworkEvaluator
 from reversi_env import Position, Rules
@@ -138,7 +138,6 @@ def test_a_missing_weight_file_is_named_when_a_game_needs_it():
     [
         "deep",
         pytest.param("linear", marks=pytest.mark.slow),
-        pytest.param("dense", marks=[pytest.mark.slow, pytest.mark.long]),
     ],
 )
 def test_the_search_sees_the_network(kind, tmp_path):
@@ -226,7 +225,7 @@ def test_cached_kernels_know_no_address(small):
 
 def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):
     """A kernel of the search is compiled for a network from files to its right, and not from the evaluator's file alone."""
-    for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET"), (dense_value, "DENSE_NET")):
+    for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET")):
         found = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
         assert found == compiling.source_fingerprint(module.__file__)
     for folder in compiling.KERNEL_FOLDERS:

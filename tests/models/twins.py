@@ -25,7 +25,7 @@ def some_boards(size, count=300, seed=0):
 def loud_net(network, size, seed=0, scale=1.0):
     """A network whose random parameters are large enough that sums are cut off on both sides, and no two are likely the same."""
     net, generator = Trainable(network, size, seed), torch.Generator().manual_seed(seed + 1)
-    spread = {"weights": 0.5, "constants": 3.0, "rows": 0.15, "heads": 0.7, "first": 0.1, "second": 1.0}
+    spread = {"weights": 0.5, "constants": 3.0, "rows": 0.15, "heads": 0.7}
     for name, array in net.arrays.items():
         if name in spread:
             array.copy_(torch.randn(array.shape, generator=generator) * spread[name] * scale)
@@ -77,20 +77,10 @@ def deep_value(network, own, opp, empties):
     return value
 
 
-def dense_value(network, own, opp, empties):
-    """The dense network's value in discs."""
-    rules, boards = network.rules, [own, opp]
-    for sides in ((own, opp), (opp, own)):
-        boards.append(sum(1 << rules.square_of(action) for action in moves_of(Position(rules, *sides))))
-    inputs = np.array([float(board >> sq & 1) for board in boards for sq in range(64)])
-    hidden = np.clip(inputs @ network.first.astype(float) + network.first_bias, 0, 1)
-    return float(hidden @ network.second.astype(float) + network.second_bias[0])
-
-
 def value(network, own, opp):
     """Any network's value of a position in discs, in plain Python."""
     rules, own, opp = network.rules, int(own), int(opp)
-    of_kind = {"linear": linear_value, "deep": deep_value, "wide": deep_value, "dense": dense_value}[network.name]
+    of_kind = {"linear": linear_value, "deep": deep_value, "wide": deep_value}[network.name]
     limit = rules.square_count - 0.5
     return min(max(of_kind(network, own, opp, rules.square_count - (own | opp).bit_count()), -limit), limit)
 

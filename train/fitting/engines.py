@@ -39,11 +39,10 @@ class Data(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One step: the trees, what is added to their empties to find their phases, and the symmetries they are seen under."""
+    """One step: the trees, and what is added to their empties to find their phases."""
 
     trees: Tensor
     shifts: Tensor
-    symmetries: Tensor
 
 
 class Engine(ABC):
@@ -56,12 +55,11 @@ class Engine(ABC):
         self.net, self.options, self.device = net, options, net.device
         self.count = len(training.first) - 1
         self.steps = -(-self.count // options.batch_of(self.count))
-        self.turned = options.augment and not net.kind.symmetric
 
     def epoch(self, number: int) -> float:
         """Go through the training data once; the mean absolute error at the roots on the way."""
         total: Any = 0.0
-        for k, draw in enumerate(draws(self.options, self.count, number, self.device, turned=self.turned)):
+        for k, draw in enumerate(draws(self.options, self.count, number, self.device)):
             total = total + self.step(draw, (number - 1) * self.steps + k)
         return float(total / self.count)
 
@@ -107,19 +105,16 @@ def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
     return (options.ply_weight ** trees.ply.astype(np.float64)).astype(np.float32)
 
 
-def draws(options: FitOptions, count: int, epoch: int, device: torch.device, *, turned: bool = False) -> Iterator[Draw]:
-    """The steps of an epoch, a choice of the seed and the epoch's number; symmetries are 0 unless trees are to be *turned*."""
+def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[Draw]:
+    """The steps of an epoch, a choice of the seed and the epoch's number."""
     generator = torch.Generator(device=device).manual_seed((options.seed * 1_000_003 + epoch) % (1 << 63))
     order = torch.randperm(count, generator=generator, device=device)
     blur = options.blur_of(epoch)
     shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * blur
-    symmetries = torch.zeros((), dtype=torch.int64, device=device).expand(count)
-    if turned:
-        symmetries = torch.randint(8, (count,), generator=generator, device=device)
     batch = options.batch_of(count)
     for start in range(0, count, batch):
         step = slice(start, start + batch)
-        yield Draw(order[step], shifts[step], symmetries[step])
+        yield Draw(order[step], shifts[step])
 
 
 def consistency_of(options: FitOptions) -> float:
@@ -209,7 +204,7 @@ class TorchEngine(Engine):
         begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
         moved = torch.repeat_interleave(first - begin, sizes)
         nodes = torch.arange(len(moved), device=self.device) + moved
-        values, scores = self._values(nodes, *(torch.repeat_interleave(part, sizes) for part in draw[1:]))
+        values, scores = self._values(nodes, torch.repeat_interleave(draw.shifts, sizes))
         errors = values - scores
         loss = (data["weight"][nodes] * _huber(errors, huber_delta)).sum()
         parent = data["parent"][nodes]
@@ -217,12 +212,10 @@ class TorchEngine(Engine):
             loss = loss + consistency_of(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
         return loss / len(draw.trees), errors[begin].detach().abs()
 
-    def _values(self, nodes: Tensor, shifts: Tensor, symmetries: Tensor) -> tuple[Tensor, Tensor]:
+    def _values(self, nodes: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
         """Values and scores of some nodes; a finished game's value is its score."""
         data = self.training
         empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
-        if self.turned:
-            features = self.net.kind.turned(features, symmetries)
         values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.as_searched())
         return torch.where(data["finished"][nodes], scores, values), scores
 

@@ -19,8 +19,7 @@ class FitOptions(Options):
 
     While training, a position counts for the phases of up to ``blur`` more or fewer empties, drawn anew every epoch, so that
     neighbouring phases learn from each other. In the structural loss the errors of all nodes of the tree of ``plies`` below a
-    labelled position count too, and how far each node is from its best child. ``augment`` is for a network that is not symmetric by
-    itself, as `DenseNet`; the weights of a pattern are shared by all its images (`models.core.patterns`) anyway.
+    labelled position count too, and how far each node is from its best child.
     """
 
     epochs: int = option(20, "Times every position is seen.", low=1, high=10_000)
@@ -38,12 +37,11 @@ class FitOptions(Options):
     huber_delta: float = option(8.0, "Discs beyond which errors count linearly.", low=1e-3, high=1e3, was="bend")
     held_out: float = option(0.05, "Share for validation.", low=0.0, high=0.5)
     patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
-    seed: int = option(0, "Of the order of positions, the blur and the symmetries.", low=0, high=2**53)
+    seed: int = option(0, "Random seed of the order of positions and of the blur.", low=0, high=2**53)
     loss: Loss = option("plain", "plain, or structural: trees of solved positions.")
     plies: int = option(1, "Depth of these trees; of a teacher, random ones before a game, at most.", low=1, high=3)
     ply_weight: float = option(1.0, "Weight of a node's error, that one ply above having 1.", low=0.0, high=100.0)
     consistency: float = option(0.5, "Weight of a node's distance from its best child.", low=0.0, high=100.0)
-    augment: bool = option(True, "Every position is seen under one of the eight symmetries.")
 
     def batch_of(self, positions: int) -> int:
         """Positions a step, for so many of them."""

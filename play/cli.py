@@ -54,6 +54,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "tournament": (MEASURE, "tournament:tournament", "clusters:ClusterCommand"),
     "winrate": (MEASURE, "tournament:winrate"),
     "exam": (MEASURE, "exam:exam"),
+    "network": (MEASURE, "network:network"),
     "measure": (MEASURE, "studies:measure"),
     "experiment": (MEASURE, "studies:experiment"),
     "bench": (MEASURE, "bench:app"),

@@ -48,7 +48,8 @@ def unsealed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 def read_header(data: bytes) -> dict[str, Any]:
     """The JSON header of a file's content."""
     length = int.from_bytes(data[:8], "little")
-    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["network"])
+    metadata = json.loads(data[8 : 8 + length])["__metadata__"]
+    header = json.loads(metadata.get("policy") or metadata["network"])
     if not isinstance(header, dict):
         raise ValueError(f"a header of {type(header).__name__}")
     return header

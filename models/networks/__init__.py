@@ -6,7 +6,9 @@ a kernel in `models.core`. Nothing here needs torch until a network is to be tra
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from models.files import WeightsError, read_file
 from models.networks.base import Network
@@ -45,3 +47,13 @@ def read_weights(path: Path) -> Network:
         ) from None
     except ReversiError as error:
         raise WeightsError(f"weight file {str(path)!r}: {error}") from None
+
+
+def annotate(path: Path, folder: Path | None = None, **facts: Any) -> Path:
+    """Write the weights of a file again, with *facts* added to its record, and return the new path.
+
+    The new file lies in *folder*, or beside the old one; its hash and therefore its name differ. Facts are results that were
+    measured after the training, such as ``exam=`` and ``matches=`` (a mapping from opponents to results).
+    """
+    weights = read_weights(path)
+    return replace(weights, record=weights.record | facts).save_in(folder or path.parent)

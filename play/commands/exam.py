@@ -129,13 +129,13 @@ def _print_tables(result: Exam) -> None:
 
 def _annotate(result: Exam, weights: Path, folder: Path) -> None:
     """Write the weights again into *folder*, with the whole exam in their record, and say where."""
-    from models import cards
+    from models.networks import annotate
 
     facts = result.as_dict()
     for mark in facts["marks"]:
         if mark["evaluator"] == result.names()[0]:
             mark["evaluator"] = "network"  # and not the place where the file happened to lie
-    print(f"reversi: {cards.annotate(weights, folder, exam=facts)}", file=sys.stderr)
+    print(f"reversi: {annotate(weights, folder, exam=facts)}", file=sys.stderr)
 
 
 def _save_plot(result: Exam, path: Path) -> None:

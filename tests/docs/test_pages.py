@@ -157,3 +157,14 @@ def test_every_command_of_a_page_exists():
                 wrong.append(f"{page.name}: {line}")
     assert not wrong
     assert CliRunner().invoke(application(), ["--help"]).exit_code == 0
+
+
+def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    examples = re.findall(
+        r"```python\n(.*?)```", (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    assert len(examples) == 3
+    for example in examples:
+        exec(compile(example.replace("games=10", "games=2"), "docs/models.md", "exec"), {})
+    assert [path.name[:11] for path in Path().glob("*.safetensors")] == ["6x6-normal-"]

@@ -12,7 +12,7 @@ import safetensors.numpy
 
 from models.files import WeightsError
 from models.network import FOLDER
-from models.networks import NETWORKS, read_weights
+from models.networks import NETWORKS, annotate, read_weights
 from models.networks.linear import PatternNet
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules
@@ -225,3 +225,22 @@ def test_the_weights_of_the_package_are_whole():
         assert weights.record
     assert len(games) == len(set(games))
     assert (8, "normal") in games
+
+
+def test_annotate_adds_to_the_record(saved):
+    after = annotate(saved, matches={"six-factor": "98 %"})
+    assert after != saved
+    assert read_weights(after).record == {"seed": 0, "matches": {"six-factor": "98 %"}}
+    assert np.array_equal(read_weights(after).weights, read_weights(saved).weights)
+
+
+@pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual", "train/rl/weights"])
+def test_the_command_shows_the_record_of_every_kind_of_file(folder, reversi, json_lines):
+    path = min((FOLDER.parents[1] / folder).glob("*.safetensors"))
+    [header] = json_lines("network", path)
+    assert (header["size"], header["variant"]) == (6, "normal")
+    assert header["parameters"] > 10_000
+    assert header["record"]["command"].startswith("reversi")
+    status, out, _ = reversi("network", path)
+    assert status == 0
+    assert all(word in out for word in ("architecture", "command", "options.", path.name[:10]))

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import models.network  # noqa: F401 - registers the evaluator `network`
-from models.cards import annotate
-from models.networks import read_weights
+from models.networks import annotate, read_weights
 from reversi_env import Position, Rules
 from reversi_env.seeding import derive_seed
 from search import probcut

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from play.commands.frame import print_json, print_table
-from play.commands.options import Json, Threads
-from play.commands.usage import Application
+from play.cli.options import Json, Threads
+from play.cli.output import print_json, print_table
+from play.cli.usage import Application
 
 app = Application(no_args_is_help=True)
 

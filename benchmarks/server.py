@@ -41,7 +41,18 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
     """A server in a process of its own, with a database of its own: where it listens, and its process id."""
     with tempfile.TemporaryDirectory() as folder:
         database = str(Path(folder) / "games.sqlite3")
-        command = [sys.executable, "-P", "-m", "play.cli", "serve", "--port", "0", "--database", database, *arguments]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "play.cli.app",
+            "serve",
+            "--port",
+            "0",
+            "--database",
+            database,
+            *arguments,
+        ]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert process.stdout is not None
         try:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import signal
 import sys
 
-#: Exit status after Ctrl-C, as shells have it: 128 + SIGINT. That of `play.commands.interruptible`, which is not loaded yet.
+#: Exit status after Ctrl-C, as shells have it: 128 + SIGINT. That of `play.cli.interrupt`, which is not loaded yet.
 INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is loaded ends it without a traceback, and pressed again it changes nothing more."""
     try:
-        from play.cli import main as run
+        from play.cli.app import main as run
 
         run()
     except KeyboardInterrupt:

@@ -101,7 +101,7 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
     with suppress(NotCompiled), only_from_cache():
         load()
         return
-    from play.commands.frame import progress_bar
+    from play.cli.output import progress_bar
 
     todo = list(parts)
     with progress_bar(lines=True) as show:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from play.commands.frame import ends_at_ctrl_c, print_json, progress_bar
-from play.commands.job_options import given, options_from
-from play.commands.options import Json, Threads, checked_parent, checked_plot, complete_spec, made_folder
-from play.commands.usage import Application
+from play.cli.job_options import given, options_from
+from play.cli.options import Json, Threads, checked_parent, checked_plot, complete_spec, made_folder
+from play.cli.output import ends_at_ctrl_c, print_json, progress_bar
+from play.cli.usage import Application
 
 if TYPE_CHECKING:
     from studies.sections import Section
@@ -59,7 +59,7 @@ def show(
     plot: Path | None,
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
-    from play.commands.interruptible import abandonable
+    from play.cli.interrupt import abandonable
     from play.machine import cpu_name
     from studies.sections import print_section, with_provenance
     from studies.study import provenance
@@ -124,7 +124,7 @@ def everything(
     resumes after Ctrl-C or a crash: until the page is written, results are
     cached in ~/.cache/reversi-lab/experiments, or under REVERSI_CACHE_DIR.
     """
-    from play.commands.interruptible import abandonable
+    from play.cli.interrupt import abandonable
     from play.machine import cpu_name
     from reversi_env.errors import ReversiError
     from reversi_env.extras import require

@@ -78,7 +78,7 @@ def one_torch_thread():
 def reversi(monkeypatch, capsys):
     """Run the command line in this process: (exit status, standard output, standard error)."""
 
-    from play import cli
+    from play.cli import app as cli
 
     def run(*arguments, stdin=""):
         monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])

@@ -21,7 +21,7 @@ HIDING = """
 import contextlib, io, json, sys
 hidden, commands = json.loads(sys.argv[1])
 sys.modules.update(dict.fromkeys(hidden))  # which is how Python itself says that there is no such module
-from play.cli import main
+from play.cli.app import main
 told = []
 for command in commands:
     sys.argv, out, err = ["reversi", *command], io.StringIO(), io.StringIO()

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
-from play.commands.interruptible import INTERRUPTED, abandonable, interruptible
+from play.cli.interrupt import INTERRUPTED, abandonable, interruptible
 from play.game import Game
 from play.terminal import storage
 from play.terminal.opinions import bar_text, hint_text, value_lines

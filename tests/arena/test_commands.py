@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from play.commands.interruptible import INTERRUPTED
+from play.cli.interrupt import INTERRUPTED
 from reversi_env import ReversiError
 from tests.cli.jobs import PATIENCE, children_of, launched, wait_until
 from tests.cluster.workers import Worker
@@ -92,7 +92,7 @@ def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypa
 
 
 def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
-    from play.commands.tournament import _expanded
+    from play.cli.measure.tournament import _expanded
     from search.agents import names
     from search.evaluators import published
 
@@ -149,7 +149,7 @@ def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
 def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
     """Client and engine, both protocols, the reversed game on the small board: the same games as without them."""
     agent = "six-factor:depth=1,table=0.1"
-    run = f"{sys.executable} -m play.cli"
+    run = f"{sys.executable} -m play.cli.app"
     programs = (f"gtp:{run} gtp {agent}", f"nboard[depth=1]:{run} nboard six-factor:table=0.1")
     for number, program in enumerate(programs):
         games = []
@@ -234,7 +234,9 @@ def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch
         on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
 
     monkeypatch.setattr("train.games.winrate.estimate_win_rate", estimate)
-    monkeypatch.setattr("play.commands.tournament.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
+    monkeypatch.setattr(
+        "play.cli.measure.tournament.progress_bar", lambda: nullcontext(lambda *told: notes.append(told))
+    )
     code, out, _ = reversi("winrate", "greedy")
     assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")
     assert "(99.95% to 100.00% with 95% confidence)" in out

@@ -10,9 +10,9 @@ import tomllib
 
 import pytest
 
-from play import cli
 from play.__main__ import INTERRUPTED
-from play.commands import interruptible
+from play.cli import app as cli
+from play.cli import interrupt as interruptible
 from tests.conftest import REPOSITORY
 
 
@@ -37,7 +37,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["play.cli", "typer", "play.commands.perft"])
+@pytest.mark.parametrize("module", ["play.cli.app", "typer", "play.cli.measure.perft"])
 def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
     script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
     entry, _, function = script.partition(":")
@@ -57,8 +57,8 @@ def ended():
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(signal.raise_signal, signal.SIGINT)
-sys.modules["play.cli"] = types.ModuleType("play.cli")
-sys.modules["play.cli"].main = ended
+sys.modules["play.cli.app"] = types.ModuleType("play.cli.app")
+sys.modules["play.cli.app"].main = ended
 from play.__main__ import main
 main()
 """

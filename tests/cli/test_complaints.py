@@ -7,11 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from play.commands import demo
-from play.commands.interruptible import INTERRUPTED
-from play.commands.match import print_result
-from play.commands.options import spec_lines
-from play.commands.tournament import print_cross_table
+from play.cli.interrupt import INTERRUPTED
+from play.cli.measure.match import print_result
+from play.cli.measure.tournament import print_cross_table
+from play.cli.options import spec_lines
+from play.cli.training import demo
 from reversi_env import Position, Rules
 from search import agents
 from tests.conftest import REPOSITORY
@@ -49,7 +49,7 @@ def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, lin
     def refused(work):
         raise error
 
-    monkeypatch.setattr("play.commands.interruptible.abandonable", refused)
+    monkeypatch.setattr("play.cli.interrupt.abandonable", refused)
     assert reversi("perft", "--size", 4, "--depth", 1) == (status, "", line)
 
 

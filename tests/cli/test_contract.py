@@ -8,8 +8,8 @@ import shlex
 
 import pytest
 
-from play.commands.frame import print_json
-from play.commands.usage import LARGEST_NUMBER
+from play.cli.output import print_json
+from play.cli.usage import LARGEST_NUMBER
 
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX X;"
 REFUSALS = """

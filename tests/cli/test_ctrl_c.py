@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from play.commands import interruptible as interrupting
-from play.commands.interruptible import INTERRUPTED, interruptible
+from play.cli import interrupt as interrupting
+from play.cli.interrupt import INTERRUPTED, interruptible
 from reversi_env import Position
 from tests.cli.jobs import ANALYSIS, PATIENCE, launched
 

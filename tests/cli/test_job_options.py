@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 import typer
 
-from play.cli import application
-from play.commands.job_options import given, options_from
-from play.commands.usage import Application, UsageError, complaint, with_new_names
+from play.cli.app import application
+from play.cli.job_options import given, options_from
+from play.cli.usage import Application, UsageError, complaint, with_new_names
 from reversi_env.options import GameOptions, option
 
 

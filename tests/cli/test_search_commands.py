@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from play.commands.interruptible import INTERRUPTED
-from play.commands.solve_start import CHECKPOINT_FORMAT
+from play.cli.analysis.solve_start import CHECKPOINT_FORMAT
+from play.cli.interrupt import INTERRUPTED
 from play.game import Game
 from reversi_env import Position, Rules
 from reversi_env.notation import read_obf_line
@@ -357,7 +357,7 @@ def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
 def test_a_fresh_process_keeps_the_contract_too():
     """Once from outside: nothing but JSON on standard output, problems through a pipe."""
     result = subprocess.run(
-        [sys.executable, "-m", "play.cli", "solve", "-", "--json", "--table", "1"],
+        [sys.executable, "-m", "play.cli.app", "solve", "-", "--json", "--table", "1"],
         input=PROBLEMS,
         capture_output=True,
         text=True,

@@ -2,7 +2,7 @@
 
 import typer
 
-from play import cli
+from play.cli import app as cli
 
 #: Options that may be cut to a letter wherever they are.
 SHORT = {

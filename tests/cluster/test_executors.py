@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 import pytest
 
-from play.commands.clusters import with_address
+from play.cli.clusters import with_address
 from reversi_env import ReversiError
 from reversi_env.extras import missing
 from search import evaluators

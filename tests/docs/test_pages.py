@@ -147,7 +147,7 @@ def test_every_command_of_a_page_exists():
     """Quickly: its name and its options, against the help."""
     from typer.testing import CliRunner
 
-    from play.cli import COMMANDS, application
+    from play.cli.app import COMMANDS, application
 
     wrong = []
     for page in PAGES:

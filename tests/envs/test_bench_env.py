@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from benchmarks import env as speed
 from play import machine
-from play.cli import application
+from play.cli.app import application
 
 PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
 RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", *PEERS)}

@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from benchmarks import gpu
-from play.cli import application
+from play.cli.app import application
 from reversi_env.envs import TorchVectorEnv
 
 

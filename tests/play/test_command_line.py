@@ -9,8 +9,8 @@ import sys
 import pytest
 import typer
 
-from play.cli import application
-from play.commands.options import complete_spec
+from play.cli.app import application
+from play.cli.options import complete_spec
 from search import agents
 
 
@@ -62,7 +62,7 @@ def in_another_process(program, **environment):
 
 HELP = """
 import contextlib, io, os, sys
-from play.cli import application
+from play.cli.app import application
 with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
     application()(os.environ["ARGUMENTS"].split())
 print(*sys.modules)
@@ -71,14 +71,14 @@ print(*sys.modules)
 
 def test_help_and_completion_load_neither_rules_nor_numba():
     heavy = {"numpy", "numba", "torch", "reversi_env", "search", "models", "train"}
-    loaded = set(in_another_process("import sys, play.cli; print(*sys.modules)"))
+    loaded = set(in_another_process("import sys, play.cli.app; print(*sys.modules)"))
     assert not loaded & {*heavy, "rich.console"}
     assert not set(in_another_process(HELP, ARGUMENTS="--help")) & heavy
     assert "torch" not in in_another_process(HELP, ARGUMENTS="rl --help")  # nor for the options of a training
 
 
 def test_completion_in_the_shell():
-    run = "from play.cli import main; main()"
+    run = "from play.cli.app import main; main()"
     shell = {"_REVERSI_COMPLETE": "complete_bash", "_TYPER_COMPLETE_ARGS": ""}
     script = "import sys; sys.argv = ['reversi']; " + run
     assert in_another_process(script, **shell, COMP_WORDS="reversi pl", COMP_CWORD="1") == ["play"]

@@ -339,7 +339,7 @@ def test_the_end_of_the_input_ends_it(reversi):
 
 @pytest.mark.slow
 def test_a_controller_that_goes_away_leaves_no_traceback():
-    command = [sys.executable, "-m", "play.cli", "gtp", "random"]
+    command = [sys.executable, "-m", "play.cli.app", "gtp", "random"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         process.stdin.write(b"name\n" * 3)
@@ -365,7 +365,7 @@ def test_an_agent_that_fails_is_an_error_not_the_end():
 def test_our_engines_under_our_controllers(json_lines, protocol, size, variant):
     """Whole games, both colours: the same agent inside and outside plays the same game, so that each pair is even."""
     agent = "six-factor:depth=1"
-    outside = f"{protocol}:{sys.executable} -m play.cli {protocol} {agent}"
+    outside = f"{protocol}:{sys.executable} -m play.cli.app {protocol} {agent}"
     arguments = ("--games", "4", "--size", size, "--variant", variant)
     (result,) = json_lines("match", agent, outside, *arguments)
     assert result["games"] == 4

@@ -21,7 +21,7 @@ PATIENCE = 300.0
 HAS_READLINE = importlib.util.find_spec("readline") is not None
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
 #: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.
-LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli import main; main()"
+LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli.app import main; main()"
 CLEAR = "\x1b[H\x1b[J"
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 
-from play.commands.rl import show_training
+from play.cli.training.ppo import show_training
 from reversi_env import ReversiError, Rules, batch
 from tests.train.kills import results
 from train.checkpoints import load_checkpoint, save_checkpoint

@@ -9,7 +9,7 @@ import torch
 from typer.testing import CliRunner
 
 from benchmarks.tensor_ppo import measure
-from play.cli import application
+from play.cli.app import application
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from tests.train.kills import results
@@ -182,7 +182,7 @@ def test_the_folder_alone_says_that_it_needs_no_stable_baselines(tmp_path, monke
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
     monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
-    monkeypatch.setattr("play.commands.rl.show_training", lambda *_: None)
+    monkeypatch.setattr("play.cli.training.ppo.show_training", lambda *_: None)
     Run(tmp_path, preset(**SMALL)).remember()
     done = CliRunner().invoke(application(), ["rl", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output

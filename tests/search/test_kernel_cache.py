@@ -46,13 +46,13 @@ report(*modules_of(search.core), whole=False)
 """
 FIRST_START = """
 import sys
-from play.cli import main
+from play.cli.app import main
 sys.argv = ["reversi", "analyse", "start", "--agent", "mobility", "--depth", "6"]
 main()
 """
 LATER_START = """
 import sys
-from play.cli import main
+from play.cli.app import main
 sys.argv = ["reversi", "analyse", "start", "--depth", "6"]
 main()
 """

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from play.cli import main
+from play.cli.app import main
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from reversi_env.symmetries import action_images

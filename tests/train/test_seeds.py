@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from play.commands import match
+from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import agents, evaluators

@@ -1,0 +1,1 @@
+"""Commands that play: `play`, `gtp`, `nboard`, `serve`, `connect`."""

@@ -1,0 +1,215 @@
+"""`reversi match`: two agents, paired openings, a score with its confidence interval."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from contextlib import closing, suppress
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from play.cli.job_options import given, options_from
+from play.cli.options import Json, checked_seconds, complete_spec, spec_lines
+from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from reversi_env import Position, Rules
+    from train.games.playing import PlayerResults
+
+    Tell = Callable[[PlayerResults], None]
+
+#: Characters of a line for a player's name, so that all columns fit into 80.
+NAME_WIDTH = 22
+#: Plies of openings drawn at random, on every board.
+RANDOM_PLIES = 6
+
+
+@options_from(
+    "train.games.options:TournamentOptions",
+    without=("agents", "games", "format", "plies", "balance", "limit", "sprt"),
+)
+def match(
+    context: typer.Context,
+    agent_a: Annotated[
+        str, typer.Argument(metavar="A", help="Agent spec, for example [b]greedy[/b].", autocompletion=complete_spec)
+    ],
+    agent_b: Annotated[
+        str,
+        typer.Argument(metavar="B", help="Agent spec, for example [b]random:seed=7[/b].", autocompletion=complete_spec),
+    ],
+    games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
+    plies: Annotated[
+        int | None,
+        typer.Option("--plies", "-k", help="Length of the openings; by default 6, and of a file all.", min=0, max=60),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes that play; by default this one.", min=1, max=1024)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    r"""Play agent A against agent B, every opening from both sides.
+
+    Example: reversi match six-factor:depth=6 greedy --games 50
+
+    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
+    evaluator by name: network, six-factor, four-attribute, cell-utility,
+    ten-weight, sixteen-weight, position-stability, mobility, discs; human has
+    ten levels for people; rl, zero and rl-search:FILE are policies of
+    [b]reversi rl[/b]. Options follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
+    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
+    book, variety, evaluator, temperature, simulations, device (docs/arena.md
+    has a table); --time, --depth and --nodes hold for searching agents that
+    leave them open.
+
+    Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
+    [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
+    move or takes longer than its limit (60 s a move) loses that game.
+
+    With --workers, or other than random openings, players are made anew for
+    each game, as in a tournament: the games are the same on any number of
+    processes. Ctrl-C ends the match early and shows the games so far.
+    """
+    from reversi_env import Rules
+    from train.games.playing import PlayerResults
+
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    openings, seed = chosen.pop("openings"), chosen.pop("seed")
+    rules = Rules(chosen.pop("size"), chosen.pop("variant"))
+    if openings.isdecimal():  # up to 0.1 this was another name of --plies
+        print(f"reversi: --openings {openings} is called --plies {openings} now", file=sys.stderr)
+        openings, plies = "random", int(openings)
+    agents, played = (agent_a, agent_b), PlayerResults.of_match(())
+    with progress_bar() as show:
+
+        def tell(result: PlayerResults) -> None:
+            nonlocal played
+            played = result
+            show(f"{agent_a} – {agent_b}", result.games, games)
+
+        tell(played)
+        if workers is None and openings == "random":
+            interrupted = _play_here(agents, chosen, games, rules, RANDOM_PLIES if plies is None else plies, seed, tell)
+        else:
+            plies = RANDOM_PLIES if plies is None and openings == "random" else plies
+            how = {"openings": openings, "plies": plies, "seed": seed, **chosen}
+            interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
+    with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):
+        if played.games and as_json:
+            print_json(as_dict(agent_a, agent_b, played))
+        elif played.games:
+            print_result(agent_a, agent_b, rules, played)
+
+
+def _play_apart(
+    agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Tell
+) -> bool:
+    """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
+    from train.games.playing import PlayerResults
+    from train.games.tournament import Tournament, TournamentOptions, missing_games
+
+    tournament = Tournament(TournamentOptions(agents, games, rules.size, rules.variant, **how))
+    found = tournament.by_number
+    try:
+        with closing(missing_games(tournament, workers)) as records:
+            for record in records:
+                tournament.add(record)
+                tell(PlayerResults.of_match(found[game].game for game in sorted(found) if game ^ 1 in found))
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+class _Ended(Exception):  # noqa: N818 - nothing is wrong
+    """The match was interrupted between two moves."""
+
+
+def _play_here(
+    specs: tuple[str, str], limits: dict[str, float], games: int, rules: Rules, plies: int, seed: int, tell: Tell
+) -> bool:
+    """The match in this process; whether Ctrl-C cut it short."""
+    from play.cli.interrupt import interruptible
+    from reversi_env.seeding import derive_seed
+    from search.agent import Agent
+    from search.agents import make
+    from train.games.playing import play_match
+
+    over = Event()
+
+    class Stoppable(Agent):
+        """A player that says nothing once it was told to stop, so that the match ends."""
+
+        def __init__(self, agent: Agent) -> None:
+            self._agent = agent
+
+        def choose(self, position: Position) -> int:
+            return self.choose_after(position, ())
+
+        def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
+            try:
+                return self._agent.choose_after(start, moves, position)
+            finally:
+                if over.is_set():  # whatever it did: it was we who ended it
+                    raise _Ended
+
+    def work() -> None:
+        with suppress(_Ended):
+            play_match(player_a, player_b, games, rules, opening_plies=plies, seed=seed, on_game=tell)
+
+    def stop() -> None:
+        over.set()
+        for agent in agents:
+            agent.stop()
+
+    agents = [make(spec, seed=derive_seed(seed, index), **limits) for index, spec in enumerate(specs)]
+    player_a, player_b = map(Stoppable, agents)
+    try:
+        for agent in agents:
+            agent.prepare(rules)  # compiles here, where Ctrl-C can end it
+        return interruptible(work, stop)[1]
+    finally:
+        for agent in agents:
+            agent.close()
+
+
+def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]:
+    """The result under the command line's stable keys; wins are A's."""
+    sides = {"a": result, "b": result.opponent}
+    return {
+        "a": agent_a,
+        "b": agent_b,
+        **picked(result, "games", "wins", "draws", "losses", "score"),
+        "interval": result.interval(),
+        "discs_per_game": result.discs_per_game,
+        **{f"seconds_per_move_{name}": side.seconds_per_move for name, side in sides.items()},
+        **{f"forfeits_{name}": [forfeit.reason for forfeit in side.forfeits] for name, side in sides.items()},
+    }
+
+
+def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
+    """The result as a table for people."""
+    from reversi_env.errors import counted
+
+    last = ", the last one from one side" if result.games % 2 else ""
+    games = counted(result.games, "game")
+    print(f"{rules.size}x{rules.size} {rules.variant}, {games}, every opening from both sides{last}")
+    sides = ((agent_a, result), (agent_b, result.opponent))
+    rows = [
+        (
+            spec_lines(name, NAME_WIDTH),
+            *(side.wins, side.draws, side.losses, f"{side.score:.1%}"),
+            "{:.1%}–{:.1%}".format(*side.interval()),
+            f"{round(side.discs_per_game, 1) + 0.0:+.1f}",  # never -0.0
+            f"{1000 * side.seconds_per_move:.2f}",
+        )
+        for name, side in sides
+    ]
+    headings = ("agent", "won", "drawn", "lost", "score", "95 % interval", "discs", "ms/move")
+    print_table(headings, rows, gap=1)
+    for name, side in sides:
+        for reason, count in Counter(forfeit.reason for forfeit in side.forfeits).items():
+            print(f"{name} lost {count} by forfeit: {reason}")

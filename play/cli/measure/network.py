@@ -1,0 +1,52 @@
+"""`reversi network`: the record in a weight file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from play.cli.options import Json
+from play.cli.output import print_json, print_table
+
+
+def network(
+    file: Annotated[Path, typer.Argument(help="Weight file of a network or policy.", metavar="FILE")],
+    as_json: Json = False,
+) -> None:
+    """Show the record of a weight file: game, architecture and training.
+
+    Example: reversi network models/weights/8x8-normal-bfc3ad5730fb.safetensors
+
+    The table leaves out nested lists; --json prints the whole header.
+    """
+    from models.files import read_file
+
+    header, tensors = read_file(file)
+    header = {"file": str(file), **header, "parameters": sum(tensor.size for tensor in tensors.values())}
+    if as_json:
+        print_json(header)
+        return
+    record = header.pop("record")
+    print_table(["", file.name], [*_rows(header), *_rows(record)], words=2)
+    for name, entries in record.items():
+        if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
+            columns = [column for column in entries[-1] if not isinstance(entries[-1][column], (dict, list))]
+            print_table(
+                columns,
+                ([entry.get(column, "") for column in columns] for entry in entries),
+                title=name,
+                words=0,
+                gap=2,
+            )
+
+
+def _rows(entries: dict[str, Any], prefix: str = "") -> Iterator[list[Any]]:
+    """One row per single value; entries of an object have its name before theirs."""
+    for name, value in entries.items():
+        if isinstance(value, dict):
+            yield from _rows(value, f"{prefix}{name}.")
+        elif not isinstance(value, list):
+            yield [f"{prefix}{name}", f"{value:.6g}" if isinstance(value, float) else value]

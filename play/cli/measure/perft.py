@@ -1,0 +1,53 @@
+"""`reversi perft`: count move sequences, and compare with the known table."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from play.cli.options import Json, Size
+from play.cli.output import print_json
+
+
+def known_leaves(size: int, depth: int) -> int | None:
+    """The table's count for the standard start, or None beyond the table."""
+    table = json.loads(files("reversi_env").joinpath("data/perft.json").read_text("utf-8"))["leaves"][str(size)]
+    return table[depth - 1] if 1 <= depth <= len(table) else None
+
+
+def perft(
+    size: Size = 8,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Number of plies.", min=0, max=60)] = 9,
+    as_json: Json = False,
+) -> None:
+    """Count the move sequences of DEPTH plies from the start.
+
+    Example: reversi perft --size 6 --depth 10
+
+    A pass is a ply; a game that ended earlier is not counted. The count is
+    compared with the published table where that reaches. Each ply more
+    takes about ten times as long.
+    """
+    from play.cli.interrupt import abandonable
+    from reversi_env import Position, Rules
+
+    position = Position.initial(Rules(size))
+    position.perft(min(depth, 1))  # compile outside the clock
+    began = perf_counter()
+    leaves = abandonable(lambda: position.perft(depth))
+    seconds = perf_counter() - began
+    known = known_leaves(size, depth)
+    if as_json:
+        print_json({"size": size, "depth": depth, "leaves": leaves, "seconds": seconds, "known": known})
+    else:
+        verdict = (
+            "" if known is None else "  (equals the table)" if known == leaves else f"  (the table says {known:,}!)"
+        )
+        rate = f"{leaves / seconds / 1e6:.0f} million leaves/s" if seconds > 1e-3 else ""
+        print(f"perft {size}x{size} depth {depth}: {leaves:,}{verdict}  {seconds:.3f} s  {rate}".rstrip())
+    if known not in (None, leaves):
+        raise typer.Exit(1)

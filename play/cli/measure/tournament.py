@@ -1,0 +1,378 @@
+"""`reversi tournament` and `reversi winrate`: who is stronger, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from play.cli.clusters import RayAddress, chosen_executor
+from play.cli.job_options import given, options_from
+from play.cli.options import Json, checked_seconds, complete_spec, made_folder
+from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+
+if TYPE_CHECKING:
+    from train.games.sprt import Sprt
+    from train.games.standings import Standings
+    from train.games.storage import Record
+    from train.games.tournament import Tournament, TournamentOptions
+
+#: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
+WIDTH_OF_NAMES, WIDTH_OF_A_SCORE, WIDTH_OF_A_DECIMAL = 26, 4, 2
+#: Characters of a name in it.
+MOST_OF_A_NAME = 20
+
+WorkerCount = Annotated[
+    int | None,
+    typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1, max=1024),
+]
+
+
+@options_from("train.games.options:TournamentOptions", without=("agents", "sprt"))
+def tournament(
+    context: typer.Context,
+    agents: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="AGENT",
+            help="Agent specs, [b]all[/b] for every name, [b]published[/b] for the students' heuristics.",
+            autocompletion=complete_spec,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
+    ] = None,
+    sprt: Annotated[
+        str | None,
+        typer.Option(
+            "--sprt",
+            metavar="E0,E1",
+            help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo (logistic).",
+        ),
+    ] = None,
+    errors: Annotated[
+        float | None, typer.Option("--errors", help="Chance of either wrong answer of the SPRT; by default 0.05.")
+    ] = None,
+    workers: WorkerCount = None,
+    ray: RayAddress = None,
+    as_json: Json = False,
+) -> None:
+    """Let agents play each other, every opening from both sides, and rate them.
+
+    Example: reversi tournament network six-factor greedy --time 0.05 --games 10
+
+    Prints Elo with 95 % intervals and the cross table. The folder gets all games
+    (games.jsonl, games.ggf), the options and a plot. Killed or interrupted, the
+    same command goes on; with more --games it adds to what is there.
+
+    Is A stronger than B by 50 Elo, or not stronger at all? To play until that
+    is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
+
+    Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
+    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
+    book, variety, evaluator, temperature, simulations, device (docs/arena.md
+    has a table).
+
+    With --ray all machines of a cluster play; the games are the same.
+
+    Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
+    hangs or plays an illegal move loses that game.
+    """
+    from reversi_env import ReversiError
+    from train.games.tournament import TournamentOptions
+
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    checked_seconds(chosen.get("limit"), "--limit")
+    if errors is not None and sprt is None:
+        raise ReversiError(f"--errors {errors:g} without --sprt: expected both, or neither")
+    test = None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors)
+    players = _expanded(agents, chosen["size"], chosen["variant"])
+    options = TournamentOptions(players, **chosen, sprt=test)
+    folder = out or Path("tournaments") / options.fingerprint()
+    made_folder("--out", folder)
+    played, interrupted = _play(options, folder, workers, ray)
+    so_far = f"interrupted after {len(played.records)} of {options.total} games; the same command goes on"
+    with shown_after_ctrl_c(interrupted, so_far):
+        if played.records:
+            _report(played, folder, as_json)
+
+
+@options_from(
+    "train.games.options:TournamentOptions",
+    without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt"),
+)
+def winrate(
+    context: typer.Context,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.", autocompletion=complete_spec)],
+    opponent: Annotated[
+        str, typer.Argument(metavar="OPPONENT", help="Whom it plays.", autocompletion=complete_spec)
+    ] = "random",
+    margin: Annotated[float, typer.Option("--margin", help="How well the rate must be known.")] = 0.02,
+    confidence: Annotated[float, typer.Option("--confidence", help="Chance that the interval is right.")] = 0.95,
+    games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,
+    plies: Annotated[
+        int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0, max=60)
+    ] = None,
+    workers: WorkerCount = None,
+    as_json: Json = False,
+) -> None:
+    """Play until the win rate is known well enough, draws counted as half.
+
+    Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
+
+    The interval holds at every number of games at once, so that stopping when it
+    is narrow enough does not spoil it (docs/arena.md).
+    """
+    from reversi_env.core.threads import core_count
+    from train.games.options import TournamentOptions
+    from train.games.winrate import WinRate, estimate_win_rate
+
+    chosen = given(context)
+    checked_seconds(chosen.get("time"))
+    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
+    found, interrupted = WinRate(), False
+
+    def hear(rate: WinRate) -> None:
+        nonlocal found
+        found = rate
+        low, high = rate.interval
+        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.4f} ({low:.4f}–{high:.4f})")
+
+    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
+    with progress_bar() as show:
+        try:
+            estimate_win_rate(options, **how, on_pair=hear)
+        except KeyboardInterrupt:
+            interrupted = True
+    with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
+        if found.games and as_json:
+            print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
+        elif found.games:
+            low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
+            interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"
+            ending = "" if found.converged else f"; not yet known to within {margin:g}"
+            print(f"{agent} wins {found.rate:.2%} against {opponent} ({interval})")
+            print(f"{found.games} games, every opening from both sides{ending}")
+
+
+# --- options ----------------------------------------------------------------------------------------
+
+
+def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
+    """The specs, with agents by name in the place of ``all`` and ``published``, but for those that do not know the game."""
+    from play.thinker import Thinker
+    from reversi_env import ReversiError, Rules
+    from search.agents import names
+    from search.evaluators import published
+
+    groups = {"all": names(), "published": published()}
+    found: list[str] = []
+    for spec in specs:
+        for name in groups.get(spec, (spec,)):
+            try:
+                if spec in groups:
+                    Thinker(name).check(Rules(size, variant))
+                found.append(name)
+            except ReversiError as error:
+                print(f"reversi: {name} is left out: {error}", file=sys.stderr)
+    return tuple(dict.fromkeys(found)) if groups.keys() & set(specs) else tuple(found)
+
+
+def _read_sprt(text: str, errors: float) -> Sprt:
+    from reversi_env import ReversiError
+    from train.games.sprt import Sprt
+
+    try:
+        elo0, elo1 = (float(part) for part in text.split(","))
+    except ValueError:
+        raise ReversiError(
+            f"--sprt {text!r}: expected two numbers of Elo with a comma between them, as in 0,50"
+        ) from None
+    return Sprt(elo0, elo1, errors, errors)
+
+
+# --- playing ----------------------------------------------------------------------------------------
+
+
+def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
+    """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
+    from reversi_env.core.threads import core_count
+    from train.games.tournament import read_tournament, run_tournament, threads_of
+
+    workers_here = workers or max(1, core_count() // threads_of(options))
+    title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
+    with progress_bar() as show:
+
+        def tell(record: Record, done: int) -> None:
+            show(title, done, options.total)
+
+        try:
+            how: dict[str, Any] = {"workers": workers_here, "on_game": tell}
+            with chosen_executor(ray, workers if ray else None) as executor:  # without Ray, run_tournament's processes
+                return run_tournament(options, folder, executor=executor, **how), False
+        except KeyboardInterrupt:
+            pass
+    return read_tournament(options, folder), True
+
+
+# --- results ----------------------------------------------------------------------------------------
+
+
+def _report(played: Tournament, folder: Path, as_json: bool) -> None:
+    """Write the plot and print the tables, or the same as JSON."""
+    from reversi_env.errors import counted
+    from train.charts import interval_chart
+    from train.games.standings import standings
+    from train.games.storage import PLOT
+
+    table, options = standings(played), played.options
+    title = f"{options.size}x{options.size} {options.variant}, {counted(len(played.records), 'game')}"
+    rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
+    chart = interval_chart(title, "Elo (Davidson), mean of all players 0; bars: 95 % intervals", rows)
+    chart.save(folder / PLOT, optional=True)
+    if as_json:
+        print_json(as_dict(played, table, folder))
+    else:
+        paired = ", every opening from both sides"
+        print_tables(played, table, title + (paired if played.complete else f" of {options.total} so far"))
+        if played.openings < played.rounds:
+            print(
+                f"different openings: {played.openings} for {played.rounds} rounds; games may repeat (--plies: longer ones)"
+            )
+        plot = (
+            ", options and plot" if (folder / PLOT).exists() else ' and options (for a plot: `pip install ".[plots]"`)'
+        )
+        print(f"games{plot}: {folder}")
+
+
+def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
+    """The result under the command line's stable keys; players best first."""
+    from train.games.storage import GAMES, PLOT, RECORDS
+
+    result: dict[str, Any] = {
+        **picked(played.options, "size", "variant"),
+        "complete": played.complete,
+        "games": len(played.records),
+        "openings": played.openings,
+        "elo_scale": "Davidson",
+        "agents": [
+            {
+                **picked(player, "name", "games", "wins", "draws", "losses", "score", "discs_per_game"),
+                "elo": player.rating.elo if player.rating.is_determined else None,
+                "elo_low": player.rating.low,
+                "elo_high": player.rating.high,
+                "seconds_per_move": player.seconds_per_move,
+                "slowest_move": max(player.seconds, default=0.0),
+                "overruns": player.overruns,
+                "forfeits": [f"{forfeit.kind}: {forfeit.reason}" for forfeit in player.forfeits],
+            }
+            for player in table.players
+        ],
+        **picked(table, "cross_table", "draw_factor"),
+        "games_file": str(folder / GAMES),
+        "ggf_file": str(folder / RECORDS),
+        "plot_file": str(folder / PLOT) if (folder / PLOT).exists() else None,
+    }
+    if played.options.sprt is not None:
+        result["sprt"] = _sprt_dict(played)
+    return result
+
+
+def _sprt_dict(played: Tournament) -> dict[str, Any]:
+    sprt = played.options.sprt
+    assert sprt is not None
+    low, high = sprt.bounds
+    llr = {"llr": sprt.llr(played.pairs), "llr_low": low, "llr_high": high}
+    test = {**picked(sprt, "elo0", "elo1"), "elo_scale": "logistic", "accepted": played.verdict}
+    return {**test, **llr, "pairs": played.pairs.tolist(), "elo_is_biased": played.verdict is not None}
+
+
+def print_tables(played: Tournament, table: Standings, title: str) -> None:
+    """Ratings, cross table, forfeits and the SPRT's answer for people."""
+    from train.games.ratings import interval_text
+
+    rows = [
+        (
+            *(place, player.name),
+            f"{round(player.rating.elo):+d}" if player.rating.is_determined else "",  # never -0
+            interval_text(player.rating.low, player.rating.high),
+            f"+{player.wins} ={player.draws} -{player.losses}",
+            *(f"{player.score:.1%}", f"{round(player.discs_per_game, 1) + 0.0:+.1f}"),
+            *(f"{1000 * player.seconds_per_move:.1f}", player.overruns),
+        )
+        for place, player in enumerate(table.players, 1)
+    ]
+    print(title)
+    print("Elo: by Davidson's model, the mean of all agents is 0, with 95 % intervals")
+    print("ms: mean time of a move, late: moves over the time allowed")
+    headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
+    print_table(headings, rows, words=2, gap=0)
+    if not all(player.rating.is_determined for player in table.players):
+        print(_undetermined_text(table))
+    print("score in % of the row against the column")
+    print_cross_table([player.name for player in table.players], table.cross_table)
+    for player in table.players:
+        for kind, count in Counter(forfeit.kind for forfeit in player.forfeits).items():
+            reason = next(forfeit.reason for forfeit in player.forfeits if forfeit.kind == kind)
+            print(f"{player.name} lost {count} by forfeit, {kind}: {reason}")
+    if played.options.sprt is not None:
+        print(_sprt_text(played))
+
+
+def _undetermined_text(table: Standings) -> str:
+    """Why ratings are missing."""
+    extremes = [
+        f"{player.name} {'won' if player.wins else 'lost'} every game"
+        for player in table.players
+        if player.games in (player.wins, player.losses)
+    ]
+    reason = ", ".join(extremes) or "some agents have too few results against the others"
+    return f"Elo is not determined where none is given, and ≥ and ≤ are 95 % bounds: {reason}"
+
+
+def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
+    """Scores of everybody against everybody in %, best first; names and decimals only where the terminal has room for them."""
+    from rich.console import Console
+
+    room = Console().width - WIDTH_OF_NAMES
+    named = room >= WIDTH_OF_A_SCORE * len(names)
+    decimals = 1 if room >= (WIDTH_OF_A_SCORE + WIDTH_OF_A_DECIMAL) * len(names) else 0
+    rows = [
+        (
+            place,
+            *([name[:MOST_OF_A_NAME]] if named else []),
+            # first without the noise of floats, for which 57.5 is less than that: two that meet should add up to 100
+            *("·" if score is None else f"{round(100 * score, 6):.{decimals}f}" for score in row),
+        )
+        for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)
+    ]
+    headings = ("", *(["agent"] if named else []), *map(str, range(1, len(names) + 1)))
+    print_table(headings, rows, words=1 + named, gap=0)
+
+
+def _sprt_text(played: Tournament) -> str:
+    from reversi_env.errors import counted
+
+    sprt, found = played.options.sprt, _sprt_dict(played)
+    assert sprt is not None
+    first, second = played.options.names
+    answers = {
+        "H0": f"{first} is not stronger than {second} by {sprt.elo1:g} Elo (accepted: {sprt.elo0:g} or less)",
+        "H1": f"{first} is stronger than {second} by more than {sprt.elo0:g} Elo (accepted: {sprt.elo1:g} or more)",
+        None: f"no answer yet between {sprt.elo0:g} and {sprt.elo1:g} Elo",
+    }
+    ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
+    text = (
+        f"SPRT: {answers[played.verdict]} after {counted(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}\n"
+        "Elo of the SPRT is logistic, 400 log10(score / (1 - score)); if games were drawn, Davidson's Elo is farther from 0"
+    )
+    biased = (
+        "\nThe test stopped at an extreme result: Elo in the table is biased to the side of the accepted hypothesis, and its "
+        "intervals cover less than 95 %"
+    )
+    return text + (biased if played.verdict else "")

@@ -1,0 +1,125 @@
+"""The frame of every command: a bar while it works, what is said after Ctrl-C, and its result as JSON or as a table."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import typer
+
+from play.cli.interrupt import INTERRUPTED
+
+
+class Show(Protocol):
+    """Brings the bar up to date: *done* of *total* (None: nobody knows) of what is being *doing*; *note* stands beside it."""
+
+    def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None:
+        """Show it."""
+        ...
+
+
+@contextmanager
+def progress_bar(*, lines: bool = False) -> Iterator[Show]:
+    """A bar on standard error with its rate and the time left, one after another for whatever is being done.
+
+    Where that is no terminal nothing is shown or, with *lines*, a line for each thing that is being done.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    texts = [TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]", "fields[rate]")]
+    console = Console(file=sys.stderr)
+    columns = (texts[0], BarColumn(), MofNCompleteColumn(), *texts[1:], TimeRemainingColumn())
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet, redirect_stdout=False) as bar:
+        current = ""
+
+        def show(doing: str, done: int, total: int | None, note: str = "") -> None:
+            nonlocal current
+            if doing != current:
+                current = doing
+                for shown in bar.task_ids:
+                    bar.remove_task(shown)
+                bar.add_task(doing, total=total, note="", rate="")
+                if quiet and lines:
+                    print(doing, file=sys.stderr, flush=True)
+            [task] = bar.tasks
+            rate = f"{task.speed:,.{0 if task.speed >= 100 else 1}f}/s" if task.speed else ""
+            bar.update(task.id, completed=done, total=total, note=note, rate=rate)
+
+        yield show
+
+
+@contextmanager
+def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
+    """After Ctrl-C, say *words* on standard error and end with the status that shells expect."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(words if isinstance(words, str) else words(), file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+@contextmanager
+def shown_after_ctrl_c(interrupted: bool, words: str) -> Iterator[None]:
+    """Around the output of what there is: if Ctrl-C cut the work short, say *words* before it and end with that status after it."""
+    if interrupted:
+        print(f"reversi: {words}", file=sys.stderr)
+    yield
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def picked(found: object, *names: str) -> dict[str, Any]:
+    """These attributes of *found*, as JSON has them."""
+    values = {name: getattr(found, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Write *result* as one line of JSON on standard output; what is not a number, as the error of a single game, is null."""
+    print(json.dumps(_without_nan(result), allow_nan=False), flush=True)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_without_nan(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    words: int = 1,
+    width: int = 0,
+    gap: int | None = None,
+    **look: Any,
+) -> None:
+    """Print a table whose first columns, *words* of them, are texts, the others figures, which are never broken.
+
+    Where the terminal has fewer columns than *width* it may break lines, but nothing is cut off. With
+    a *gap*, of so many spaces between columns, the table has no lines but one. *look*: options of rich's table.
+    """
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    if gap is not None:
+        look |= {"box": SIMPLE_HEAD, "padding": (0, gap, 0, 0), "pad_edge": False}
+    table = Table(title=title, title_justify="left", **look)
+    for number, heading in enumerate(headings):
+        is_text = number < words
+        justify, overflow = ("left", "fold") if is_text else ("right", "ellipsis")
+        table.add_column(heading, justify=justify, overflow=overflow, no_wrap=not is_text)  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console(width=max(Console().width, width)).print(table)

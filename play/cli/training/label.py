@@ -1,0 +1,131 @@
+"""`reversi label`: training positions with their scores, in Parquet files that an interruption cannot spoil."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from play.cli.clusters import RayAddress, Workers, chosen_executor
+from play.cli.job_options import given, options_from
+from play.cli.options import Json, Threads
+from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+
+if TYPE_CHECKING:
+    from train.labels import LabelOptions
+
+
+@options_from("train.labels.options:LabelOptions", required=("count",))
+def label(
+    context: typer.Context,
+    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the data set; made if it is not there.")],
+    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies that the labeller searches.")] = None,
+    threads: Threads = None,
+    device: Annotated[
+        str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
+    ] = "cpu",
+    workers: Workers = None,
+    ray: RayAddress = None,
+    as_json: Json = False,
+) -> None:
+    """Sample positions without duplicates, label them with scores, and write them to Parquet files.
+
+    Example: reversi label labels/10-14 --count 1000000 --empties 10-14
+
+    Positions come from games with a random beginning and noisy play by
+    --player; every number of empties gets equally many, and no two are
+    symmetric to each other. Each side of a game draws one of --noise and one
+    of --temperature: a move worse by that is e times as rare, 0 plays the
+    best. Each game draws one of --prefixes. Scores are discs for the side to
+    move. With an evaluator as --labeller, as in
+    [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved;
+    above 24 (26 on 6x6, 16 on a GPU) none can be.
+    [b]network:depth=8,mean=2,probcut=1[/b] takes the mean of the searches to 7
+    and 8 plies, and leaves out what is hopeless.
+
+    Run the same command again to go on after Ctrl-C, or after a crash: the files
+    come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
+    all machines of a cluster play and solve, to the same files.
+    """
+    from reversi_env.errors import ReversiError, counted
+    from train.labels import LabelOptions, generate
+    from train.labels.storage import rows_in_place
+
+    if device != "cpu" and (ray is not None or workers is not None):
+        raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
+    chosen = given(context)
+    options = LabelOptions(**{**chosen, "labeller": _with_depth(chosen["labeller"], depth)})
+    folder, began, finished = Path(out), perf_counter(), 0
+
+    def tell_found(shards: int, rows: int) -> None:
+        """Say what earlier runs have made, as soon as it has been checked."""
+        nonlocal finished
+        finished = rows
+        if rows:
+            what = "complete already" if shards == options.shards else "going on from there"
+            print(
+                f"{folder}: {shards} of {options.shards} shards, {counted(rows, 'position')}; {what}",
+                file=sys.stderr,
+            )
+
+    def stopped() -> str:
+        return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
+
+    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+        how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}
+        manifest = generate(options, folder, **how, progress=show)
+    seconds, made = perf_counter() - began, manifest.options
+    by_empties = [
+        {"empties": made.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, made.strata))}
+        for stratum in range(made.strata)
+    ]
+    result = {
+        "folder": out,
+        "positions": manifest.rows,
+        "shards": len(manifest.shards),
+        "resumed_from": finished,
+        "seconds": seconds,
+        "positions_per_second": (manifest.rows - finished) / seconds,
+        "by_empties": by_empties,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        _print_result(options, result)
+
+
+def _with_depth(labeller: str, depth: int | None) -> str:
+    """The labeller's spec with the depth that it leaves open."""
+    from reversi_env.errors import ReversiError, shown
+    from search.agents import AgentSpec
+
+    if depth is None:
+        return labeller
+    if labeller == "exact":
+        raise ReversiError(f"--depth {depth} with --labeller exact: expected an evaluator to search with")
+    spec = AgentSpec.parse(labeller)
+    if "depth" in spec.options:
+        raise ReversiError(f"--depth {depth} with --labeller {shown(labeller)}: expected the depth in one place")
+    return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
+
+
+def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
+    """Positions by empties and how they were labelled, for people."""
+    from reversi_env.errors import counted
+    from train.labels.labellers import labeller_plan
+
+    plan = labeller_plan(options.labeller)
+    print(
+        f"{options.size}x{options.size} {options.variant}, {counted(result['positions'], 'position')} in {result['folder']}"
+    )
+    rows = (
+        (row["empties"], f"{row['positions']:,}", "exact" if row["empties"] <= plan.solved else f"depth {plan.depth}")
+        for row in result["by_empties"]
+    )
+    print_table(("empties", "positions", "labels"), rows, words=0)
+    new = result["positions"] - result["resumed_from"]
+    if new:
+        print(f"{new:,} in {result['seconds']:.1f} s: {result['positions_per_second']:,.0f} positions/s")

@@ -1,1 +1,0 @@
-"""The subcommands of `reversi`, a file each."""

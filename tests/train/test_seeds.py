@@ -1,22 +1,33 @@
 """Runs with neighbouring seeds have no games in common, and their scores vary as much as the standard error says."""
 
+import math
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import combinations, islice, pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from models.network import NetworkEvaluator
 from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import agents, evaluators
-from studies import exam_positions, report_003, winner
+from search.book import packaged_book
+from studies import exam_positions, label_tuning, report_003, winner
 from studies.counting import positions_by_round
 from studies.statistics import ROUNDS, count_breadths
+from studies.steps import of_tournaments
+from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
+from train.book.checking import _sampled_rows
+from train.book.options import CheckOptions
+from train.fitting import cuts
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.stages import Stage
 from train.games.batch import compiled_player, play_games
@@ -25,7 +36,8 @@ from train.games.options import TournamentOptions
 from train.games.playing import play_match
 from train.games.self_play import self_play
 from train.judging.endgames import EndgameOptions, _sampled
-from train.judging.exam import packaged_endgames
+from train.judging.exam import _known_scores, packaged_endgames, packaged_papers, wthor_sample
+from train.judging.puzzles import PuzzleOptions
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.rl.environment import TrainingEnv
@@ -36,9 +48,10 @@ from train.rl.options import Architecture, preset
 from train.rl.scoring import score_policy
 from train.rl.tensor_ppo import TensorPPO
 from train.tuning.objectives import LabelError, WinRate
+from train.tuning.optimisers import OPTIMISERS
 
 SEEDS, RULES, GAMES = range(50), Rules(), 10
-NEVER_MADE = Path("never-made")
+NEVER_MADE, WTHOR_GAMES, BOOK = Path("never-made"), 150, packaged_book(Rules(variant="reversed"))
 
 
 class StopJobError(Exception):
@@ -67,6 +80,10 @@ def recorded(run, owner, name, note, times=None):
         return {key for keys in notes for key in keys}
 
     return job
+
+
+def boards_of(made):
+    return rows(made.own, made.opp)
 
 
 def seed_of(*arguments, seed, **options):
@@ -148,6 +165,58 @@ def exam_seeds(empties):
     return recorded(sample, exam_positions, "self_play", seed_of, 1)
 
 
+def probcut(seed):
+    """The seeds of both samples that ProbCut is fitted to; no game is played."""
+    seeds = []
+
+    def spy(player, rules, empties, count, sample_seed, threads=None):
+        seeds.append(sample_seed)
+        if len(seeds) == 2:
+            raise StopJobError
+        return []
+
+    with pytest.MonkeyPatch.context() as patch, suppress(StopJobError), TemporaryDirectory() as folder:
+        patch.setattr(cuts, "own_positions", spy)
+        cuts.add_probcut(NetworkEvaluator().file(Rules(6)), Path(folder), seed=seed)
+    return set(seeds)
+
+
+def tuned_labels(seed):
+    """The seeds of all tunings; nothing is solved and nothing tuned."""
+    seeds = []
+
+    def spy(chosen, objective):
+        seeds.append(chosen.seed)
+        return SimpleNamespace(loss=0, check=0, seconds=0, published_check=0)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(label_tuning, "tune", spy)
+        patch.setattr(label_tuning.LabelError, "truth", lambda objective: None)
+        label_tuning.measure(label_tuning.LabelTuningOptions(seeds=3, seed=seed))
+    return seeds
+
+
+def puzzles(seed):
+    """Positions by the options that a puzzle's candidates are drawn by, but from quicker games and with more empty squares."""
+    quick = {"count": GAMES, "shard_rows": GAMES, "block_rows": GAMES, "empties": (30, 30), "play_depth": 1}
+    return rows(*sample_block(replace(PuzzleOptions(seed=seed).candidates, **quick), 0, threads=1))
+
+
+def optimiser(name):
+    """A job that returns the points of two generations around one start, apart from the start itself."""
+
+    def job(seed):
+        start, asked = np.zeros(3), []
+        made = OPTIMISERS[name](3, GAMES, seed, start)
+        for _ in range(2):
+            points = made.ask()
+            asked += [tuple(point) for point in points.tolist() if any(point)]
+            made.tell((points**2).sum(axis=1))
+        return asked
+
+    return job
+
+
 ENDGAMES = packaged_endgames(RULES).rows(np.arange(4))
 JOBS = {
     "random positions": lambda seed: rows(*batch.random_positions(GAMES, 20, seed=seed)),
@@ -175,6 +244,11 @@ JOBS = {
     },
     "report 003": openings(lambda seed: report_003.measure(report_003.PlyOptions(games=GAMES, seed=seed))),
     "endgames": lambda seed: rows(*_sampled(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
+    "probcut": probcut,
+    "label tuning": tuned_labels,
+    "genetic": optimiser("genetic"),
+    "cma": optimiser("cma"),
+    "puzzles": puzzles,
     "exam positions": lambda seed: set().union(*(exam_seeds(empties)(seed) for empties in range(10, 14))),
 }
 
@@ -185,6 +259,47 @@ def test_neighbouring_seeds_share_nothing(name):
     of_seeds = [set(JOBS[name](seed)) for seed in SEEDS]
     assert all(of_seeds)
     assert len(set().union(*of_seeds)) == sum(map(len, of_seeds))
+
+
+def test_probcut_and_the_stages_of_a_bootstrap_have_streams_of_their_own():
+    assert not probcut(0) & set(stages(0))
+
+
+# --- samples of a fixed set ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wthor(tmp_path_factory):
+    """A folder with a WTHOR file of random games."""
+    path = tmp_path_factory.mktemp("wthor") / "WTH_2000.wtb"
+    path.write_bytes(wthor_file(*(wthor_record(random_moves(Position.initial(), seed)) for seed in range(WTHOR_GAMES))))
+    return path.parent
+
+
+FINITE = {
+    "wthor sample": lambda folder, count, seed: rows(*wthor_sample([*folder.iterdir()], 20, count, seed)),
+    "wthor scores": lambda folder, count, seed: boards_of(_known_scores([*folder.iterdir()], count, seed)),
+    "solver steps": lambda folder, count, seed: of_tournaments(folder, count, seed),
+    "packaged": lambda _, count, seed: boards_of(*packaged_papers(RULES, positions=count, empties=(10,), seed=seed)),
+    "book check": lambda _, count, seed: _sampled_rows(BOOK, CheckOptions(positions=count, seed=seed)).tolist(),
+}
+SET_SIZES = {
+    "packaged": int((packaged_endgames(RULES).empties == 10).sum()),
+    "book check": int((BOOK.depth == 0).sum()),
+}
+
+
+@pytest.mark.parametrize("name", FINITE)
+def test_samples_of_neighbouring_seeds_overlap_by_chance(name, wthor):
+    """The number shared by two samples is hypergeometric, and independent between pairs of samples."""
+    total, count = SET_SIZES.get(name, WTHOR_GAMES), 30
+    of_seeds = [set(FINITE[name](wthor, count, seed)) for seed in SEEDS]
+    assert all(len(sample) == count for sample in of_seeds)
+    share = count / total
+    mean, variance = count * share, count * share * (1 - share) * (total - count) / (total - 1)
+    for pairs in (list(pairwise(of_seeds)), list(combinations(of_seeds, 2))):
+        shared = sum(len(one & other) for one, other in pairs)
+        assert shared <= len(pairs) * mean + 3 * math.sqrt(len(pairs) * variance)
 
 
 # --- scores -------------------------------------------------------------------------------------------

@@ -116,10 +116,14 @@ def _would_play(book: Book, moves: Moves) -> NDArray[np.bool_]:
     return moves.loss <= PLAYED * book.margin * UNIT + 1e-7
 
 
+def _sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
+    """Return the rows of the expanded positions that are checked, each at most once."""
+    return np.random.default_rng(options.seed).permutation(np.flatnonzero(book.depth == 0))[: options.positions]
+
+
 def _checked(book: Book, options: CheckOptions, search: Searches, progress: Progress) -> Book:
-    moves, inner = all_moves(book), np.flatnonzero(book.depth == 0)
+    moves, drawn = all_moves(book), _sampled_rows(book, options)
     moves = moves.of(_would_play(book, moves))
-    drawn = np.random.default_rng(options.seed).permutation(inner)[: options.positions]
     checked = np.full(len(book), UNCHECKED)
     for start in range(0, len(drawn), BATCH):
         progress("positions", start, len(drawn))

@@ -25,6 +25,8 @@ DEEPEST = {8: 8, 6: 7}
 POSITIONS = 1000
 #: Empties of positions whose end is foretold: those that are soon solved.
 ENDS = (13, 18)
+#: First word of the seed streams of both samples. Streams of one word belong to the stages of a bootstrap.
+STREAM = 0
 
 
 def add_probcut(
@@ -48,8 +50,8 @@ def add_probcut(
     with Run(out):
         name, cores = file_name("network", path), threads or os.cpu_count() or 1
         midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
-        sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, 0), threads)
-        ends = own_positions(name, rules, ENDS, positions, derive_seed(seed, 1), threads)
+        sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, STREAM, 0), threads)
+        ends = own_positions(name, rules, ENDS, positions, derive_seed(seed, STREAM, 1), threads)
         total = len(sampled) + len(ends)
         cuts = probcut.fit(
             name,

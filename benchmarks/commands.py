@@ -323,11 +323,11 @@ def gpu(
 ) -> None:
     """`TorchVectorEnv` on one GPU: plies a second against the memory's bandwidth, Pgx, equality with the CPU, a network's share."""
     from benchmarks import gpu as speed
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
 
     wanted = [part.strip() for part in parts.split(",")]
     if unknown := [part for part in wanted if part not in GPU_PARTS]:
-        raise ReversiError(f"--parts {shown(unknown[0])}: expected some of {', '.join(GPU_PARTS)}")
+        raise ReversiError(f"--parts {quoted(unknown[0])}: expected some of {', '.join(GPU_PARTS)}")
     device = "cpu" if cpu else "cuda"
     report = Report("", "torch", "numba", "numba-cuda", "numpy", "jax", "pgx")
     report.result = {"device": speed.device_name(device)} | report.result

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from models.files import check_game
 from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from reversi_env import Position, Rules
-from reversi_env.sealing import file_hash, read_once
+from reversi_env.checksummed import file_hash, read_cached
 from search.agent import Agent
 from search.evaluation import file_name
 from search.limits import SearchResult
@@ -46,7 +46,7 @@ class FileAgent(Agent, Generic[Saved]):
     def saved(self, rules: Rules) -> Saved:
         """What was given, if it is for that game, or what the package has for it."""
         path = self.path(rules)
-        found = read_once(path, self.read)
+        found = read_cached(path, self.read)
         check_game(f"{self.kind} {str(path)!r}", found.rules, rules)
         return found
 

@@ -20,11 +20,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
-from reversi_env.sealing import DIGITS, read_header, tensors_hash
+from reversi_env.checksummed import HASH_DIGITS, read_header, tensors_hash
+from reversi_env.errors import quoted
 
 FORMAT = 1
-_HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{DIGITS}}})\.safetensors$")
+_HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{HASH_DIGITS}}})\.safetensors$")
 
 
 class WeightsError(ReversiError):
@@ -39,7 +39,7 @@ def file_content(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -
 
 def named_by_hash(stem: str, data: bytes) -> str:
     """The name of a weight file with that content."""
-    return f"{stem}-{hashlib.sha256(data).hexdigest()[:DIGITS]}.safetensors"
+    return f"{stem}-{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}.safetensors"
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -54,7 +54,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read ({error}): expected safetensors") from None
     if header.get("format") != FORMAT:
-        raise WeightsError(f"weight file {str(path)!r} of format {shown(header.get('format'))}: expected {FORMAT}")
+        raise WeightsError(f"weight file {str(path)!r} of format {quoted(header.get('format'))}: expected {FORMAT}")
     missing = {"architecture", "size", "variant", "record"} - set(header)
     if missing:
         raise WeightsError(f"weight file {str(path)!r} does not say its {min(missing)}: expected a header that does")
@@ -78,7 +78,7 @@ def check_game(what: str, found: Rules, wanted: Rules) -> None:
 def check_name(path: Path, data: bytes, what: str) -> bool:
     """Refuse a file whose name has another hash than its content; whether it has one at all."""
     named = _HASH_IN_NAME.search(path.name)
-    digits = hashlib.sha256(data).hexdigest()[:DIGITS]
+    digits = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
     if named and named[1] != digits:
         raise WeightsError(f"{what} {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
     return named is not None

@@ -24,7 +24,7 @@ from models.boards import bit_counts, board_planes, legal_moves, turned
 from models.files import WeightsError, file_content, named_by_hash, read_file
 from reversi_env import ReversiError, Rules
 from reversi_env.core.symmetry import INVERSE_SYMMETRY
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.symmetries import action_images
 
@@ -178,14 +178,14 @@ def read_residual(path: Path) -> SavedResidual:
     header, tensors = read_file(path)
     if header["architecture"] != ARCHITECTURE:
         raise WeightsError(
-            f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: expected {ARCHITECTURE}"
+            f"weight file {str(path)!r} of architecture {quoted(header['architecture'])}: expected {ARCHITECTURE}"
         )
     try:
         rules = Rules(header["size"], header["variant"])
         channels, blocks = header["channels"], header["blocks"]
         if not (_within(channels, MOST_CHANNELS) and _within(blocks, MOST_BLOCKS)):
             raise WeightsError(
-                f"{shown(channels)} channels in {shown(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
+                f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
             )
         net = ResidualNet(rules.size, channels=channels, blocks=blocks, planes=_planes(header))
         if not all(np.isfinite(array).all() for array in tensors.values()):
@@ -201,7 +201,7 @@ def _planes(header: dict[str, Any]) -> int:
     """Planes that the network of a file sees."""
     planes = header.get("planes", FIRST_PLANES)
     if planes not in (FIRST_PLANES, INPUT_PLANES):
-        raise WeightsError(f"{shown(planes)} planes: expected {FIRST_PLANES} or {INPUT_PLANES}")
+        raise WeightsError(f"{quoted(planes)} planes: expected {FIRST_PLANES} or {INPUT_PLANES}")
     return int(planes)
 
 

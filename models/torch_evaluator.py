@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from models.boards import board_planes, board_tensor
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.core.bitboard import PASS_SQUARE
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import checked_rules
 from search.agent import Agent
@@ -74,7 +74,7 @@ class TorchEvaluator(CalledEvaluator):
         name: str = "torch",
     ) -> None:
         if inputs not in ("planes", "boards"):
-            raise ReversiError(f"inputs={shown(inputs)}: expected 'planes' or 'boards'")
+            raise ReversiError(f"inputs={quoted(inputs)}: expected 'planes' or 'boards'")
         super().__init__(name, "a torch module")
         self.module, self.rules = module.to(device).eval(), checked_rules(rules)
         self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
@@ -124,7 +124,7 @@ class TorchAgent(Agent):
 
     def __init__(self, evaluator: TorchEvaluator, depth: int = 2, *, exact: int = 10, seed: int | None = None) -> None:
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-            raise ReversiError(f"depth={shown(depth)}: expected a whole number of 1 or more")
+            raise ReversiError(f"depth={quoted(depth)}: expected a whole number of 1 or more")
         if not isinstance(evaluator, TorchEvaluator):
             raise ReversiError(f"evaluator of type {type(evaluator).__name__}: expected TorchEvaluator(module)")
         self.evaluator, self.depth, self.exact = evaluator, depth, exact

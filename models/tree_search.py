@@ -31,7 +31,7 @@ from models.compiling import Attempted, Compiled, Recorded
 from models.residual import Answers
 from models.trees import NEVER, PUCT_BASE, PUCT_FIRST, Said, Tree, Walk, family_of
 from reversi_env import ReversiError, Rules, functional
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import State
 from search.solver import solve_batch
@@ -109,10 +109,10 @@ class TreeSearch:
         compiled: bool = False,
     ) -> None:
         if method not in ("gumbel", "puct"):
-            raise ReversiError(f"method={shown(method)}: expected 'gumbel' or 'puct'")
+            raise ReversiError(f"method={quoted(method)}: expected 'gumbel' or 'puct'")
         for name, number in (("simulations", simulations), ("considered", considered), ("deepest", deepest)):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ReversiError(f"{name}={shown(number)}: expected a whole number of 1 or more")
+                raise ReversiError(f"{name}={quoted(number)}: expected a whole number of 1 or more")
         self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
         self.considered, self.exact, self.deepest, self.threads = considered, exact, deepest, threads
         self.compiled = compiled

@@ -20,7 +20,7 @@ from websockets.sync.client import connect
 
 from play.game import Game
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import BLACK, WHITE, Colour
 
 DEFAULT_PORT = 8400
@@ -62,7 +62,7 @@ class Ticket:
         _, joins, fragment = text.partition("#join=")
         parts = unquote(fragment if joins else text).strip().split(".")
         if len(parts) not in (2, 3) or not all(parts):
-            raise ConnectError(f"ticket {shown(text)}: expected GAME.TOKEN, or an invitation link")
+            raise ConnectError(f"ticket {quoted(text)}: expected GAME.TOKEN, or an invitation link")
         return cls(parts[0], parts[-1])
 
 
@@ -75,7 +75,7 @@ def server_url(address: str) -> str:
     except ValueError:
         host = port = None
     if not host or parts.scheme not in ("http", "https") or parts.path not in ("", "/"):
-        raise ConnectError(f"server {shown(address)}: expected HOST or HOST:PORT, such as 127.0.0.1:8400")
+        raise ConnectError(f"server {quoted(address)}: expected HOST or HOST:PORT, such as 127.0.0.1:8400")
     if port is None and parts.scheme == "http":
         port = DEFAULT_PORT
     name = f"[{host}]" if ":" in host else host
@@ -117,7 +117,7 @@ class Client:
             theirs = Ticket(created["game"], tokens[str(colour.other)]) if opponent is None else None
             return Ticket(created["game"], tokens[str(colour)]), theirs
         except (LookupError, TypeError):
-            raise ConnectError(f"{self.url} created {shown(created)}: expected a game and its tokens") from None
+            raise ConnectError(f"{self.url} created {quoted(created)}: expected a game and its tokens") from None
 
     def play(self, ticket: Ticket, player: Player) -> Game:
         """Play the game of *ticket* to its end."""
@@ -243,7 +243,7 @@ def verified(state: dict[str, Any]) -> Game:
     if game.position.to_text() != board or game.is_over() != (status == "finished"):
         raise ConnectError(f"the server's board is not ours after {' '.join(game.moves[-3:])}: expected the same rules")
     if game.is_over() and game.score(BLACK) != score:
-        raise ConnectError(f"the server's score {shown(score)} is not ours: expected {game.score(BLACK)}")
+        raise ConnectError(f"the server's score {quoted(score)} is not ours: expected {game.score(BLACK)}")
     return game
 
 

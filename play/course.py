@@ -25,7 +25,7 @@ import numpy as np
 from play.background import in_background
 from play.thinker import Thinker, default_agent
 from reversi_env import Position, Rules
-from reversi_env.errors import PositionError, shown
+from reversi_env.errors import PositionError, quoted
 from reversi_env.rules import Colour
 
 COLOR_BLACK, COLOR_WHITE, COLOR_NONE = -1, 1, 0
@@ -57,7 +57,7 @@ class AI:
     ) -> None:
         self._rules = Rules(chessboard_size, variant)
         if isinstance(color, bool) or color not in (COLOR_BLACK, COLOR_WHITE):
-            raise PositionError(f"color {shown(color)}: expected -1 (COLOR_BLACK) or 1 (COLOR_WHITE)")
+            raise PositionError(f"color {quoted(color)}: expected -1 (COLOR_BLACK) or 1 (COLOR_WHITE)")
         self.chessboard_size = chessboard_size
         self.color = color
         self.time_out = time_out

@@ -11,7 +11,7 @@ from play.first_start import compile_ahead, parts_of
 from play.pondering import ponder
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
 from search.agents import AgentSpec
 from search.limits import Limits, MoveValue
@@ -75,7 +75,7 @@ class Thinker:
     def change(self, name: str, value: str) -> None:
         """Set one of the `CHANGEABLE` options from now on; a ReversiError if its agent has none such, or not with that value."""
         if name not in CHANGEABLE:
-            raise ReversiError(f"option {shown(name)}: expected one of {', '.join(CHANGEABLE)}")
+            raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(CHANGEABLE)}")
         spec = self.spec.with_(**{name: value})
         if name == "level":
             spec = spec.without("depth")  # which a level stands for, and would win

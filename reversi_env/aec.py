@@ -17,7 +17,7 @@ from pettingzoo import AECEnv
 from reversi_env.core import episodes
 from reversi_env.envs.one_game import RENDER_FPS, RENDER_MODES, OneGame
 from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_found
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 
 PLAYERS = ("player_0", "player_1")
 _TWO_PLAYER_POOL = np.zeros(0, episodes.POOL)
@@ -144,7 +144,7 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         """The board from *agent*'s side, and its legal actions if it is to move."""
         self._require_a_game()
         if agent not in PLAYERS:
-            raise SettingsError(f"agent {shown(agent)}: expected one of {PLAYERS}")
+            raise SettingsError(f"agent {quoted(agent)}: expected one of {PLAYERS}")
         planes = self._board.reshape(2, self.rules.size, self.rules.size)
         selected = agent == PLAYERS[self._turn]
         mask = self._mask[0].copy() if selected or self._over else np.zeros(self._mask.size, np.int8)
@@ -165,7 +165,7 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
     def set_state(self, state: dict[str, Any]) -> None:
         """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
         if not isinstance(state, dict) or set(state) != set(_CHANGING):
-            raise SettingsError(f"state {shown(state)}: expected what get_state() returned")
+            raise SettingsError(f"state {quoted(state)}: expected what get_state() returned")
         checked_states(state["_state"], 1, self.settings, _TWO_PLAYER_POOL)
         self.__dict__.update(copy.deepcopy(state))
 

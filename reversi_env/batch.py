@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from reversi_env.core import batch as loops
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.playout import count_random_plies, random_positions_loop
-from reversi_env.errors import IllegalMoveError, PositionError, RulesError, shown
+from reversi_env.errors import IllegalMoveError, PositionError, RulesError, quoted
 from reversi_env.position import Position
 from reversi_env.rules import Rules, checked_rules
 
@@ -187,7 +187,7 @@ def random_positions(
     most, whole = 2 * rules.square_count, given.dtype.kind in "iu" and given.shape in ((), (count,))
     if not whole or (given < 0).any() or (given > most).any():
         raise RulesError(
-            f"plies {shown(plies)}: expected a whole number from 0 to {most}, or one for each of {count} positions"
+            f"plies {quoted(plies)}: expected a whole number from 0 to {most}, or one for each of {count} positions"
         )
     lengths = np.broadcast_to(given.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
@@ -213,7 +213,7 @@ def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parall
 
 def _whole(name: str, number: int) -> int:
     if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < 1 << 64:
-        raise RulesError(f"{name}={shown(number)}: expected a whole number of 0 or more")
+        raise RulesError(f"{name}={quoted(number)}: expected a whole number of 0 or more")
     return int(number)
 
 

@@ -29,24 +29,24 @@ class TrainError(ReversiError):
     """Options that make no training, data that do not fit them, or a folder that holds another training."""
 
 
-def shown(value: object, limit: int = 60) -> str:
-    """*value* as it should appear in an error message: quoted, on one line, and cut when it is long."""
+def quoted(value: object, limit: int = 60) -> str:
+    """Return *value* as it appears in an error message: quoted, on one line, and shortened to *limit* characters."""
     text = " ".join(repr(value).split("\n"))
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def counted(number: int, thing: str, things: str = "") -> str:
-    """So many of a *thing*, in words; *things* is its plural where an s is not enough.
+def count_noun(number: int, thing: str, things: str = "") -> str:
+    """Return a count with its noun, such as "3 games"; *things* is the plural where an "s" is not enough.
 
-    >>> counted(1, "game"), counted(1200, "game"), counted(0, "ply", "plies")
+    >>> count_noun(1, "game"), count_noun(1200, "game"), count_noun(0, "ply", "plies")
     ('1 game', '1,200 games', '0 plies')
     """
     return f"{number:,} {thing if number == 1 else things or thing + 's'}"
 
 
-def hint(name: object, known: Iterable[str]) -> str:
-    """The nearest known name in words, for an error message; nothing if none is near."""
-    from difflib import get_close_matches  # not loaded before something is wrong
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """Return " (did you mean …?)" with the nearest known name for an error message, or "" if none is near."""
+    from difflib import get_close_matches  # loaded only for errors
 
     close = get_close_matches(str(name), known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,11 +1,11 @@
-"""Libraries that only an extra of the package brings: what to say, in one place, where one of them is not installed.
+"""Optional libraries, each installed by an extra of the package, and the error if one is missing.
 
-Modules that cannot do without such a library import it so:
+Modules that need such a library import it like this:
 
     with extra_libraries():
         import torch
 
-What only later needs one asks for it before it begins, with `require`.
+Code that needs a library later checks for it first with `require`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from reversi_env.errors import ReversiError
 
-#: The smallest extra that brings a library, by the name that it is imported by.
+#: The smallest extra that installs a library, by import name.
 EXTRAS = {
     "cma": "tune",
     "envpool": "bench",
@@ -44,11 +44,11 @@ EXTRAS = {
 
 
 class MissingExtra(ModuleNotFoundError, ReversiError):  # noqa: N818 - it is what is missing
-    """A library that an extra of this package brings is needed and not installed; ``name`` is the library's."""
+    """A library of an extra is needed but not installed; ``name`` is its import name."""
 
 
-def missing(library: str, what: str = "this") -> MissingExtra:
-    """The error that says that *what* needs *library*, and how a clone of the project gets it."""
+def missing_extra_error(library: str, what: str = "this") -> MissingExtra:
+    """Return the error that *what* needs *library*, with the command that installs it."""
     return MissingExtra(
         f"{what} needs {library.replace('_', '-')}, which is not installed: "
         f'expected `pip install ".[{EXTRAS[library]}]"` in a clone of the project',
@@ -56,8 +56,8 @@ def missing(library: str, what: str = "this") -> MissingExtra:
     )
 
 
-def installed(library: str) -> bool:
-    """Whether *library* could be imported; it is not."""
+def is_installed(library: str) -> bool:
+    """Return whether *library* can be imported, without importing it."""
     try:
         return find_spec(library) is not None
     except ImportError:
@@ -65,19 +65,19 @@ def installed(library: str) -> bool:
 
 
 def require(*libraries: str) -> None:
-    """Raise a `MissingExtra` about the first of the *libraries* that is not installed; none is imported."""
+    """Raise a `MissingExtra` for the first of the *libraries* that is not installed. None is imported."""
     for library in libraries:
-        if not installed(library):
-            raise missing(library)
+        if not is_installed(library):
+            raise missing_extra_error(library)
 
 
 @contextmanager
 def extra_libraries() -> Iterator[None]:
-    """Turn the failed import of a library of an extra into a `MissingExtra`."""
+    """Convert the failed import of an extra's library into a `MissingExtra`."""
     try:
         yield
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library not in EXTRAS or isinstance(error, ReversiError):
             raise
-        raise missing(library) from None
+        raise missing_extra_error(library) from None

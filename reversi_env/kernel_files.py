@@ -22,8 +22,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from reversi_env.atomic_files import remove_temporary_files, write_atomically
 from reversi_env.caches import cache_folder, size_of
-from reversi_env.writing import remove_parts, write_atomically
 
 #: The first bytes of an entry; another layout of the file gets another number.
 HEADER = b"reversi-lab kernel 1\n"
@@ -120,7 +120,7 @@ def prune(folder: Path, now: float | None = None) -> None:
             with suppress(OSError):  # there are others
                 group.parent.rmdir()
         else:
-            remove_parts(group)
+            remove_temporary_files(group)
 
 
 def _groups(folder: Path) -> list[tuple[float, Path]]:

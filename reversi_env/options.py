@@ -21,7 +21,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from reversi_env.errors import TrainError, shown
+from reversi_env.errors import TrainError, quoted
 from reversi_env.rules import Rules, Variant
 
 
@@ -147,7 +147,7 @@ class Options:
                 value = tuple(value)
                 object.__setattr__(self, one.name, value)
             if expected := one.wrong(value):
-                raise TrainError(f"{one.name}={shown(value)}: expected {expected}")
+                raise TrainError(f"{one.name}={quoted(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON and files have them: under the names that they had first."""
@@ -167,7 +167,7 @@ class Options:
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:
-                raise TrainError(f"option {shown(name)} is unknown: expected some of {', '.join(known)}")
+                raise TrainError(f"option {quoted(name)} is unknown: expected some of {', '.join(known)}")
         return cls(**values)
 
 

@@ -14,7 +14,7 @@ from reversi_env.core.geometry import squares_of
 from reversi_env.core.perft import perft as count_sequences
 from reversi_env.core.stability import stable_discs
 from reversi_env.core.symmetry import canonical, position_hash, transform
-from reversi_env.errors import IllegalMoveError, PositionError, RulesError, counted, shown
+from reversi_env.errors import IllegalMoveError, PositionError, RulesError, count_noun, quoted
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Position:
             if isinstance(board, np.integer):  # kernels and arrays give numpy integers; keep one representation
                 object.__setattr__(self, name, int(board))
             elif not isinstance(board, int) or isinstance(board, bool):
-                raise PositionError(f"board {name} is {shown(board)}: expected an integer with a bit for every disc")
+                raise PositionError(f"board {name} is {quoted(board)}: expected an integer with a bit for every disc")
         if (self.own | self.opp) & ~self.rules.playable:
             raise PositionError(
                 f"disc off the board: boards {self.own:#x} and {self.opp:#x} leave the {self.rules.size}x{self.rules.size} board"
@@ -64,7 +64,7 @@ class Position:
             raise PositionError(f"discs of both colours on {overlap}: expected at most one disc a square")
         if self.turn.__class__ is not Colour:
             if isinstance(self.turn, bool) or self.turn not in (BLACK, WHITE):
-                raise PositionError(f"turn {shown(self.turn)} is not a colour: expected BLACK or WHITE")
+                raise PositionError(f"turn {quoted(self.turn)} is not a colour: expected BLACK or WHITE")
             object.__setattr__(self, "turn", Colour(self.turn))
 
     # --- making positions -------------------------------------------------------------------------
@@ -89,16 +89,18 @@ class Position:
         the length.
         """
         if not isinstance(text, str):
-            raise PositionError(f"board {shown(text)} is not text: expected one character a square")
+            raise PositionError(f"board {quoted(text)} is not text: expected one character a square")
         squares = "".join(text.split())
         if rules is None:
             sizes = {size * size: size for size in (4, 6, 8)}
             if len(squares) not in sizes:
-                raise PositionError(f"board {shown(text)} has {counted(len(squares), 'square')}: expected 16, 36 or 64")
+                raise PositionError(
+                    f"board {quoted(text)} has {count_noun(len(squares), 'square')}: expected 16, 36 or 64"
+                )
             rules = Rules(sizes[len(squares)])
         if len(squares) != rules.square_count:
             raise PositionError(
-                f"board {shown(text)} has {counted(len(squares), 'square')}: expected {rules.square_count}"
+                f"board {quoted(text)} has {count_noun(len(squares), 'square')}: expected {rules.square_count}"
             )
         boards = {BLACK: 0, WHITE: 0}
         for action, character in enumerate(squares):
@@ -107,7 +109,7 @@ class Position:
                 boards[colour] |= 1 << rules.square_of(action)
             elif character not in _EMPTY_CHARACTERS:
                 raise PositionError(
-                    f"{shown(character)} at square {rules.name_of(action)} of board {shown(text)}: expected X, O or -"
+                    f"{quoted(character)} at square {rules.name_of(action)} of board {quoted(text)}: expected X, O or -"
                 )
         return cls.from_colours(rules, boards[BLACK], boards[WHITE], turn)
 
@@ -117,7 +119,7 @@ class Position:
         try:
             cells = np.asarray(matrix)
         except ValueError:
-            raise PositionError(f"{shown(matrix)} is not a matrix: its rows differ in length") from None
+            raise PositionError(f"{quoted(matrix)} is not a matrix: its rows differ in length") from None
         if cells.dtype.kind not in "iuf":
             raise PositionError(f"matrix of {cells.dtype}: expected numbers -1, 0 and 1")
         if cells.ndim != 2 or cells.shape[0] != cells.shape[1]:
@@ -126,7 +128,7 @@ class Position:
         if cells.shape != (rules.size, rules.size):
             raise PositionError(f"matrix of shape {cells.shape}: expected {rules.size} x {rules.size}")
         if not np.isin(cells, (-1, 0, 1)).all():
-            raise PositionError(f"matrix with other entries than -1, 0, 1: {shown(np.unique(cells).tolist())}")
+            raise PositionError(f"matrix with other entries than -1, 0, 1: {quoted(np.unique(cells).tolist())}")
         boards = [
             sum(1 << rules.square_of(int(action)) for action in np.flatnonzero(cells == colour))
             for colour in (BLACK, WHITE)
@@ -167,7 +169,7 @@ class Position:
             return True
         if colour == -self.turn:
             return False
-        raise PositionError(f"colour {shown(colour)}: expected BLACK or WHITE, or None for the side to move")
+        raise PositionError(f"colour {quoted(colour)}: expected BLACK or WHITE, or None for the side to move")
 
     def legal_board(self) -> int:
         """Board of the squares where the side to move may play."""
@@ -255,7 +257,7 @@ class Position:
     def perft(self, depth: int) -> int:
         """Number of move sequences of exactly *depth* plies (a pass is a ply, games that end earlier do not count)."""
         if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
-            raise RulesError(f"depth {shown(depth)}: expected a whole number of plies, 0 or more")
+            raise RulesError(f"depth {quoted(depth)}: expected a whole number of plies, 0 or more")
         if depth > 2 * self.rules.square_count:
             return 0  # no game is that long, however often somebody passes
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
@@ -265,7 +267,7 @@ class Position:
     def transformed(self, symmetry: int) -> Position:
         """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
         if not isinstance(symmetry, Integral) or symmetry not in range(8):
-            raise PositionError(f"symmetry {shown(symmetry)} does not exist: expected 0 to 7")
+            raise PositionError(f"symmetry {quoted(symmetry)} does not exist: expected 0 to 7")
         own, opp = (int(transform(board, int(symmetry))) for board in self._boards())
         return Position(self.rules, own, opp, self.turn)
 
@@ -332,5 +334,5 @@ class Position:
         if isinstance(move, (int, np.integer)) and not isinstance(move, bool) and 0 <= move <= self.rules.pass_action:
             return int(move)
         raise IllegalMoveError(
-            f"{shown(move)} is not a move: expected a square name, 'pass' or a number from 0 to {self.rules.pass_action}"
+            f"{quoted(move)} is not a move: expected a square name, 'pass' or a number from 0 to {self.rules.pass_action}"
         )

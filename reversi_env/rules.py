@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import Literal, get_args
 
 from reversi_env.core.geometry import FRAME
-from reversi_env.errors import NotationError, RulesError, shown
+from reversi_env.errors import NotationError, RulesError, quoted
 
 Variant = Literal["normal", "reversed"]
 Start = Literal["standard", "parallel"]
@@ -64,11 +64,11 @@ class Rules:
 
     def __post_init__(self) -> None:
         if not isinstance(self.size, Integral) or self.size not in SIZES:
-            raise RulesError(f"size {shown(self.size)} is not supported: expected one of 4, 6, 8")
+            raise RulesError(f"size {quoted(self.size)} is not supported: expected one of 4, 6, 8")
         if self.variant not in get_args(Variant):
-            raise RulesError(f"variant {shown(self.variant)} is unknown: expected 'normal' or 'reversed'")
+            raise RulesError(f"variant {quoted(self.variant)} is unknown: expected 'normal' or 'reversed'")
         if self.start not in get_args(Start):
-            raise RulesError(f"start {shown(self.start)} is unknown: expected 'standard' or 'parallel'")
+            raise RulesError(f"start {quoted(self.start)} is unknown: expected 'standard' or 'parallel'")
 
     @property
     def margin(self) -> int:
@@ -120,7 +120,7 @@ class Rules:
     def name_of(self, action: int) -> str:
         """``'a1'`` … for a square of the board (a1 at the top left), ``'pass'`` for the pass."""
         if not 0 <= action <= self.pass_action:
-            raise NotationError(f"action {shown(action)} is off the board: expected 0 to {self.pass_action}")
+            raise NotationError(f"action {quoted(action)} is off the board: expected 0 to {self.pass_action}")
         if action == self.pass_action:
             return PASS_NAME
         row, column = divmod(action, self.size)
@@ -136,7 +136,7 @@ class Rules:
             return self.size * (int(text[1]) - 1) + columns.index(text[0])
         last = f"{columns[-1]}{self.size}"
         raise NotationError(
-            f"{shown(name)} is not a square of the {self.size}x{self.size} board: expected a1 to {last}, or pass"
+            f"{quoted(name)} is not a square of the {self.size}x{self.size} board: expected a1 to {last}, or pass"
         )
 
 
@@ -145,5 +145,5 @@ def checked_rules(rules: Rules | None) -> Rules:
     if rules is None:
         return Rules()
     if not isinstance(rules, Rules):
-        raise RulesError(f"rules {shown(rules)}: expected Rules, as in Rules(size=8, variant='normal')")
+        raise RulesError(f"rules {quoted(rules)}: expected Rules, as in Rules(size=8, variant='normal')")
     return rules

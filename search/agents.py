@@ -38,7 +38,7 @@ from importlib import import_module
 from typing import Any
 
 from reversi_env import ReversiError, plugins
-from reversi_env.errors import hint, shown
+from reversi_env.errors import did_you_mean, quoted
 from search import evaluators
 from search.agent import Agent
 from search.evaluation import Evaluator, file_name
@@ -86,7 +86,7 @@ class AgentSpec:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise AgentSpecError(f"agent {shown(self.text)}: expected a text such as 'six-factor:depth=4'")
+            raise AgentSpecError(f"agent {quoted(self.text)}: expected a text such as 'six-factor:depth=4'")
         program = re.match(rf"({'|'.join(PROGRAMS)})(\[|:|$)", self.text) is not None
         name, options, command = _split_program(self.text) if program else (*_split(self.text), "")
         for key, value in (("name", name), ("options", _option_texts(self.text, name, options)), ("command", command)):
@@ -140,7 +140,7 @@ class AgentSpec:
     def check_own(self) -> None:
         """Raise an `AgentSpecError` if this is no agent of this package or a plug-in: another program, or an unknown name."""
         if self.is_program:
-            raise AgentSpecError(f"agent {shown(self.text)} is another program: expected one of {', '.join(names())}")
+            raise AgentSpecError(f"agent {quoted(self.text)} is another program: expected one of {', '.join(names())}")
         _kind(self.name)
 
     def check(self) -> None:
@@ -178,17 +178,17 @@ def _split_program(text: str) -> tuple[str, str, str]:
     found = _PROGRAM.fullmatch(text)
     if found is None:
         raise AgentSpecError(
-            f"agent {shown(text)}: expected KIND:COMMAND LINE or KIND[key=value,…]:COMMAND LINE, as in gtp:gtp-rhino -l 3 -b 0"
+            f"agent {quoted(text)}: expected KIND:COMMAND LINE or KIND[key=value,…]:COMMAND LINE, as in gtp:gtp-rhino -l 3 -b 0"
         )
     try:
         words = shlex.split(found["command"])
     except ValueError as error:
         raise AgentSpecError(
-            f"agent {shown(text)}: its command line cannot be read ({error}): expected it quoted as in a shell"
+            f"agent {quoted(text)}: its command line cannot be read ({error}): expected it quoted as in a shell"
         ) from None
     if not words:
         raise AgentSpecError(
-            f"agent {shown(text)}: expected a command line behind the colon, as in gtp:gtp-rhino -l 3 -b 0"
+            f"agent {quoted(text)}: expected a command line behind the colon, as in gtp:gtp-rhino -l 3 -b 0"
         )
     return found["kind"], found["options"] or "", found["command"].strip()
 
@@ -201,9 +201,9 @@ def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
         if first is not None:
             key, value = first, item
         elif not equals:
-            raise AgentSpecError(f"option {shown(item)} of agent {shown(spec)}: expected key=value")
+            raise AgentSpecError(f"option {quoted(item)} of agent {quoted(spec)}: expected key=value")
         if key in options:
-            raise AgentSpecError(f"option {shown(key)} of agent {shown(spec)} is given twice: expected it once")
+            raise AgentSpecError(f"option {quoted(key)} of agent {quoted(spec)} is given twice: expected it once")
         options[key] = value
     return options
 
@@ -211,13 +211,15 @@ def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
 def _value(spec: str, key: str, text: str, options: Mapping[str, Option]) -> Any:
     if key not in options:
         raise AgentSpecError(
-            f"option {shown(f'{key}={text}')} of agent {shown(spec)} is unknown{hint(key.lower(), options)}: "
+            f"option {quoted(f'{key}={text}')} of agent {quoted(spec)} is unknown{did_you_mean(key.lower(), options)}: "
             f"expected one of {', '.join(sorted(options))}"
         )
     try:
         return options[key].read(text)
     except ValueError:
-        raise AgentSpecError(f"{key}={shown(text)} of agent {shown(spec)}: expected {options[key].expected}") from None
+        raise AgentSpecError(
+            f"{key}={quoted(text)} of agent {quoted(spec)}: expected {options[key].expected}"
+        ) from None
 
 
 # --- kinds of agents ------------------------------------------------------------------------------
@@ -388,8 +390,8 @@ def _kind(name: str) -> _Kind:
         return _KINDS[name]
     if evaluators.exists(name):
         return _Kind(partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING)
-    near = hint(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
-    raise AgentSpecError(f"agent {shown(name)} is unknown{near}: expected one of {', '.join(names())}")
+    near = did_you_mean(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
+    raise AgentSpecError(f"agent {quoted(name)} is unknown{near}: expected one of {', '.join(names())}")
 
 
 # --- agents by name -------------------------------------------------------------------------------

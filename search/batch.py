@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import checked_boards
 from reversi_env.core.threads import core_count
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search.core.batch_search import search_many
 from search.core.midgame import UNIT
@@ -55,7 +55,7 @@ def search_batch(
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
-        raise ReversiError(f"depth={shown(depth)}: expected a whole number from 0 to {DEEPEST}")
+        raise ReversiError(f"depth={quoted(depth)}: expected a whole number from 0 to {DEEPEST}")
     count = checked_threads(core_count() if threads is None else threads)
     evaluator = get(evaluator)  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator, rules, int(depth), probcut)

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import shown
-from reversi_env.sealing import SealError, read_once, sealed, unsealed
+from reversi_env.checksummed import ChecksumError, pack_checksummed, read_cached, unpack_checksummed
+from reversi_env.errors import quoted
 
 FORMAT = "reversi-book-1"
 #: Values are kept in these parts of a disc.
@@ -151,7 +151,7 @@ class Book:
             "margin": self.margin,
             "about": dict(self.about),
         }
-        return sealed({name: getattr(self, name) for name in _COLUMNS}, header)
+        return pack_checksummed({name: getattr(self, name) for name in _COLUMNS}, header)
 
     def _not_worse(self, here: int, after: list[int]) -> set[int]:
         """Those rows *after* a position to which a move leads that loses at most the margin by the deeper search.
@@ -180,7 +180,7 @@ def rows_of(own: NDArray[np.uint64], opp: NDArray[np.uint64], position: Position
 
 def read_book(path: str | Path) -> Book:
     """The book of a file, which is read again only when it has changed; a `BookError` with its name if it is no whole book."""
-    return read_once(Path(path), _read)
+    return read_cached(Path(path), _read)
 
 
 def packaged_book(rules: Rules) -> Book | None:
@@ -204,14 +204,14 @@ def book_for(name: str, rules: Rules) -> Book:
 
 def _read(path: Path) -> Book:
     try:
-        header, tensors = unsealed(path.read_bytes())
+        header, tensors = unpack_checksummed(path.read_bytes())
         if header.get("format") != FORMAT:
-            raise ValueError(f"format {shown(header.get('format'))}")
+            raise ValueError(f"format {quoted(header.get('format'))}")
         rules = Rules(header["size"], header["variant"])
         book = Book(rules, **_columns(tensors), margin=float(header["margin"]), about=header["about"])
     except OSError as error:
         raise BookError(f"book {str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (SealError, ValueError, LookupError, TypeError) as error:
+    except (ChecksumError, ValueError, LookupError, TypeError) as error:
         raise BookError(
             f"book {str(path)!r} cannot be read ({error}): expected a file that `reversi book build` made"
         ) from None

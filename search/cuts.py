@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.core.endgame import EXACT, SCOUT_EMPTIES
 from search.core.midgame import STATIC_DEPTH, UNIT
 from search.core.work import WORK
@@ -150,7 +150,7 @@ def _note_ends(record: np.ndarray, ends: Cuts) -> None:
 def checked_margin(margin: float, known: Any = True) -> float:
     """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
     if isinstance(margin, bool) or not isinstance(margin, (int, float, np.number)) or not 0 <= margin <= WIDEST_MARGIN:
-        raise ReversiError(f"ProbCut margin {shown(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
+        raise ReversiError(f"ProbCut margin {quoted(margin)}: expected a number from 0 to {WIDEST_MARGIN}")
     if margin and not known:
         raise ReversiError(
             "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
@@ -187,7 +187,7 @@ def from_table(table: Any) -> Cuts:
         if _are_sensible(cuts):
             return cuts
     raise ReversiError(
-        f"ProbCut coefficients {shown(table)}: expected those of this version; "
+        f"ProbCut coefficients {quoted(table)}: expected those of this version; "
         f"`reversi train --probcut FILE --out FOLDER` measures them anew, whatever the file has"
     )
 

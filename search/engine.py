@@ -14,7 +14,7 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.core.geometry import squares_of
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.clock import Clock, Lateness
 from search.core import midgame
@@ -210,7 +210,7 @@ class _Search:
         if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
             raise ReversiError(f"position of {position.rules}: expected one of {rules}")
         if isinstance(multi_pv, bool) or not isinstance(multi_pv, int) or multi_pv < 1:
-            raise ReversiError(f"multi_pv={shown(multi_pv)}: expected a whole number of 1 or more")
+            raise ReversiError(f"multi_pv={quoted(multi_pv)}: expected a whole number of 1 or more")
         self.engine, self.position, self.limits = engine, position, limits
         self.works = engine._works
         self.clock = Clock(limits, engine._lateness, self._time_wanted, engine.stop)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import checked_boards
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.core.evaluate import static_values
 
 #: What stands between the name of an evaluator and the file that its weights are from.
@@ -34,7 +34,7 @@ def file_name(name: str, path: object) -> str:
 def checked_name(name: object) -> str:
     """*name*, if it can name an evaluator: words joined by hyphens, and the file that its weights are from."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise EvaluatorError(f"evaluator name {shown(name)}: expected lower-case words joined by hyphens")
+        raise EvaluatorError(f"evaluator name {quoted(name)}: expected lower-case words joined by hyphens")
     return name
 
 

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from reversi_env import ReversiError, Rules, plugins
-from reversi_env.errors import hint, shown
+from reversi_env.errors import did_you_mean, quoted
 from search.core import heuristics
 from search.evaluation import FILE_MARK, Evaluator, EvaluatorError
 from search.formula_files import read_formula
@@ -88,7 +88,7 @@ def formula(name: str) -> Formula:
     """The formula of that name, or of ``name:weights=PATH``."""
     found = get(name)
     if not isinstance(found, Formula):
-        raise EvaluatorError(f"evaluator {shown(name)} is no formula: expected one of {', '.join(formulas())}")
+        raise EvaluatorError(f"evaluator {quoted(name)} is no formula: expected one of {', '.join(formulas())}")
     return found
 
 
@@ -122,9 +122,11 @@ def get(name: Evaluator | str) -> Evaluator:
         if family in _FAMILIES and (path or not given):
             return _FAMILIES[family](path or None)
     elif callable(name):
-        raise EvaluatorError(f"evaluator {shown(name)} is a function: expected one that @search.evaluator stands above")
+        raise EvaluatorError(
+            f"evaluator {quoted(name)} is a function: expected one that @search.evaluator stands above"
+        )
     raise EvaluatorError(
-        f"evaluator {shown(name)} is unknown{hint(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
+        f"evaluator {quoted(name)} is unknown{did_you_mean(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
     )
 
 

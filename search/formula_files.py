@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reversi_env import Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.evaluation import EvaluatorError, file_name
 from search.formulas import Formula
 
@@ -46,7 +46,7 @@ def read_formula(formula: Formula, path: str) -> Formula:
     content = _content(path)
     if content.get("formula") != formula.name:
         raise EvaluatorError(
-            f"weight file {path!r} is for formula {shown(content.get('formula'))}: expected one for {formula.name}"
+            f"weight file {path!r} is for formula {quoted(content.get('formula'))}: expected one for {formula.name}"
         )
     weights = content.get("weights")
     if not isinstance(weights, dict) or not weights:
@@ -89,6 +89,6 @@ def _scales(given: Any, path: str) -> dict[int, float]:
     )
     if not fits:
         raise EvaluatorError(
-            f"weight file {path!r} has scale {shown(given)}: expected a number for each of the sizes 4, 6, 8"
+            f"weight file {path!r} has scale {quoted(given)}: expected a number for each of the sizes 4, 6, 8"
         )
     return {sizes[size]: float(value) for size, value in given.items()}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules
 from reversi_env.core.geometry import board_of
-from reversi_env.errors import hint, shown
+from reversi_env.errors import did_you_mean, quoted
 from reversi_env.rules import Variant
 from search.core import heuristics
 from search.evaluation import Evaluator, EvaluatorError, checked_name
@@ -60,10 +60,10 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
     except (TypeError, ValueError, OverflowError):
         numbers = np.array(np.nan)
     if numbers.ndim > 1 or not np.isfinite(numbers).all():
-        raise EvaluatorError(f"weight {name}={shown(value)}: expected finite numbers")
+        raise EvaluatorError(f"weight {name}={quoted(value)}: expected finite numbers")
     if known is not None and numbers.shape != np.shape(known):
         count = f"{np.size(known)} numbers" if np.ndim(known) else "one number"
-        raise EvaluatorError(f"weight {name}={shown(value)}: expected {count}")
+        raise EvaluatorError(f"weight {name}={quoted(value)}: expected {count}")
     return float(numbers) if numbers.ndim == 0 else tuple(float(number) for number in numbers)
 
 
@@ -97,7 +97,7 @@ class Formula(Evaluator):
         for name in weights:
             if name not in self.weights:
                 raise EvaluatorError(
-                    f"weight {shown(name)} of evaluator {self.name} is unknown{hint(name, self.weights)}: "
+                    f"weight {quoted(name)} of evaluator {self.name} is unknown{did_you_mean(name, self.weights)}: "
                     f"expected one of {', '.join(self.weights)}"
                 )
         changed = {name: _checked_weight(name, value, self.weights[name]) for name, value in weights.items()}

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
 from reversi_env.core.building import FAILURES, explanations
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import Variant
 from search.core.called_back import CALLED_BACK
 from search.core.evaluate import essence, fingerprint, register_function
@@ -132,7 +132,7 @@ class FunctionEvaluator(CalledEvaluator):
             value = math.nan
         if math.isnan(value):
             raise EvaluatorError(
-                f"evaluator {self.name} gave {shown(given)} for {position.to_text()}: expected a number"
+                f"evaluator {self.name} gave {quoted(given)} for {position.to_text()}: expected a number"
             )
         limit = position.rules.square_count - 0.5
         return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
@@ -174,10 +174,10 @@ def evaluator(
     def make(given: Callable[..., Any]) -> Evaluator:
         if not callable(given) or isinstance(given, type) or not hasattr(given, "__name__"):
             raise EvaluatorError(
-                f"{shown(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
+                f"{quoted(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
             )
         if written_for not in get_args(Variant):
-            raise EvaluatorError(f"written_for={shown(written_for)}: expected one of {', '.join(get_args(Variant))}")
+            raise EvaluatorError(f"written_for={quoted(written_for)}: expected one of {', '.join(get_args(Variant))}")
         named = name or given.__name__.replace("_", "-").lower()
         if compiled:
             return _formula(given, named, dict(weights or {}), written_for)
@@ -222,7 +222,7 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
     for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
         raise EvaluatorError(
-            f"weight {shown(taken)} of evaluator {name}: expected another name, the record has that field"
+            f"weight {quoted(taken)} of evaluator {name}: expected another name, the record has that field"
         )
     fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
     kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)

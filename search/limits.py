@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 
 
 class LimitsError(ReversiError):
@@ -34,15 +34,15 @@ class Limits:
         for name, seconds in (("time", self.time), ("soft", self.soft)):
             is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
             if seconds is not None and not (is_number and 0 < seconds < 1e9):
-                raise LimitsError(f"{name}={shown(seconds)}: expected seconds above 0")
+                raise LimitsError(f"{name}={quoted(seconds)}: expected seconds above 0")
         if self.soft is not None and self.time is None:
-            raise LimitsError(f"soft={shown(self.soft)} without time: expected the most that may be used, too")
+            raise LimitsError(f"soft={quoted(self.soft)} without time: expected the most that may be used, too")
         for name, least in (("depth", 1), ("nodes", 1), ("empties_exact", 0)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise LimitsError(f"{name}={shown(value)}: expected a whole number of {least} or more")
+                raise LimitsError(f"{name}={quoted(value)}: expected a whole number of {least} or more")
             if value is not None and value >= 1 << 63:
-                raise LimitsError(f"{name}={shown(value)}: expected less than {1 << 63}, which is as good as no limit")
+                raise LimitsError(f"{name}={quoted(value)}: expected less than {1 << 63}, which is as good as no limit")
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.limits import LimitsError
 from search.solver import MOST_SOLVED, Solver
 from search.table import Table
@@ -60,6 +60,6 @@ def _checked_empties(empties: Any, size: int) -> int:
     most = MOST_SOLVED[size] if MOST_SOLVED[size] < whole else size * size
     if isinstance(empties, bool) or not isinstance(empties, Integral) or empties not in range(most + 1):
         raise LimitsError(
-            f"max_empties={shown(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"
+            f"max_empties={quoted(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"
         )
     return int(empties)

@@ -14,7 +14,7 @@ import numpy as np
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.threads import core_count
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search import evaluators
 from search.core import endgame, midgame
@@ -147,9 +147,9 @@ class Solver:
         self._check(position)
         for name, number in (("guess", guess), ("node_limit", node_limit)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
-                raise ReversiError(f"{name}={shown(number)}: expected a whole number")
+                raise ReversiError(f"{name}={quoted(number)}: expected a whole number")
         if node_limit is not None and not 0 <= node_limit < 1 << 63:
-            raise ReversiError(f"node_limit={shown(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
+            raise ReversiError(f"node_limit={quoted(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
         if guess is not None:
             guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
         asked = self._window = self._checked_window(window, wld)
@@ -160,7 +160,7 @@ class Solver:
         if wld:
             lower, upper = _sign(lower), _sign(upper)
         elif lower > upper:
-            raise ReversiError(f"window {shown(window)}: expected a range that the value lies in")
+            raise ReversiError(f"window {quoted(window)}: expected a range that the value lies in")
         pv: tuple[str, ...] = ()
         if lower == upper and not wld:
             pv = self._line(position, lower)
@@ -334,7 +334,7 @@ class Solver:
         given = window if isinstance(window, (tuple, list)) else ()
         whole = [bound for bound in given if isinstance(bound, Integral) and not isinstance(bound, bool)]
         if not len(given) == len(whole) == 2 or not -most <= whole[0] <= whole[1] <= most:
-            raise ReversiError(f"window {shown(window)}: expected two whole numbers in order from {-most} to {most}")
+            raise ReversiError(f"window {quoted(window)}: expected two whole numbers in order from {-most} to {most}")
         lower, upper = map(int, whole)
         return lower - lower % 2, upper + upper % 2  # all scores are even
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.core.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, spread
 
 DEFAULT_MEGABYTES = 64
@@ -29,7 +29,9 @@ class Table:
             or not isinstance(megabytes, (int, float))
             or not 0.001 <= megabytes <= _LARGEST_MEGABYTES
         ):
-            raise ReversiError(f"table of {shown(megabytes)} MiB: expected a number from 0.001 to {_LARGEST_MEGABYTES}")
+            raise ReversiError(
+                f"table of {quoted(megabytes)} MiB: expected a number from 0.001 to {_LARGEST_MEGABYTES}"
+            )
         buckets = 1
         while 2 * buckets * BYTES_PER_BUCKET <= megabytes * 2**20:
             buckets *= 2

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.core.busy import BUSY_WORDS
 from search.core.near_table import NEAR_WORDS
 from search.core.work import WORK
@@ -56,5 +56,5 @@ def sharing(works: np.ndarray) -> Iterator[None]:
 def checked_threads(threads: int) -> int:
     """The number of threads, if it is one."""
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise ReversiError(f"threads={shown(threads)}: expected a whole number from 1 to 1024")
+        raise ReversiError(f"threads={quoted(threads)}: expected a whole number from 1 to 1024")
     return threads

@@ -31,7 +31,7 @@ from models.core.deep_value import MOST, ONE
 from models.networks.deep import DeepPatternNet
 from models.trainable import StraightThrough, Trainable
 from reversi_env import Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from train.errors import TrainError
 from train.judging.exact import ExactSet
 from train.judging.exam import packaged_papers, recorded_papers, wthor_files
@@ -264,7 +264,7 @@ def shape_of(text: str) -> Shape:
     found = re.fullmatch(r"(\d+)x(\d+)(?:/(\d+))?(\+moves)?", text)
     if not found or not all(0 < int(number) <= 1024 for number in found.groups("1")[:3]):
         raise TrainError(
-            f"student {shown(text)}: expected WIDTHxUNITS or WIDTHxUNITS/SPAN, as 16x32 or 16x32/4, with +moves or without"
+            f"student {quoted(text)}: expected WIDTHxUNITS or WIDTHxUNITS/SPAN, as 16x32 or 16x32/4, with +moves or without"
         )
     width, units, span, moves = found.groups()
     return Shape(int(width), int(units), None if span is None else int(span), moves is not None)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reversi_env.atomic_files import write_atomically
 from reversi_env.caches import cache_folder
 from reversi_env.rules import Variant
-from reversi_env.writing import write_atomically
 from studies import (
     branching,
     breadth,

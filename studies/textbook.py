@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 
 from reversi_env import Colour, Position
-from reversi_env.errors import RulesError, shown
+from reversi_env.errors import RulesError, quoted
 
 #: Judges an unfinished position: its value in discs for the side to move.
 Evaluate = Callable[[Position], float]
@@ -428,4 +428,4 @@ def iterative_deepening(
 
 def _require_count(name: str, number: object) -> None:
     if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-        raise RulesError(f"{name} {shown(number)}: expected a whole number, 0 or more")
+        raise RulesError(f"{name} {quoted(number)}: expected a whole number, 0 or more")

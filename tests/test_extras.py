@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reversi_env import ReversiError
-from reversi_env.extras import EXTRAS, MissingExtra, extra_libraries, missing, require
+from reversi_env.extras import EXTRAS, MissingExtra, extra_libraries, missing_extra_error, require
 from tests.conftest import REPOSITORY
 
 #: Runs command lines in turn in a process that finds none of the hidden libraries; their statuses and outputs as JSON.
@@ -76,7 +76,7 @@ def check_refused(extra, told):
     """The *told* of an extra's commands is one line each, which names the library and the way to get it."""
     for (library, command), (status, out, err) in zip(NEEDING[extra], told, strict=True):
         what = "device='cuda'" if extra == "cuda" else "this"
-        assert (command, status, out, err) == (command, 2, "", f"reversi: {missing(library, what)}\n")
+        assert (command, status, out, err) == (command, 2, "", f"reversi: {missing_extra_error(library, what)}\n")
 
 
 @pytest.mark.slow
@@ -164,7 +164,7 @@ def test_with_the_core_alone_the_library_works_and_says_what_the_rest_needs():
     command = [sys.executable, "-c", LIBRARY, json.dumps(list(EXTRAS))]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    torch, sb3 = (str(missing(library)) for library in ("torch", "stable_baselines3"))
+    torch, sb3 = (str(missing_extra_error(library)) for library in ("torch", "stable_baselines3"))
     assert done.stdout.splitlines() == [
         "numba_cuda stable_baselines3 torch",
         torch,
@@ -257,7 +257,7 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
     from play.server.messages import Refused
     from play.server.options import ServerOptions
 
-    monkeypatch.setattr(catalogue, "installed", lambda library: False)
+    monkeypatch.setattr(catalogue, "is_installed", lambda library: False)
     monkeypatch.setattr(catalogue, "sizes", catalogue.sizes.__wrapped__)
     names = [entry.name for entry in catalogue.entries()]
     assert "network" in names
@@ -282,9 +282,11 @@ def test_the_lock_has_a_hash_for_all_that_is_asked_for():
 
 def test_without_a_library_only_what_says_that_it_lacks_it_is_skipped(tmp_path):
     """As where not all of them are there for a Python: `tests.without`."""
-    lacking = "from reversi_env.extras import missing\ndef test_lacking(): raise missing('h11')\n"
+    lacking = (
+        "from reversi_env.extras import missing_extra_error\ndef test_lacking(): raise missing_extra_error('h11')\n"
+    )
     (tmp_path / "test_tests.py").write_text(
-        lacking + "def test_other(): raise missing('torch')\ndef test_good(): pass\n"
+        lacking + "def test_other(): raise missing_extra_error('torch')\ndef test_good(): pass\n"
     )
     (tmp_path / "test_module.py").write_text("import h11.absent\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.without", "--without", "h11"]

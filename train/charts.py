@@ -14,8 +14,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from reversi_env.extras import extra_libraries, installed
-from reversi_env.writing import write_atomically
+from reversi_env.atomic_files import write_atomically
+from reversi_env.extras import extra_libraries, is_installed
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
@@ -70,7 +70,7 @@ class Figure:
 
         That is for jobs that need none otherwise, and leave their numbers in files too.
         """
-        if not optional or installed("matplotlib"):
+        if not optional or is_installed("matplotlib"):
             write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
 
     def _repr_svg_(self) -> str:

@@ -29,10 +29,10 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 
 from reversi_env import __version__
-from reversi_env.errors import shown
+from reversi_env.atomic_files import append_atomically, lock, remove_temporary_files, write_atomically
+from reversi_env.checksummed import ChecksumError, pack_checksummed, unpack_checksummed
+from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, Options, option_fields
-from reversi_env.sealing import SealError, sealed, unsealed
-from reversi_env.writing import append_whole, lock, remove_parts, write_atomically
 from train.errors import TrainError
 from train.progress import Progress, silent
 
@@ -82,7 +82,7 @@ class Run:
                 )
         try:
             self._check_kind()
-            remove_parts(self.folder)
+            remove_temporary_files(self.folder)
             self.remember()
         except BaseException:
             self.__exit__()
@@ -208,7 +208,7 @@ def check_same(
         if not more or value < known:
             expected = f"{known} or more" if more else "the same"
             raise TrainError(
-                f"{str(begun)!r} was begun with {name}={shown(known)}: expected {expected}, not {shown(value)}, or another "
+                f"{str(begun)!r} was begun with {name}={quoted(known)}: expected {expected}, not {quoted(value)}, or another "
                 "folder"
             )
 
@@ -237,7 +237,7 @@ def _completed(path: Path, found: dict[str, Any], kind: type[Options], others: C
         raise TrainError(f"{str(path)!r} cannot be read (no options): expected what a run has written")
     for name in found:
         if name not in expected and not name.endswith("_sha256"):
-            raise TrainError(f"{str(path)!r} has {shown(name)}, of another kind of run: expected another folder")
+            raise TrainError(f"{str(path)!r} has {quoted(name)}, of another kind of run: expected another folder")
     return {**kind.defaults(), **found}
 
 
@@ -246,7 +246,7 @@ def read_json(path: Path, format: str = "") -> dict[str, Any]:
     try:
         found = json.loads(path.read_text("utf-8"))
         if format and found["format"] != format:
-            raise ValueError(f"format {shown(found['format'])}")
+            raise ValueError(f"format {quoted(found['format'])}")
         return dict(found)
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         expected = f"a manifest of the format {format}" if format else "what a run has written"
@@ -311,7 +311,7 @@ class JsonLines:
 
     def append(self, line: Any) -> None:
         """Add a line, whole or not at all."""
-        append_whole(self.path, (json.dumps(line) + "\n").encode())
+        append_atomically(self.path, (json.dumps(line) + "\n").encode())
 
     def replace(self, lines: Iterable[Any]) -> None:
         """Put these lines in place of all."""
@@ -344,16 +344,16 @@ def load_arrays(
 
 def save_state(path: Path, tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
     """Write where a training is: tensors and what JSON can say, with a checksum of all."""
-    write_atomically(path, sealed(tensors, header))
+    write_atomically(path, pack_checksummed(tensors, header))
 
 
 def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
     """Header and tensors of `save_state`; None where there is no file, a `TrainError` if it is not as it was written."""
     try:
-        return unsealed(path.read_bytes())
+        return unpack_checksummed(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, SealError) as error:
+    except (OSError, ChecksumError) as error:
         raise _damaged(path, error) from None
 
 

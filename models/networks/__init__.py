@@ -15,7 +15,7 @@ from models.networks.base import Network
 from models.networks.deep import DeepPatternNet, WidePatternNet
 from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 
 #: One weight per pattern; one vector per pattern and a small head; the same with longer vectors.
 NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet)}
@@ -24,7 +24,7 @@ NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, D
 def checked_network(name: str) -> str:
     """The name, if it is one of a network."""
     if name not in NETWORKS:
-        raise WeightsError(f"network {shown(name)}: expected one of {', '.join(NETWORKS)}")
+        raise WeightsError(f"network {quoted(name)}: expected one of {', '.join(NETWORKS)}")
     return name
 
 
@@ -35,7 +35,7 @@ def read_weights(path: Path) -> Network:
     kind = kinds.get(str(header["architecture"]))
     if kind is None:
         raise WeightsError(
-            f"weight file {str(path)!r} of architecture {shown(header['architecture'])}: "
+            f"weight file {str(path)!r} of architecture {quoted(header['architecture'])}: "
             f"expected one of {', '.join(kinds)}"
         )
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from models.arrays import library_of
 from models.files import WeightsError, file_content, named_by_hash
 from reversi_env import Rules
-from reversi_env.writing import write_atomically
+from reversi_env.atomic_files import write_atomically
 
 if TYPE_CHECKING:
     import torch

@@ -88,24 +88,24 @@ def spec_lines(spec: str, width: int) -> str:
 
 def number_range(text: str, option: str = "--empties") -> tuple[int, int]:
     """Lowest and highest number of a text such as ``12`` or ``10-14``."""
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
 
     low, dash, high = text.partition("-")
     try:
         return int(low), int(high if dash else low)
     except ValueError:
-        raise ReversiError(f"{option} {shown(text)}: expected a number or a range, as in 12 or 10-14") from None
+        raise ReversiError(f"{option} {quoted(text)}: expected a number or a range, as in 12 or 10-14") from None
 
 
 def number_list(text: str, option: str, kind: type[Number]) -> tuple[Number, ...]:
     """The numbers of a text such as ``0.5,1,2``."""
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
 
     try:
         return tuple(kind(number) for number in text.split(","))
     except ValueError:
         what = "whole numbers" if kind is int else "numbers"
-        raise ReversiError(f"{option} {shown(text)}: expected {what} with commas between them") from None
+        raise ReversiError(f"{option} {quoted(text)}: expected {what} with commas between them") from None
 
 
 def checked_plot(path: Path | None) -> None:

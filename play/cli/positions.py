@@ -30,7 +30,7 @@ _NO_BOARD = re.compile(r"[^-._XxOo*0BbWw●○\s?]")
 
 def read_lines(file: str) -> Iterator[str]:
     """The lines of a file, or of standard input for ``-`` as they come."""
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
     from reversi_env.notation.sources import text_lines
 
     if file == "-":
@@ -43,7 +43,7 @@ def read_lines(file: str) -> Iterator[str]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ReversiError(
-            f"file {shown(file, 300)} cannot be read, {reason}: expected OBF positions, or - for standard input"
+            f"file {quoted(file, 300)} cannot be read, {reason}: expected OBF positions, or - for standard input"
         ) from None
 
 
@@ -98,14 +98,14 @@ def typed_position(
     *number*: which game of a file with several, from 1; without it the first, which is said. *after*: how many moves of the
     game are made, passes counted; by default all. *size* is that of the start where the text does not tell.
     """
-    from reversi_env.errors import ReversiError, counted, shown
+    from reversi_env.errors import ReversiError, count_noun, quoted
 
     if _GAME.match(board) or board.lower().endswith(_GAME_FILES) or isfile(board):  # noqa: PTH113 - a Path is upset by a text too long for a name
         if side is not None:
-            raise ReversiError(f"side {shown(side)} with the moves of a game: expected no side, the moves tell it")
+            raise ReversiError(f"side {quoted(side)} with the moves of a game: expected no side, the moves tell it")
         game = typed_game(board, variant, size, number)
         if after is not None and after > len(game.moves):
-            length = counted(len(game.moves), "move")
+            length = count_noun(len(game.moves), "move")
             raise ReversiError(f"--after {after} in a game of {length}: expected no more than these")
         return game.position if after is None else game.positions[after]
     if number is not None:
@@ -147,17 +147,17 @@ def _check_agreement(own: Rules, variant: Variant, size: int | None) -> None:
 
 def _position_of_board(board: str, side: str, variant: Variant, size: int | None) -> Position:
     from reversi_env import BLACK, WHITE, Position, Rules
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
 
     sides = {"x": BLACK, "b": BLACK, "black": BLACK, "*": BLACK, "o": WHITE, "w": WHITE, "white": WHITE}
     if side.lower() not in sides:
-        raise ReversiError(f"side {shown(side)}: expected X (black) or O (white)")
+        raise ReversiError(f"side {quoted(side)}: expected X (black) or O (white)")
     if board in ("start", "4", "6", "8"):
         rules = Rules((size or 8) if board == "start" else int(board), variant)
         return Position.from_colours(rules, *rules.start_boards, sides[side.lower()])
     if len(board) not in (16, 36, 64) and _NO_BOARD.search(board):
         raise ReversiError(
-            f"{shown(board, 300)} is neither a board nor moves, and no such file is there: expected X, O and - for every "
+            f"{quoted(board, 300)} is neither a board nor moves, and no such file is there: expected X, O and - for every "
             "square, moves such as f5d6c3, or a file with a game"
         )
     plain = Position.from_text(board, sides[side.lower()])

@@ -26,7 +26,7 @@ from play.pondering import Ponderer
 from play.thinker import Thinker, Thought
 from play.time_control import Clock
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Variant
 
@@ -169,7 +169,7 @@ class GtpEngine:
             self._positions.append(_other_to_move(position))
             return
         if not re.fullmatch(_VERTEX, move):
-            raise GtpError(f"syntax error: {shown(vertex)}: expected a square, such as d3, or pass")
+            raise GtpError(f"syntax error: {quoted(vertex)}: expected a square, such as d3, or pass")
         try:
             self._positions.append(position.play(move))
         except ReversiError:

@@ -37,7 +37,7 @@ from play.game import Game
 from play.pondering import Ponderer
 from play.thinker import CHANGEABLE, Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
 from search.players import SearchAgent
 
@@ -226,5 +226,5 @@ def _written(move: str) -> str:
 
 def _whole(text: str, what: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) < 1:
-        raise ReversiError(f"{what} {shown(text)}: expected a whole number, 1 or more")
+        raise ReversiError(f"{what} {quoted(text)}: expected a whole number, 1 or more")
     return min(int(text), 60)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from typing import TYPE_CHECKING
 
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 
 if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
@@ -42,7 +42,7 @@ def network(text: str) -> IPv4Network | IPv6Network:
         return ip_network(text)
     except ValueError:
         raise ReversiError(
-            f"proxy {shown(text)}: expected an address or a network, as 10.0.0.1 or 10.0.0.0/8"
+            f"proxy {quoted(text)}: expected an address or a network, as 10.0.0.1 or 10.0.0.0/8"
         ) from None
 
 

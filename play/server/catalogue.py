@@ -15,7 +15,7 @@ from models.network import FOLDER as NETWORKS
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError, Rules
-from reversi_env.extras import installed, missing
+from reversi_env.extras import is_installed, missing_extra_error
 from reversi_env.rules import SIZES, Variant
 from search.agent import Agent
 from search.agents import AgentSpec, option_names
@@ -69,7 +69,7 @@ def sizes(name: str) -> list[int]:
     """The sizes that an agent plays, in both variants; none if it needs torch and there is none."""
     if name not in _WEIGHTS:
         return list(SIZES)
-    if name == "rl" and not installed("torch"):
+    if name == "rl" and not is_installed("torch"):
         return []
     folder, start = _WEIGHTS[name]
     return [n for n in SIZES if all(any(folder.glob(f"{start}{n}x{n}-{game}-*.safetensors")) for game in VARIANTS)]
@@ -167,7 +167,7 @@ def evaluator(name: str | None, size: int) -> str:
 
 def _check_size(name: str, size: int) -> None:
     if name == "rl" and not sizes(name):
-        raise Refused(400, "bad_agent", str(missing("torch", "agent 'rl'")))
+        raise Refused(400, "bad_agent", str(missing_extra_error("torch", "agent 'rl'")))
     if size not in sizes(name):
         listed, what = ", ".join(map(str, sizes(name))), "network" if name == "network" else "policy"
         raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {listed}, or another agent")

@@ -15,7 +15,7 @@ from play.terminal.opinions import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.openings import name_of_positions
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
@@ -243,7 +243,7 @@ class Session:
         if len(fitting) == 1:
             return self._commands[fitting[0]]
         expected = f"one of {', '.join(fitting)}" if fitting else "a move such as d3, or help"
-        raise ReversiError(f"{shown(word)} is neither a move nor a command: expected {expected}")
+        raise ReversiError(f"{quoted(word)} is neither a move nor a command: expected {expected}")
 
     def _person_moves(self, move: str) -> None:
         if self.game.is_over():
@@ -317,7 +317,7 @@ class Session:
 
     def _level(self, text: str = "", *_: str) -> None:
         if text not in ("1", "2", "3", "4"):
-            raise ReversiError(f"level {shown(text)}: expected level 1, 2, 3 or 4")
+            raise ReversiError(f"level {quoted(text)}: expected level 1, 2, 3 or 4")
         self.settings.level = int(text)
         self._thinkers.clear()
         self.screen.show(f"the computer plays at level {text} now, where its spec sets no limit")
@@ -395,5 +395,5 @@ def _is_move(words: list[str]) -> bool:
 def _side(text: str) -> set[Colour]:
     fitting = [side for side in _SIDES if side.startswith(text.lower())]
     if len(fitting) != 1:
-        raise ReversiError(f"colour {shown(text)}: expected black, white or both")
+        raise ReversiError(f"colour {quoted(text)}: expected black, white or both")
     return _SIDES[fitting[0]]

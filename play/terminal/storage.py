@@ -13,13 +13,13 @@ from typing import Any
 
 from play.game import Game
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.atomic_files import remove_temporary_files, write_atomically
+from reversi_env.errors import quoted
 from reversi_env.notation import read_ggf
 from reversi_env.notation.context import within
 from reversi_env.notation.ggf_syntax import is_blank, looks_like_ggf, read_properties
 from reversi_env.notation.sources import decoded
 from reversi_env.rules import BLACK, WHITE, Colour
-from reversi_env.writing import remove_parts, write_atomically
 
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
@@ -81,7 +81,7 @@ def keep(path: Path, game: Game, settings: Settings) -> None:
 
 def kept_files() -> list[Path]:
     """The games that can be resumed, the one that was left last first; all but the newest `MOST_KEPT` are dropped."""
-    remove_parts(state_folder())
+    remove_temporary_files(state_folder())
     found = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
     paths = [path for _, path in sorted(found, reverse=True)]
     for path in paths[MOST_KEPT:]:
@@ -93,7 +93,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
     """The game that was left last, how it was being played, and its file."""
     paths = kept_files()
     if not paths:
-        raise ReversiError(f"no unfinished game to go on with: expected one in {shown(str(state_folder()), 300)}")
+        raise ReversiError(f"no unfinished game to go on with: expected one in {quoted(str(state_folder()), 300)}")
     try:
         kept = json.loads(paths[0].read_text(encoding="utf-8"))
         if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
@@ -103,7 +103,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
         return Game.from_ggf(kept["ggf"]), settings, paths[0]
     except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
-            f"file {shown(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
+            f"file {quoted(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
         ) from None
 
 
@@ -111,12 +111,12 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
     """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
     path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
     if path.exists() and not replace:
-        raise ReversiError(f"file {shown(str(path), 300)} exists: expected another name, or save! to replace it")
+        raise ReversiError(f"file {quoted(str(path), 300)} exists: expected another name, or save! to replace it")
     text = game.to_transcript() if path.suffix == ".txt" else game.to_ggf()
     try:
         write_atomically(path, f"{text}\n".encode())
     except OSError as error:
-        raise ReversiError(f"file {shown(str(path), 300)} cannot be written: {_reason(error)}") from None
+        raise ReversiError(f"file {quoted(str(path), 300)} cannot be written: {_reason(error)}") from None
     return path
 
 
@@ -125,21 +125,21 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
     path = Path(name).expanduser()
     try:
         if path.is_file() and path.stat().st_size > _LARGEST_FILE:
-            raise ReversiError(f"file {shown(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
+            raise ReversiError(f"file {quoted(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
         text = decoded(path.read_bytes())
     except OSError as error:
-        raise ReversiError(f"file {shown(str(path), 300)} cannot be read: {_reason(error)}") from None
+        raise ReversiError(f"file {quoted(str(path), 300)} cannot be read: {_reason(error)}") from None
     if not text.strip():
-        raise ReversiError(f"file {shown(str(path), 300)} is empty: expected a game, GGF or moves")
+        raise ReversiError(f"file {quoted(str(path), 300)} is empty: expected a game, GGF or moves")
     count = 1
-    with within(f"file {shown(str(path), 300)}"):
+    with within(f"file {quoted(str(path), 300)}"):
         if looks_like_ggf(text):
             count = _games_in(text)
             if 1 <= number <= count:
                 return Game.from_record(next(islice(read_ggf(text.splitlines()), number - 1, None))), count
         elif number == 1:
             return Game.from_transcript(text, like.start), 1
-    raise ReversiError(f"game {number} of file {shown(str(path), 300)}: expected a number from 1 to {count}")
+    raise ReversiError(f"game {number} of file {quoted(str(path), 300)}: expected a number from 1 to {count}")
 
 
 def _games_in(text: str) -> int:

@@ -28,7 +28,7 @@ from numba.extending import intrinsic
 
 from reversi_env.core.bitboard import ONE
 from reversi_env.core.compiling import kernel
-from reversi_env.errors import ReversiError, shown
+from reversi_env.errors import ReversiError, quoted
 
 #: Words of a line of the cache: what several threads write to lies in different ones.
 LINE = 8
@@ -390,7 +390,7 @@ def _wanted_threads() -> int:
     if not wanted:
         return core_count()
     if not wanted.isdecimal() or not 1 <= int(wanted) <= MOST_THREADS:
-        raise ReversiError(f"REVERSI_THREADS={shown(wanted)}: expected a whole number from 1 to {MOST_THREADS}")
+        raise ReversiError(f"REVERSI_THREADS={quoted(wanted)}: expected a whole number from 1 to {MOST_THREADS}")
     return int(wanted)
 
 

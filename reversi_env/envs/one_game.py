@@ -13,7 +13,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env.core import episodes
 from reversi_env.envs.settings import Settings, SettingsError, last_action_of, position_of
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.position import Position
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
@@ -31,7 +31,7 @@ class OneGame:
 
     def _set_up(self, settings: Settings, render_mode: str | None) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
-            raise SettingsError(f"render_mode={shown(render_mode)}: expected one of {RENDER_MODES}")
+            raise SettingsError(f"render_mode={quoted(render_mode)}: expected one of {RENDER_MODES}")
         self.render_mode = render_mode
         self.settings, self.rules = settings, settings.rules
         self._game, self._squares = settings.game(), settings.squares()
@@ -88,7 +88,7 @@ class OneGame:
     def _seed(self, seed: int | None) -> None:
         word = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else seed
         if not isinstance(word, (int, np.integer)) or word < 0:
-            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(seed)}: expected a whole number of 0 or more")
         episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
 
     @contextmanager
@@ -109,7 +109,7 @@ class OneGame:
             except TypeError:
                 number = None
             if number is None:
-                raise InvalidAction(f"action {shown(action)}: expected an integer from 0 to {self.rules.pass_action}")
+                raise InvalidAction(f"action {quoted(action)}: expected an integer from 0 to {self.rules.pass_action}")
             action = number
         if not 0 <= action <= self.rules.pass_action:
             raise InvalidAction(f"action {action}: expected an integer from 0 to {self.rules.pass_action}")

@@ -31,7 +31,7 @@ import numpy as np
 from reversi_env import plugins
 from reversi_env.core import episodes
 from reversi_env.envs.settings import SettingsError
-from reversi_env.errors import IllegalMoveError, shown
+from reversi_env.errors import IllegalMoveError, quoted
 from reversi_env.position import Position
 from reversi_env.rules import Rules
 
@@ -71,7 +71,7 @@ class OpponentPool:
     def set_weight(self, number: int, weight: float) -> None:
         """Change how often opponent *number* is drawn."""
         if number not in range(len(self._players)):
-            raise SettingsError(f"the pool has no opponent {shown(number)}: expected 0 to {len(self._players) - 1}")
+            raise SettingsError(f"the pool has no opponent {quoted(number)}: expected 0 to {len(self._players) - 1}")
         self._weights[number] = _checked_weight(weight)
         self.version += 1
 
@@ -149,13 +149,13 @@ class Player:
             can_play = isinstance(self._agent, (Chooser, Model)) or callable(self._agent)
             if not can_play or isinstance(self._agent, type):
                 raise SettingsError(
-                    f"opponent {shown(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
+                    f"opponent {quoted(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
                     "a pool, or None for two-player mode"
                 )
         self._is_chooser, self._is_model = isinstance(self._agent, Chooser), isinstance(self._agent, Model)
         if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _takes(self._agent, 2)):
             raise SettingsError(
-                f"opponent {shown(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
+                f"opponent {quoted(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
             )
         self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
@@ -175,7 +175,7 @@ class Player:
         actions = np.asarray(answer)
         if actions.size != len(legal) or actions.dtype.kind not in "iu":
             raise SettingsError(
-                f"opponent {shown(self.opponent)} answered {shown(answer)}: expected {len(legal)} action number(s)"
+                f"opponent {quoted(self.opponent)} answered {quoted(answer)}: expected {len(legal)} action number(s)"
             )
         return self._checked(actions.reshape(-1).astype(np.int64), legal)
 
@@ -195,7 +195,7 @@ class Player:
                 "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
             )
             raise IllegalMoveError(
-                f"opponent {shown(self.opponent)} played {actions[game]}, which is illegal: expected one of {expected}{hint}"
+                f"opponent {quoted(self.opponent)} played {actions[game]}, which is illegal: expected one of {expected}{hint}"
             )
         return actions
 
@@ -217,17 +217,17 @@ def as_pool(opponent: Any, rules: Rules) -> OpponentPool:
 def _agent_from_spec(spec: str) -> Any:
     makers = list(entry_points(group=ENTRY_POINT_GROUP))
     if not makers:
-        raise SettingsError(f"opponent {shown(spec)} is unknown: expected one of {', '.join(map(repr, BUILT_IN))}")
+        raise SettingsError(f"opponent {quoted(spec)} is unknown: expected one of {', '.join(map(repr, BUILT_IN))}")
     problems: list[Exception] = []
     for maker in makers:
         try:
             return plugins.load(maker)(spec)
         except ValueError as problem:
             problems.append(problem)
-    raise SettingsError(f"opponent {shown(spec)}: {'; '.join(map(str, problems))}") from problems[-1]
+    raise SettingsError(f"opponent {quoted(spec)}: {'; '.join(map(str, problems))}") from problems[-1]
 
 
 def _checked_weight(weight: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
-        raise SettingsError(f"weight={shown(weight)}: expected a number of 0 or more")
+        raise SettingsError(f"weight={quoted(weight)}: expected a number of 0 or more")
     return float(weight)

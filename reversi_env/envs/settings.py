@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from reversi_env.core import episodes
-from reversi_env.errors import ReversiError, hint, shown
+from reversi_env.errors import ReversiError, did_you_mean, quoted
 from reversi_env.position import Position
 from reversi_env.rules import BLACK, WHITE, Rules, Start, Variant
 
@@ -74,7 +74,7 @@ class Settings:
             or not isinstance(self.discount, (int, float))
             or not 0 <= self.discount <= 1
         ):
-            raise SettingsError(f"discount={shown(self.discount)}: expected a number from 0 to 1")
+            raise SettingsError(f"discount={quoted(self.discount)}: expected a number from 0 to 1")
         self._check_start()
 
     @classmethod
@@ -83,9 +83,9 @@ class Settings:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                near = hint(name, [*known, "opponent", "render_mode", "num_envs"])
+                near = did_you_mean(name, [*known, "opponent", "render_mode", "num_envs"])
                 raise UnknownOptionError(
-                    f"got an unexpected keyword argument {shown(name)}{near}: expected some of {', '.join(known)}"
+                    f"got an unexpected keyword argument {quoted(name)}{near}: expected some of {', '.join(known)}"
                 )
         return cls(**options)
 
@@ -103,14 +103,14 @@ class Settings:
             return Position.initial(self.rules)
         if isinstance(self.start, str):
             return Position.from_text(self.start, BLACK, self.rules)
-        raise SettingsError(f"start={shown(self.start)}: expected 'standard', 'parallel', a Position or a board text")
+        raise SettingsError(f"start={quoted(self.start)}: expected 'standard', 'parallel', a Position or a board text")
 
     def with_options(self, options: Mapping[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> Settings:
         """These settings with the *known* ones among the `reset` options of one episode; the others are not for us."""
         if options is None:
             return self
         if not isinstance(options, Mapping):
-            raise SettingsError(f"options={shown(options)}: expected a dict such as {{'empties': 20}}")
+            raise SettingsError(f"options={quoted(options)}: expected a dict such as {{'empties': 20}}")
         return replace(self, **{key: options[key] for key in known if key in options})
 
     def game(self) -> np.ndarray:
@@ -188,10 +188,10 @@ class Settings:
             and all(name in get_args(PlaneChoice) for name in extra)
         )
         if not known or len(set(extra)) < len(extra):
-            raise SettingsError(f"extra_planes={shown(extra)}: expected some of {get_args(PlaneChoice)}, each once")
+            raise SettingsError(f"extra_planes={quoted(extra)}: expected some of {get_args(PlaneChoice)}, each once")
         object.__setattr__(self, "extra_planes", tuple(extra))
         if not isinstance(self.channels_last, bool):
-            raise SettingsError(f"channels_last={shown(self.channels_last)}: expected True or False")
+            raise SettingsError(f"channels_last={quoted(self.channels_last)}: expected True or False")
         if self.observation == "flat" and (extra or self.channels_last):
             raise SettingsError("observation='flat' has no planes: expected neither extra_planes nor channels_last")
 
@@ -221,7 +221,7 @@ def refuse_shaping_without_opponent(settings: Settings, opponents: int) -> None:
 
 def no_start_found(settings: Settings) -> SettingsError:
     """The error for a start that leaves the agent nothing to decide."""
-    asked = ", ".join(f"{name}={shown(getattr(settings, name))}" for name in RESET_OPTIONS)
+    asked = ", ".join(f"{name}={quoted(getattr(settings, name))}" for name in RESET_OPTIONS)
     return SettingsError(
         f"no start found that leaves the agent a move, with {asked}: expected a start with more of the game to come"
     )
@@ -230,7 +230,7 @@ def no_start_found(settings: Settings) -> SettingsError:
 def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray) -> np.ndarray:
     """A copy of *states*, if they are *count* records that an environment with these settings and opponents can go on from."""
     if not isinstance(states, np.ndarray) or states.dtype != episodes.STATE or states.shape != (count,):
-        raise SettingsError(f"state {shown(states)}: expected what get_state() of {count} game(s) returned")
+        raise SettingsError(f"state {quoted(states)}: expected what get_state() of {count} game(s) returned")
     own, opp = states["own"], states["opp"]
     if (states["game"] != settings.game_number).any():
         raise SettingsError(
@@ -272,18 +272,18 @@ def _last_moves(states: np.ndarray, rules: Rules) -> np.ndarray:
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise SettingsError(f"{name}={shown(value)}: expected one of {', '.join(map(repr, choices))}")
+        raise SettingsError(f"{name}={quoted(value)}: expected one of {', '.join(map(repr, choices))}")
 
 
 def _check_whole(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise SettingsError(f"{name}={shown(value)}: expected a whole number from {low} to {high}")
+        raise SettingsError(f"{name}={quoted(value)}: expected a whole number from {low} to {high}")
 
 
 def check_positive(name: str, value: object) -> None:
     """Refuse what is not a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SettingsError(f"{name}={shown(value)}: expected a whole number of 1 or more")
+        raise SettingsError(f"{name}={quoted(value)}: expected a whole number of 1 or more")
 
 
 def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -294,7 +294,7 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         return AutoresetMode(mode)
     except ValueError:
         names = ", ".join(AutoresetMode.__members__)
-        raise SettingsError(f"autoreset_mode={shown(mode)}: expected one of {names}") from None
+        raise SettingsError(f"autoreset_mode={quoted(mode)}: expected one of {names}") from None
 
 
 def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | None:
@@ -312,7 +312,7 @@ def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.
         return np.zeros(count, np.uint64), ~every
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if seed < 0:
-            raise SettingsError(f"seed {shown(seed)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(seed)}: expected a whole number of 0 or more")
         with np.errstate(over="ignore"):
             return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
     seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * count
@@ -320,6 +320,6 @@ def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.
         raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
     for word in seeds:
         if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
-            raise SettingsError(f"seed {shown(word)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(word)}: expected a whole number of 0 or more")
     words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
     return words, np.array([word is not None for word in seeds])

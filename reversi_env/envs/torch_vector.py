@@ -24,7 +24,7 @@ from reversi_env.envs.settings import (
     seed_words,
 )
 from reversi_env.envs.torch_host import HostBatch
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
@@ -106,7 +106,7 @@ class TorchVectorEnv:
     ) -> None:
         check_positive("num_envs", num_envs)
         if layout not in get_args(Layout):
-            raise SettingsError(f"layout={shown(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
+            raise SettingsError(f"layout={quoted(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
         self.num_envs, self.layout, self.opponent = int(num_envs), layout, opponent
         self.settings = _checked_settings(settings)
         self.rules = self.settings.rules
@@ -265,7 +265,7 @@ class TorchVectorEnv:
         try:
             tensor = torch.as_tensor(actions, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from error
+            raise InvalidAction(f"actions {quoted(actions)}: expected {self.num_envs} integers") from error
         fits = tensor.shape == (self.num_envs,) and not (
             tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
         )
@@ -282,7 +282,7 @@ class TorchVectorEnv:
         array = mask.cpu().numpy() if isinstance(mask, torch.Tensor) else np.asarray(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise SettingsError(
-                f"reset_mask {shown(mask)}: expected {self.num_envs} booleans, at least one of them True"
+                f"reset_mask {quoted(mask)}: expected {self.num_envs} booleans, at least one of them True"
             )
         if not self._begun and not array.all():
             raise ResetNeeded("no episode has begun: reset all games before resetting some")
@@ -303,11 +303,11 @@ def make(
     truncated, so ``max_episode_steps`` must be more than a game can have.
     """
     if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
-        raise SettingsError(f"autoreset_mode={shown(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
+        raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
     envs = TorchVectorEnv(num_envs, **options)
     longest = 2 * envs.rules.square_count  # no pass follows a pass
     if max_episode_steps is not None and max_episode_steps < longest:
-        raise SettingsError(f"max_episode_steps={shown(max_episode_steps)}: expected None, or {longest} or more")
+        raise SettingsError(f"max_episode_steps={quoted(max_episode_steps)}: expected None, or {longest} or more")
     return envs.as_gymnasium(numpy=numpy)
 
 
@@ -328,7 +328,7 @@ def _kind_of(opponent: str | None) -> int:
     if not isinstance(opponent, str) or opponent not in BUILT_IN:
         expected = ", ".join(map(repr, BUILT_IN))
         raise SettingsError(
-            f"opponent={shown(opponent)}: expected None or one that plays inside the kernel: {expected}"
+            f"opponent={quoted(opponent)}: expected None or one that plays inside the kernel: {expected}"
         )
     return BUILT_IN[opponent]
 
@@ -339,7 +339,7 @@ def _device(device: str | torch.device) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise SettingsError(f"device={shown(device)}: expected 'auto', 'cuda' or 'cpu'") from error
+        raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'") from error
     if found.type not in ("cuda", "cpu"):
-        raise SettingsError(f"device={shown(device)}: expected 'auto', 'cuda' or 'cpu'")
+        raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'")
     return found

@@ -30,7 +30,7 @@ from reversi_env.envs.settings import (
     seed_words,
     shared_seed,
 )
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.position import Position
 
 RENDER_MODES = ["ansi", "rgb_array"]
@@ -87,7 +87,7 @@ class ReversiVectorEnv(VectorEnv):
             check_positive("max_episode_steps", max_episode_steps)
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise SettingsError(
-                f"render_mode={shown(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
+                f"render_mode={quoted(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
             )
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
@@ -266,7 +266,7 @@ class ReversiVectorEnv(VectorEnv):
         fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (self.num_envs,)
         if not fits or not mask.any():
             raise SettingsError(
-                f"reset_mask {shown(mask)}: expected {self.num_envs} booleans in an array, at least one of them True"
+                f"reset_mask {quoted(mask)}: expected {self.num_envs} booleans in an array, at least one of them True"
             )
         if not self._begun and not mask.all():
             raise ResetNeeded("no episode has begun: reset all games before resetting some")
@@ -362,7 +362,7 @@ class ReversiVectorEnv(VectorEnv):
         try:
             array = np.asarray(actions)
         except ValueError:  # a ragged list
-            raise InvalidAction(f"actions {shown(actions)}: expected {self.num_envs} integers") from None
+            raise InvalidAction(f"actions {quoted(actions)}: expected {self.num_envs} integers") from None
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
@@ -376,7 +376,7 @@ class ReversiVectorEnv(VectorEnv):
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
             games = np.flatnonzero(self._over)
             raise ResetNeeded(
-                f"the episodes of games {shown(games.tolist())} are over: reset them with options={{'reset_mask': …}}"
+                f"the episodes of games {quoted(games.tolist())} are over: reset them with options={{'reset_mask': …}}"
             )
         if self.settings.illegal != "raise":
             return array

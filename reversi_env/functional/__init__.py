@@ -33,7 +33,7 @@ import numpy as np
 
 from reversi_env.core import episodes, states
 from reversi_env.envs.settings import Settings, no_start_found, seed_words
-from reversi_env.errors import PositionError, ReversiError, shown
+from reversi_env.errors import PositionError, ReversiError, quoted
 from reversi_env.functional import arrays
 from reversi_env.functional.state import NORMAL_8X8, State, kind_of
 from reversi_env.rules import Rules, checked_rules
@@ -85,7 +85,7 @@ def init(
     """
     games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in games):
-        raise ReversiError(f"shape={shown(shape)}: expected whole numbers of 0 or more")
+        raise ReversiError(f"shape={quoted(shape)}: expected whole numbers of 0 or more")
     rules = checked_rules(rules)
     settings = Settings(rules.size, rules.variant, start=rules.start, opening_plies=opening_plies, empties=empties)
     count = int(np.prod(games)) if opening_plies or empties is not None else 1
@@ -153,7 +153,7 @@ def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
     ``"win"``: 1, 0 or -1. ``"discs"``: the score over the board's squares; an illegal action gets -1.
     """
     if kind not in ("win", "discs"):
-        raise ReversiError(f"kind={shown(kind)}: expected 'win' or 'discs'")
+        raise ReversiError(f"kind={quoted(kind)}: expected 'win' or 'discs'")
     return _home(state.own).reward(state, kind)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from reversi_env.core import states
 from reversi_env.envs.settings import Settings
-from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, shown
+from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, quoted
 from reversi_env.rules import Rules
 
 #: A state's arrays: boards, turn, status.
@@ -56,7 +56,7 @@ def from_boards(kind: Any, own: np.ndarray, opp: np.ndarray, turn: Any) -> Any:
 def _checked_turns(turn: Any) -> np.ndarray:
     turns = np.asarray(turn)
     if turns.dtype.kind not in "iu" or not np.isin(turns, (0, 1)).all():
-        raise PositionError(f"turn {shown(turn)}: expected 0 where black is to move, and 1 where white is")
+        raise PositionError(f"turn {quoted(turn)}: expected 0 where black is to move, and 1 where white is")
     return turns
 
 
@@ -167,4 +167,4 @@ def out_fits(fits: bool) -> None:
 def check_symmetries(fine: bool, k: Any) -> None:
     """Refuse numbers of symmetries that there are not."""
     if not fine:
-        raise ReversiError(f"symmetry {shown(k)}: expected whole numbers from 0 to 7")
+        raise ReversiError(f"symmetry {quoted(k)}: expected whole numbers from 0 to 7")

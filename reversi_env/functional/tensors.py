@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from reversi_env.core import states
-from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, shown
+from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import arrays
 from reversi_env.functional.state import restored
@@ -39,7 +39,9 @@ def as_tensor(field: Any, device: Any) -> torch.Tensor:
     try:
         return field.to(device)
     except (RuntimeError, AssertionError) as error:
-        raise ReversiError(f"device={shown(device)}: {str(error).splitlines()[0]}; expected 'cpu' or 'cuda'") from error
+        raise ReversiError(
+            f"device={quoted(device)}: {str(error).splitlines()[0]}; expected 'cpu' or 'cuda'"
+        ) from error
 
 
 def as_words(board: torch.Tensor) -> torch.Tensor:
@@ -62,7 +64,7 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
         return type(state)(*_in_a_graph("step", state, action))
     actions = _numbers(action, state.own.device)
     if actions is None:
-        raise IllegalMoveError(f"actions {shown(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
+        raise IllegalMoveError(f"actions {quoted(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
     arrays.out_fits(out is None or all(isinstance(field, torch.Tensor) for field in out))
     if state.own.is_cuda:
         return _gpu().step(state, actions, out)

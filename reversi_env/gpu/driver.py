@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import config
 
 from reversi_env.errors import ReversiError
-from reversi_env.extras import installed, missing
+from reversi_env.extras import is_installed, missing_extra_error
 
 
 class GpuError(ReversiError):
@@ -32,8 +32,8 @@ def _keep_old_numpy_names() -> None:
 
 
 def _import_cuda() -> Any:
-    if not installed("numba_cuda"):
-        raise missing("numba_cuda", "device='cuda'")
+    if not is_installed("numba_cuda"):
+        raise missing_extra_error("numba_cuda", "device='cuda'")
     _keep_old_numpy_names()
     try:
         from numba import cuda

@@ -32,7 +32,7 @@ import re
 from collections.abc import Iterable, Iterator
 from math import isfinite, nan
 
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, quoted
 from reversi_env.notation.context import within
 from reversi_env.notation.game import Annotation, Ending, Game
 from reversi_env.notation.ggf_syntax import (
@@ -80,8 +80,8 @@ def read_ggf_game(text: str) -> Game:
     ('d3', 'c5')
     """
     if not isinstance(text, str):
-        raise NotationError(f"GGF game {shown(text)} is not text: expected (;GM[Othello]…;)")
-    with within(f"GGF game {shown(text)}"):
+        raise NotationError(f"GGF game {quoted(text)} is not text: expected (;GM[Othello]…;)")
+    with within(f"GGF game {quoted(text)}"):
         properties, end = read_properties(text, 0)
         check_end(text, end)
         return _game_of(properties)
@@ -103,7 +103,7 @@ def write_ggf(game: Game) -> str:
 def _game_of(properties: Iterable[Property]) -> Game:
     tags, recorded = _parted(properties)
     if (name := tags.pop("GM", "Othello")).strip().lower() != "othello":
-        raise NotationError(f"GM[{shown(name)}] is another game: expected GM[Othello]")
+        raise NotationError(f"GM[{quoted(name)}] is another game: expected GM[Othello]")
     if "BO" in tags and tags.get("TY", "").strip() == "0":  # which some programs write, and BO says it
         del tags["TY"]
     start = _read_start(tags.get("TY"), tags.pop("BO", None))
@@ -123,7 +123,9 @@ def _parted(properties: Iterable[Property]) -> tuple[dict[str, str], list[Proper
         if name in _MOVERS:
             moves.append((name, value))
         elif name in tags:
-            raise NotationError(f"{name}[{shown(value)}] after {name}[{shown(tags[name])}]: expected the property once")
+            raise NotationError(
+                f"{name}[{quoted(value)}] after {name}[{quoted(tags[name])}]: expected the property once"
+            )
         else:
             tags[name] = value
     return tags, moves
@@ -134,20 +136,20 @@ def _read_start(game_type: str | None, board: str | None) -> Position:
     rules = None if game_type is None else _rules_of_type(game_type)
     if board is None:
         return Position.initial(rules)
-    with within(f"BO[{shown(board)}]"):
+    with within(f"BO[{quoted(board)}]"):
         size, *rows = board.split() or [""]
         squares = "".join(rows)
         if not _SIZE.fullmatch(size) or not squares:
             raise NotationError("expected the size, the squares and the side to move, like 8 ---… *")
         rules = rules or Rules(int(size))
         if int(size) != rules.size:
-            raise NotationError(f"size {size} contradicts TY[{shown(game_type)}]: expected {rules.size}")
+            raise NotationError(f"size {size} contradicts TY[{quoted(game_type)}]: expected {rules.size}")
         return Position.from_text(squares[:-1], side_from_character(squares[-1]), rules)
 
 
 def _rules_of_type(game_type: str) -> Rules:
     """Read the rules of a game type like ``8``, ``8a`` or ``s8r20``."""
-    with within(f"TY[{shown(game_type)}]"):
+    with within(f"TY[{quoted(game_type)}]"):
         parts = _TYPE.fullmatch(game_type.strip())
         if parts is None:
             raise NotationError("not a game type: expected the size and letters, like 8, 8a or s8r20")
@@ -156,10 +158,10 @@ def _rules_of_type(game_type: str) -> Rules:
 
 def _read_result(value: str) -> tuple[float | None, Ending | None]:
     """Read the discs for black and how the game ended, from RE."""
-    with within(f"RE[{shown(value)}]"):
+    with within(f"RE[{quoted(value)}]"):
         discs, _, flag = (part.strip() for part in value.partition(":"))
         if flag and flag not in _ENDINGS:
-            raise NotationError(f"flag {shown(flag)}: expected r, t or s after the colon")
+            raise NotationError(f"flag {quoted(flag)}: expected r, t or s after the colon")
         return None if discs == "?" else _read_number(discs), _ENDINGS.get(flag)
 
 
@@ -169,7 +171,7 @@ def _replayed(start: Position, recorded: Iterable[Property]) -> tuple[tuple[str,
     moves: list[str] = []
     annotations: list[Annotation] = []
     for number, (mover, value) in enumerate(recorded, 1):
-        with within(f"move {number}, {mover}[{shown(value)}]"):
+        with within(f"move {number}, {mover}[{quoted(value)}]"):
             move, annotation = _read_move(value)
             played, position = _played(position, _MOVERS[mover], move)
         moves.extend(played)
@@ -200,7 +202,7 @@ def _read_move(value: str) -> tuple[str, Annotation]:
 def _read_number(text: str) -> float:
     number = float(text) if _NUMBER.fullmatch(text) else nan
     if not isfinite(number):
-        raise NotationError(f"{shown(text)} is not a number: expected one like -1.50")
+        raise NotationError(f"{quoted(text)} is not a number: expected one like -1.50")
     return number
 
 
@@ -216,10 +218,12 @@ def _checked_tags(game: Game) -> dict[str, str]:
     """Return the tags, every one of which can be a property of its own."""
     for name, value in game.tags.items():
         if not isinstance(value, str) or name in _NOT_TAGS or not is_property_name(name):
-            raise NotationError(f"tag {shown(name)} with value {shown(value)}: expected a free property name and text")
+            raise NotationError(
+                f"tag {quoted(name)} with value {quoted(value)}: expected a free property name and text"
+            )
     plain_type = _type_of(game.start.rules)
     if "TY" in game.tags and _type_of(_rules_of_type(game.tags["TY"])) != plain_type:
-        raise NotationError(f"tag TY {shown(game.tags['TY'])} contradicts the rules: expected {plain_type}")
+        raise NotationError(f"tag TY {quoted(game.tags['TY'])} contradicts the rules: expected {plain_type}")
     return dict(game.tags)
 
 
@@ -252,6 +256,6 @@ def _move_text(move: str, annotation: Annotation) -> str:
 def _number_text(number: float, sign: str) -> str:
     """Write two decimals as the server does, or as many as the number needs."""
     if not isfinite(number):
-        raise NotationError(f"number {shown(number)} cannot be written: expected a finite one")
+        raise NotationError(f"number {quoted(number)} cannot be written: expected a finite one")
     text = f"{number:{sign}.2f}"
     return text if float(text) == number else f"{float(number):{sign}}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, quoted
 
 Property = tuple[str, str]
 
@@ -72,4 +72,4 @@ def _found(text: str, offset: int) -> str:
     """Describe what stands at *offset*, for an error message."""
     if offset >= len(text):
         return "end of the text"
-    return f"{shown(text[offset : offset + 40])} at character {offset + 1}"
+    return f"{quoted(text[offset : offset + 40])} at character {offset + 1}"

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from reversi_env.errors import IllegalMoveError, NotationError, shown
+from reversi_env.errors import IllegalMoveError, NotationError, quoted
 from reversi_env.notation.context import within
 from reversi_env.notation.sides import side_from_character
 from reversi_env.notation.sources import TextSource, text_lines
@@ -51,7 +51,7 @@ class Problem:
             if abs(score) > rules.square_count:
                 raise NotationError(f"score {score} of {move}: expected at most {rules.square_count} discs")
         if "\n" in self.comment or "\r" in self.comment:
-            raise NotationError(f"comment {shown(self.comment)} has more than one line: expected one")
+            raise NotationError(f"comment {quoted(self.comment)} has more than one line: expected one")
 
     def _check_moves(self) -> None:
         legal = self.position.legal_moves()
@@ -60,7 +60,7 @@ class Problem:
             if move not in legal:
                 raise IllegalMoveError(f"{move} by {self.position.turn} is illegal: the legal moves are {expected}")
         if len(dict(self.scores)) < len(self.scores):
-            raise NotationError(f"a move is scored twice in {shown(self.scores)}: expected every move once")
+            raise NotationError(f"a move is scored twice in {quoted(self.scores)}: expected every move once")
 
     @property
     def best_score(self) -> int | None:
@@ -75,8 +75,8 @@ def read_obf_line(line: str, rules: Rules | None = None) -> Problem:
     6
     """
     if not isinstance(line, str):
-        raise NotationError(f"OBF line {shown(line)} is not text: expected '<board> <side>; <move>:<score>; …'")
-    with within(f"OBF line {shown(line)}"):
+        raise NotationError(f"OBF line {quoted(line)} is not text: expected '<board> <side>; <move>:<score>; …'")
+    with within(f"OBF line {quoted(line)}"):
         fields, _, comment = line.partition("%")
         board, *scores = (text.strip() for text in fields.split(";"))
         if scores and not scores[-1]:
@@ -115,5 +115,5 @@ def _read_score(field: str) -> tuple[str, int]:
     """Read a field ``move:score``."""
     name, _, score = (part.strip() for part in field.partition(":"))
     if not _SCORE.fullmatch(score):
-        raise NotationError(f"field {shown(field)}: expected a move and its score in discs, like G8:+18")
+        raise NotationError(f"field {quoted(field)}: expected a move and its score in discs, like G8:+18")
     return name, int(score)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, quoted
 
 #: A file's path, or lines of text (a list, an open text file …).
 TextSource = str | os.PathLike[str] | Iterable[str]
@@ -24,7 +24,7 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
         return Path(path).read_bytes()
     except ValueError:
-        raise NotationError(f"{shown(path)} cannot be a file's name: expected a path") from None
+        raise NotationError(f"{quoted(path)} cannot be a file's name: expected a path") from None
 
 
 def contents(source: BytesSource) -> bytes:
@@ -33,7 +33,7 @@ def contents(source: BytesSource) -> bytes:
         return bytes(source)
     if isinstance(source, (str, os.PathLike)):
         return file_bytes(source)
-    raise NotationError(f"{shown(source)} cannot be read: expected a path or bytes")
+    raise NotationError(f"{quoted(source)} cannot be read: expected a path or bytes")
 
 
 def text_lines(source: TextSource) -> Iterator[str]:
@@ -41,10 +41,10 @@ def text_lines(source: TextSource) -> Iterator[str]:
     if isinstance(source, (str, os.PathLike)):
         source = io.StringIO(decoded(file_bytes(source)), newline=None)
     if not isinstance(source, Iterable):
-        raise NotationError(f"{shown(source)} cannot be read: expected a path or lines of text")
+        raise NotationError(f"{quoted(source)} cannot be read: expected a path or lines of text")
     for line in source:
         if not isinstance(line, str):
-            raise NotationError(f"{shown(line)} is not a line of text: expected a str")
+            raise NotationError(f"{quoted(line)} is not a line of text: expected a str")
         yield line.rstrip("\r\n")
 
 

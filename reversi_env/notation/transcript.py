@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, quoted
 from reversi_env.notation.context import within
 from reversi_env.notation.game import Game, play_recorded
 from reversi_env.position import Position
@@ -35,11 +35,11 @@ def read_transcript(text: str, start: Position | None = None) -> Game:
     ('f5', 'd6', 'c3')
     """
     if not isinstance(text, str):
-        raise NotationError(f"transcript {shown(text)} is not text: expected moves like f5d6c3")
+        raise NotationError(f"transcript {quoted(text)} is not text: expected moves like f5d6c3")
     start = Position.initial() if start is None else start
     position = start
     moves: list[str] = []
-    with within(f"transcript {shown(text)}"):
+    with within(f"transcript {quoted(text)}"):
         for number, token in enumerate(_move_tokens(text), 1):
             with within(f"move {number}"):
                 played, position = play_recorded(position, token)
@@ -56,7 +56,7 @@ def write_transcript(moves: Game | Iterable[str], passes: Passes = "implicit") -
     'f5d6c3'
     """
     if passes not in get_args(Passes):
-        raise NotationError(f"passes {shown(passes)}: expected 'implicit' or 'explicit'")
+        raise NotationError(f"passes {quoted(passes)}: expected 'implicit' or 'explicit'")
     written_pass = WRITTEN_PASS if passes == "explicit" else ""
     frame = Rules()  # the names of a smaller board are names of the 8x8 board too
     names = moves.moves if isinstance(moves, Game) else moves
@@ -70,7 +70,7 @@ def _move_tokens(text: str) -> Iterator[str]:
     while offset < len(text):
         token = _TOKEN.match(text, offset)
         if token is None:
-            found = shown(text[offset : offset + 8])
+            found = quoted(text[offset : offset + 8])
             raise NotationError(f"{found} at character {offset + 1} is not a move: expected a1 to h8, or a pass")
         if token["move"]:
             yield token["move"]

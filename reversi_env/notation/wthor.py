@@ -55,7 +55,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
-from reversi_env.errors import NotationError, counted, shown
+from reversi_env.errors import NotationError, count_noun, quoted
 from reversi_env.notation.context import within
 from reversi_env.notation.game import Game, play_recorded
 from reversi_env.notation.sources import IN_MEMORY, BytesSource, contents
@@ -142,7 +142,7 @@ class WthorFile:
         ``Tournament``, if its name is known.
         """
         if not 0 <= index < len(self):
-            raise NotationError(f"game {shown(index)} does not exist: expected 0 to {len(self) - 1}")
+            raise NotationError(f"game {quoted(index)} does not exist: expected 0 to {len(self) - 1}")
         start = position = Position.initial()
         moves: list[str] = []
         with within(f"WTHOR game {index}"):
@@ -168,7 +168,7 @@ class WthorFile:
         They are seen by the side to move, which has a move. Games that end earlier, or right there, are left out.
         """
         if not 0 <= empties <= SQUARES - 4:
-            raise NotationError(f"{shown(empties)} empty squares: expected 0 to {SQUARES - 4}")
+            raise NotationError(f"{quoted(empties)} empty squares: expected 0 to {SQUARES - 4}")
         own, opp, reached = positions_with(self.squares, *_start(), empties)
         return own[reached], opp[reached]
 
@@ -178,7 +178,7 @@ class WthorFile:
         Boards and results, in discs as recorded, are the side's that makes the move. Games that do not go on are left out.
         """
         if not 0 <= plies < SQUARES - 4:
-            raise NotationError(f"{shown(plies)} moves: expected 0 to {SQUARES - 5}")
+            raise NotationError(f"{quoted(plies)} moves: expected 0 to {SQUARES - 5}")
         squares = self.squares[:, plies]
         own, opp, reached = positions_with(self.squares, *_start(), SQUARES - 4 - plies)
         black = replay_games(self.squares[:, :plies], *_start())[0]
@@ -231,7 +231,7 @@ def read_wthor(source: BytesSource) -> WthorFile:
     The names of players and tournaments are read, too, if files with them (``.jou``, ``.trn``) lie beside the path's.
     """
     data = contents(source)
-    name = f"data {shown(data[:16])}" if isinstance(source, IN_MEMORY) else f"file {shown(Path(source).name)}"
+    name = f"data {quoted(data[:16])}" if isinstance(source, IN_MEMORY) else f"file {quoted(Path(source).name)}"
     with within(f"WTHOR {name}"):
         header = _read_header(data)
         records = np.frombuffer(data, _RECORD, offset=_HEADER.size)
@@ -248,7 +248,7 @@ def read_wthor(source: BytesSource) -> WthorFile:
 def read_wthor_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
     """The names of a ``.jou`` file (players) or a ``.trn`` file (tournaments), in the order of their numbers."""
     kind = Path(path).suffix.lower()
-    with within(f"WTHOR file {shown(Path(path).name)}"):
+    with within(f"WTHOR file {quoted(Path(path).name)}"):
         if kind not in NAME_BYTES:
             raise NotationError("expected a name that ends in .jou or .trn")
         data, size = contents(path), NAME_BYTES[kind]
@@ -282,7 +282,7 @@ def _read_header(data: bytes) -> WthorHeader:
     expected = _HEADER.size + games * _RECORD.itemsize
     if len(data) != expected:
         raise NotationError(
-            f"{len(data)} bytes: expected {expected} for the {counted(games, 'game')} that the header announces"
+            f"{len(data)} bytes: expected {expected} for the {count_noun(games, 'game')} that the header announces"
         )
     return WthorHeader((100 * century + year_of_century, month, day), games, names, year, size, kind, depth)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.errors import ReversiError, shown
+from reversi_env.errors import ReversiError, quoted
 from reversi_env.position import Position
 from reversi_env.rendering.dependencies import require
 from reversi_env.rendering.scene import cells
@@ -20,7 +20,7 @@ def render_rgb(position: Position, last_move: int | None = None, *, square_px: i
     """
     if not isinstance(square_px, int) or isinstance(square_px, bool) or square_px < _SMALLEST_SQUARE:
         raise ReversiError(
-            f"square_px {shown(square_px)}: expected a whole number of pixels, {_SMALLEST_SQUARE} or more"
+            f"square_px {quoted(square_px)}: expected a whole number of pixels, {_SMALLEST_SQUARE} or more"
         )
     require("PIL", "pillow")
     from reversi_env.rendering import sprites

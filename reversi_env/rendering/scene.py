@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reversi_env.errors import IllegalMoveError, shown
+from reversi_env.errors import IllegalMoveError, quoted
 from reversi_env.rules import BLACK, WHITE, Colour, Rules
 
 if TYPE_CHECKING:  # it draws itself in a notebook
@@ -63,6 +63,6 @@ def _checked(rules: Rules, last_move: int | None) -> int | None:
     if whole and 0 <= last_move <= rules.pass_action:
         return int(last_move)
     raise IllegalMoveError(
-        f"last move {shown(last_move)} is not on the {rules.size}x{rules.size} board: "
+        f"last move {quoted(last_move)} is not on the {rules.size}x{rules.size} board: "
         f"expected a number from 0 to {rules.pass_action}, or None"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from reversi_env.errors import ReversiError, shown
+from reversi_env.errors import ReversiError, quoted
 from reversi_env.rendering import theme
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
@@ -31,7 +31,7 @@ def render_svg(
     text.
     """
     if not isinstance(size_px, int) or isinstance(size_px, bool) or size_px < 1:
-        raise ReversiError(f"size_px {shown(size_px)}: expected a whole number of pixels, 1 or more")
+        raise ReversiError(f"size_px {quoted(size_px)}: expected a whole number of pixels, 1 or more")
     squares = cells(position, last_move)
     size, rim = position.rules.size, theme.RIM if coordinates else theme.THIN_RIM
     key = _key(position, last_move, size_px, show_legal, coordinates)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from reversi_env import BLACK, Position, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
 from search.external.player import ExternalAgent
 from search.external.process import Wait
@@ -74,7 +74,7 @@ class GtpAgent(ExternalAgent):
         """The answer to a command that the program must not refuse."""
         answer = self._ask(command, seconds)
         if answer is None:
-            raise self._failure("refused", f"refused {shown(command)}: {self._refusal}")
+            raise self._failure("refused", f"refused {quoted(command)}: {self._refusal}")
         return answer
 
     def _ask(self, command: str, seconds: float | None = None) -> str | None:
@@ -85,7 +85,7 @@ class GtpAgent(ExternalAgent):
         while not line.strip():  # empty lines that belong to nothing
             line = self._read(wait)
         if line[0] not in "=?":
-            raise self._failure("malformed", f"answered {shown(line)} to {shown(command)}: expected '= …' or '? …'")
+            raise self._failure("malformed", f"answered {quoted(line)} to {quoted(command)}: expected '= …' or '? …'")
         answer, rest = line[1:].strip(), line
         while rest.strip():
             rest = self._read(wait)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from reversi_env import Position, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.notation import Game, write_ggf
 from search.external.player import DEFAULT_LIMIT, ExternalAgent
 from search.external.process import Wait
@@ -62,4 +62,4 @@ class NBoardAgent(ExternalAgent):
         self._send(wait.command)
         while (line := self._read(wait)).strip() != f"pong {self._pings}":
             if line.startswith("==="):
-                raise self._failure("malformed", f"moved without being asked: {shown(line)}")
+                raise self._failure("malformed", f"moved without being asked: {quoted(line)}")

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import NotationError, shown
+from reversi_env.errors import NotationError, quoted
 from reversi_env.rules import PASS_NAME
 from search.agent import Agent
 from search.external.failure import EngineFailure, FailureKind
@@ -102,16 +102,16 @@ class ExternalAgent(Agent):
         return self._process.read_line(wait)
 
     def _failure(self, kind: FailureKind, words: str) -> EngineFailure:
-        return EngineFailure(kind, f"{shown(self.command)} {words}")
+        return EngineFailure(kind, f"{quoted(self.command)} {words}")
 
     def _checked(self, name: str, position: Position) -> int:
         try:
             action = position.rules.action_from_name(name)
         except NotationError:
-            raise self._failure("malformed", f"answered {shown(name)}: expected a move") from None
+            raise self._failure("malformed", f"answered {quoted(name)}: expected a move") from None
         if action not in position.legal_actions():
             legal = " ".join(position.legal_moves())
-            raise self._failure("illegal", f"played {shown(name)}: the legal moves are {legal}")
+            raise self._failure("illegal", f"played {quoted(name)}: the legal moves are {legal}")
         return action
 
     @contextmanager
@@ -134,7 +134,7 @@ class ExternalAgent(Agent):
         if self.sets_up_positions:
             return position, ()
         raise ReversiError(
-            f"{shown(self.command)} plays whole games: expected a position one move after the last it was asked about, "
+            f"{quoted(self.command)} plays whole games: expected a position one move after the last it was asked about, "
             f"or the moves that lead to {position.to_text()}"
         )
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from time import monotonic
 from typing import IO
 
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.external.failure import EngineFailure
 
 #: Where Debian puts games; the path of a root shell or a service does not lead there.
@@ -74,18 +74,18 @@ class EngineProcess:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
         except (OSError, ValueError):  # a broken pipe, or one that is closed already
-            raise EngineFailure("crash", self._ending(f"before {shown(line)}")) from None
+            raise EngineFailure("crash", self._ending(f"before {quoted(line)}")) from None
 
     def read_line(self, wait: Wait) -> str:
         """The next line that the program writes, without its end."""
         try:
             line = self._next_line(wait)
         except queue.Empty:
-            words = f"gave no answer to {shown(wait.command)} within {wait.seconds:g} s"
-            raise EngineFailure("timeout", f"{shown(self.command)} {words}") from None
+            words = f"gave no answer to {quoted(wait.command)} within {wait.seconds:g} s"
+            raise EngineFailure("timeout", f"{quoted(self.command)} {words}") from None
         if line is None:
             self._output.lines.put(None)  # for whoever asks again
-            raise EngineFailure("crash", self._ending(f"during {shown(wait.command)}"))
+            raise EngineFailure("crash", self._ending(f"during {quoted(wait.command)}"))
         return line
 
     def _next_line(self, wait: Wait) -> str | None:
@@ -115,8 +115,8 @@ class EngineProcess:
             thread.join(FAREWELL_SECONDS)  # its last words may be on the other output
         status = self._process.poll()
         how = self._output.excess or ("closed its output" if status is None else f"ended {_status_text(status)}")
-        last = f"; its last words: {shown(self._output.last[-1], 200)}" if self._output.last else ""
-        return f"{shown(self.command)} {how} {when}{last}"
+        last = f"; its last words: {quoted(self._output.last[-1], 200)}" if self._output.last else ""
+        return f"{quoted(self.command)} {how} {when}{last}"
 
 
 class _Output:
@@ -178,18 +178,18 @@ def _started(command: str, merge_errors: bool) -> subprocess.Popen[bytes]:
     try:
         arguments = shlex.split(command)
     except ValueError as error:
-        raise EngineFailure("crash", f"command line {shown(command)} cannot be read: {error}") from None
+        raise EngineFailure("crash", f"command line {quoted(command)} cannot be read: {error}") from None
     if not arguments:
-        raise EngineFailure("crash", f"command line {shown(command)} is empty: expected a program and its arguments")
+        raise EngineFailure("crash", f"command line {quoted(command)} is empty: expected a program and its arguments")
     program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
     if program is None:
-        raise EngineFailure("crash", f"program {shown(arguments[0])} was not found: expected one that can be run")
+        raise EngineFailure("crash", f"program {quoted(arguments[0])} was not found: expected one that can be run")
     errors = subprocess.STDOUT if merge_errors else subprocess.PIPE
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
     try:
         return subprocess.Popen([program, *arguments[1:]], start_new_session=True, **pipes)  # type: ignore[call-overload]
     except OSError as error:
-        raise EngineFailure("crash", f"program {shown(program)} cannot be started: {error.strerror}") from None
+        raise EngineFailure("crash", f"program {quoted(program)} cannot be started: {error.strerror}") from None
 
 
 def _started_guard(group: int) -> subprocess.Popen[bytes] | None:

@@ -12,7 +12,7 @@ import pytest
 
 from play.cli.clusters import with_address
 from reversi_env import ReversiError
-from reversi_env.extras import missing
+from reversi_env.extras import missing_extra_error
 from search import evaluators
 from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
@@ -247,7 +247,7 @@ def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray")
     assert (code, out) == (2, "")
-    assert err == f"reversi: {missing('ray')}\n"
+    assert err == f"reversi: {missing_extra_error('ray')}\n"
     assert not (tmp_path / "out").exists()
 
 

@@ -16,7 +16,7 @@ from models.networks import NETWORKS, annotate, read_weights
 from models.networks.linear import PatternNet
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules
-from reversi_env.sealing import SealError, read_header, sealed, unsealed
+from reversi_env.checksummed import ChecksumError, pack_checksummed, read_header, unpack_checksummed
 from tests.models.twins import random_network
 
 
@@ -111,8 +111,8 @@ def test_a_flipped_byte_is_detected_and_the_file_is_named(saved, renamed):
 def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
     """Numbers without a dimension and arrays in another order too."""
     arrays = {"step": np.array(3.0, np.float32), "turned": np.arange(6, dtype=np.int16).reshape(2, 3).T}
-    data = sealed(arrays, {"best": 0.1, "epochs": [1, 2]})
-    header, there = unsealed(data)
+    data = pack_checksummed(arrays, {"best": 0.1, "epochs": [1, 2]})
+    header, there = unpack_checksummed(data)
     assert header == {"best": 0.1, "epochs": [1, 2]}
     for name, array in arrays.items():
         assert there[name].shape == array.shape
@@ -120,8 +120,8 @@ def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
     begin = 8 + int.from_bytes(data[:8], "little")
     padding = range(len(data[:begin].rstrip()), begin)
     for place in {*range(len(data))} - {*padding}:
-        with pytest.raises(SealError):
-            unsealed(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(ChecksumError):
+            unpack_checksummed(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 2000, -1])

@@ -13,8 +13,8 @@ from models.networks import NETWORKS, read_weights
 from models.networks.base import Array, Network
 from models.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
+from reversi_env.checksummed import unpack_checksummed
 from reversi_env.core.symmetry import transform
-from reversi_env.sealing import unsealed
 from search import evaluators
 from search.solver import solve_batch
 from tests.models.twins import loud_net
@@ -265,7 +265,7 @@ def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
         why = r"damaged, its SHA-256 is \w{12} and not \w{12}" if place >= tensors else ""
         with pytest.raises(ReversiError, match=f"fit' cannot be read .*{why}.*: expected .*; delete it to make"):
             fit(Trainable("linear", 6), few, options, checkpoint=path)
-    header, arrays = unsealed(data)
+    header, arrays = unpack_checksummed(data)
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"network": json.dumps(header)}))
     with pytest.raises(
         ReversiError, match=r"it has no SHA-256 of its content, as files of earlier versions\): expected"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reversi_env import writing
+from reversi_env import atomic_files
 from reversi_env.options import Options
 from train.alphazero.options import SelfPlayOptions
 from train.errors import TrainError
@@ -192,6 +192,6 @@ def test_a_file_system_without_locks_is_as_good_as_any(tmp_path, monkeypatch):
     def flock(descriptor, how):
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(writing.fcntl, "flock", flock)
+    monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
     with Run(tmp_path / "run", RlOptions()):
         assert remembered(tmp_path / "run", RlOptions) == RlOptions()

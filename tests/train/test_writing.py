@@ -6,8 +6,14 @@ import threading
 
 import pytest
 
-from reversi_env import ReversiError, writing
-from reversi_env.writing import append_whole, only_user, remove_parts, write_atomically, written_whole
+from reversi_env import ReversiError, atomic_files
+from reversi_env.atomic_files import (
+    append_atomically,
+    atomic_writer,
+    exclusive_lock,
+    remove_temporary_files,
+    write_atomically,
+)
 from tests.cli.jobs import wait_until
 from train.run import Run
 
@@ -19,7 +25,7 @@ def names(folder):
 def test_a_file_is_replaced_as_a_whole(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with written_whole(path) as stream:
+    with atomic_writer(path) as stream:
         stream.write(b"new ")
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == [".file.part", "file"]
@@ -40,7 +46,7 @@ def test_what_a_killed_process_left_is_begun_anew(tmp_path):
 
 def test_an_error_leaves_the_old_file_alone(tmp_path):
     write_atomically(tmp_path / "file", b"old")
-    with pytest.raises(ZeroDivisionError), written_whole(tmp_path / "file") as stream:
+    with pytest.raises(ZeroDivisionError), atomic_writer(tmp_path / "file") as stream:
         stream.write(b"new" * (1 // 0))
     assert (tmp_path / "file").read_bytes() == b"old"
     assert names(tmp_path) == ["file"]
@@ -52,7 +58,7 @@ def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
     for name in (*others, ".left.part"):
         (tmp_path / name).write_bytes(b"x")
     (tmp_path / ".folder.part").mkdir()
-    with written_whole(tmp_path / "slow") as stream:
+    with atomic_writer(tmp_path / "slow") as stream:
         stream.write(b"first, ")
         with Run(tmp_path):
             assert names(tmp_path) == sorted((*others, ".folder.part", ".slow.part"))
@@ -60,11 +66,11 @@ def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
     assert (tmp_path / "slow").read_bytes() == b"first, second"
 
 
-@pytest.mark.skipif(writing.fcntl is None, reason="no locks")
+@pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
 def test_two_writers_of_one_file_take_turns(tmp_path):
     """The second waits for the first, whose file it then replaces as a whole."""
     path, waits = tmp_path / "file", threading.Event()
-    real = writing.fcntl.flock
+    real = atomic_files.fcntl.flock
 
     def flock(descriptor, how):
         if threading.current_thread() is second:
@@ -72,8 +78,8 @@ def test_two_writers_of_one_file_take_turns(tmp_path):
         real(descriptor, how)
 
     second = threading.Thread(target=write_atomically, args=(path, b"2" * 10))
-    with pytest.MonkeyPatch.context() as patch, written_whole(path) as stream:
-        patch.setattr(writing.fcntl, "flock", flock)
+    with pytest.MonkeyPatch.context() as patch, atomic_writer(path) as stream:
+        patch.setattr(atomic_files.fcntl, "flock", flock)
         stream.write(b"1" * 100)
         second.start()
         wait_until(waits.is_set)
@@ -88,30 +94,30 @@ def test_a_link_in_a_parts_place_is_not_followed(tmp_path):
     (tmp_path / ".file.part").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="file.part"):
         write_atomically(tmp_path / "file", b"content")
-    remove_parts(tmp_path)
+    remove_temporary_files(tmp_path)
     assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
 
 
 def test_lines_are_added_whole_or_not(tmp_path, monkeypatch):
     path = tmp_path / "lines"
-    append_whole(path, b"first\n")
-    append_whole(path, b"second\n")
+    append_atomically(path, b"first\n")
+    append_atomically(path, b"second\n")
     assert path.read_bytes() == b"first\nsecond\n"
     monkeypatch.setattr(os, "write", lambda descriptor, data: len(data) - 1)
-    with pytest.raises(OSError, match="no room for all of it"):
-        append_whole(path, b"third\n")
+    with pytest.raises(OSError, match="disk full"):
+        append_atomically(path, b"third\n")
 
 
-@pytest.mark.skipif(writing.fcntl is None, reason="no locks")
+@pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
 def test_one_user_at_a_time(tmp_path):
     path = tmp_path / "checkpoint"
     (tmp_path / ".checkpoint.lock").write_bytes(b"")  # of one that was killed
     with (
-        only_user(path),
+        exclusive_lock(path),
         pytest.raises(ReversiError, match="checkpoint' is in use by another process"),
-        only_user(path),
+        exclusive_lock(path),
     ):
         pass
-    with only_user(path):
+    with exclusive_lock(path):
         write_atomically(path, b"")
     assert names(tmp_path) == ["checkpoint"]

@@ -24,7 +24,7 @@ from models.player import Player
 from models.residual import read_residual
 from models.trees import NEVER
 from reversi_env import Rules, functional
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from search import evaluators
 from search.agents import AgentSpec
@@ -123,7 +123,7 @@ def _exact_of(record: Mapping[str, Any], path: Path, rules: Rules) -> int:
     exact = options.get("exact") if isinstance(options, Mapping) else None
     if isinstance(exact, bool) or not isinstance(exact, int) or not 0 <= exact <= MOST_SOLVED[rules.size]:
         raise TrainError(
-            f"{str(path)!r} says that its teacher solved positions of {shown(exact)} empties: "
+            f"{str(path)!r} says that its teacher solved positions of {quoted(exact)} empties: "
             f"expected 0 to {MOST_SOLVED[rules.size]}"
         )
     return exact
@@ -162,7 +162,7 @@ class Lessons:
             return {}
         if self._plan.evaluator is None:
             raise TrainError(
-                f"labeller {shown(labeller)}: expected an evaluator to search with, as network:depth=4,mean=2"
+                f"labeller {quoted(labeller)}: expected an evaluator to search with, as network:depth=4,mean=2"
             )
         check_probcut(self._plan, self.rules)
         if "exact" in AgentSpec.parse(labeller).options:

@@ -17,8 +17,8 @@ import numpy as np
 from models.files import WeightsError
 from models.residual import SavedResidual, read_residual, symmetric_answers
 from models.tree_search import TreeSearch
+from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
-from reversi_env.writing import write_atomically
 from train.alphazero.figures import draw
 from train.alphazero.games import play, search_of
 from train.alphazero.learner import WARM_UP, Learner, Losses, fast_convolutions

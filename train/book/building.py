@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from reversi_env.atomic_files import write_atomically
 from reversi_env.core.threads import core_count
-from reversi_env.writing import write_atomically
 from search.book import Book
 from train.book.options import BookOptions
 from train.book.searching import LOG, Found, Searcher, Searches

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position, Rules, batch
+from reversi_env.atomic_files import write_atomically
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.threads import core_count
-from reversi_env.writing import write_atomically
 from search.book import PLAYED, UNCHECKED, UNIT, Book
 from train.book.building import BOOK
 from train.book.options import CheckOptions

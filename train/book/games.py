@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import canonical
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.notation import WthorFile, read_wthor
 from reversi_env.notation.context import within
 from reversi_env.symmetries import action_images
@@ -90,7 +90,7 @@ class GameTree:
 def _read(path: Path) -> WthorFile:
     """The games of a file, all of them legal: others would be counted where they never were."""
     file = read_wthor(path)
-    with within(f"WTHOR file {shown(path.name)}"):
+    with within(f"WTHOR file {quoted(path.name)}"):
         for index in np.flatnonzero(file.replay().illegal)[:1]:
             file.game(int(index))  # which says what is wrong with it
     return file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, option
 from search import evaluators
 from search.agents import AgentSpec
@@ -30,7 +30,7 @@ class SearchOptions(GameOptions):
         super().__post_init__()
         for name in AgentSpec.parse(self.evaluator).options:
             if name != "weights":
-                raise TrainError(f"option {shown(name)} of evaluator {shown(self.evaluator)}: expected weights alone")
+                raise TrainError(f"option {quoted(name)} of evaluator {quoted(self.evaluator)}: expected weights alone")
         self.searches_with.record(self.rules)  # says which games it does not know
 
     @property

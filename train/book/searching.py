@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
-from reversi_env.sealing import DIGITS
+from reversi_env.checksummed import HASH_DIGITS
 from search.book import UNIT
 from search.cuts import MARGIN
 from search.engine import Engine
@@ -115,4 +115,4 @@ def _hash(own: Boards, opp: Boards, told: dict[str, Any]) -> str:
     """Of the positions that were asked for and of what was told."""
     digest = hashlib.sha256(own.tobytes() + opp.tobytes())
     digest.update(repr([told[name] for name in sorted(told)]).encode())
-    return digest.hexdigest()[:DIGITS]
+    return digest.hexdigest()[:HASH_DIGITS]

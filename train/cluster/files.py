@@ -19,7 +19,7 @@ from typing import Any
 
 from models.network import FOLDER
 from reversi_env import ReversiError, __version__
-from reversi_env.writing import write_atomically
+from reversi_env.atomic_files import write_atomically
 from search.agents import AgentSpec, AgentSpecError
 
 #: The packages whose code does jobs, where they lie, and how the files end that decide what comes out.

@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Any
 
 from reversi_env import ReversiError, __version__, plugins
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from train.cluster.executor import RETRIES, Answer, Make, answer, close, opened
 from train.cluster.files import Parcel, build, parcels, relocated, unpacked
@@ -195,7 +195,7 @@ def checked_address(address: str) -> str:
     if address in (AUTO, LOCAL) or _ADDRESS.fullmatch(address):
         return address
     raise ReversiError(
-        f"Ray address {shown(address)}: expected HOST:PORT of the cluster's head, as in 10.0.0.1:6379, "
+        f"Ray address {quoted(address)}: expected HOST:PORT of the cluster's head, as in 10.0.0.1:6379, "
         f"{AUTO} for one that runs here or is started here, or {LOCAL} for one of its own"
     )
 

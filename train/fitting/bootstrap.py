@@ -21,10 +21,10 @@ import numpy as np
 import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import NETWORKS, read_weights
 from models.trainable import Trainable
-from reversi_env.errors import shown
+from reversi_env.atomic_files import write_atomically
+from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, option
 from reversi_env.seeding import derive_seed
-from reversi_env.writing import write_atomically
 from search import evaluators
 from search.agents import AgentSpec
 from search.evaluation import file_name
@@ -111,7 +111,7 @@ class Bootstrap:
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""
         if "," in str(self.folder):  # an agent's options end there, and each stage's weights are one of the next
-            raise TrainError(f"folder {shown(str(self.folder), 300)}: expected a name without a comma")
+            raise TrainError(f"folder {quoted(str(self.folder), 300)}: expected a name without a comma")
         for number, stage in enumerate(self.stages):
             options = self._label_options(number, stage)
             check_solvable(options.most_solved, self.rules, options.labeller, device=self.device)

@@ -15,7 +15,7 @@ from models.network import NetworkEvaluator
 from models.networks import Network, read_weights
 from models.trainable import Trainable
 from reversi_env import Rules, __version__
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from search import evaluators
 from train.charts import line_chart
@@ -154,11 +154,11 @@ def starting_weights(start: str, rules: Rules, network: str | None = None) -> Ne
     """The weights for a game that *start* names, ``network`` or ``network:weights=FILE``; of the kind *network*, if given."""
     evaluator = evaluators.get(start)
     if not isinstance(evaluator, NetworkEvaluator):
-        raise TrainError(f"start {shown(start)}: expected network, or network:weights=FILE")
+        raise TrainError(f"start {quoted(start)}: expected network, or network:weights=FILE")
     weights = evaluator.weights(rules)
     if network not in (None, weights.name):
         raise TrainError(
-            f"a {network} network to start from {shown(start)}: expected {weights.name}, which its weights are"
+            f"a {network} network to start from {quoted(start)}: expected {weights.name}, which its weights are"
         )
     return weights
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from models.boards import board_planes, board_tensor
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from train.games.batch import Boards, Numbers, Words, fractions
 from train.judging.exact import by_action
@@ -43,9 +43,9 @@ class NetworkPlayer(ABC):
     ) -> None:
         heat = np.asarray(temperature)
         if heat.dtype.kind not in "iuf" or not np.all((heat >= 0) & (heat < np.inf)):
-            raise ReversiError(f"temperature={shown(temperature)}: expected a number of 0 or more")
+            raise ReversiError(f"temperature={quoted(temperature)}: expected a number of 0 or more")
         if not isinstance(noise, (int, float)) or not 0 <= noise <= 1:
-            raise ReversiError(f"noise={shown(noise)}: expected a number from 0 to 1")
+            raise ReversiError(f"noise={quoted(noise)}: expected a number from 0 to 1")
         self.network, self.rules, self.temperature, self.noise = network, rules, heat, noise
         self._squares = np.array(list(rules.squares()), np.int64)
 

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import counted
+from reversi_env.errors import count_noun
 from reversi_env.options import Options, option
 from reversi_env.rules import Variant
 from search import agents
@@ -65,7 +65,7 @@ class TournamentOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.agents) < 2:
-            raise ReversiError(f"{counted(len(self.agents), 'agent')}: expected two or more")
+            raise ReversiError(f"{count_noun(len(self.agents), 'agent')}: expected two or more")
         if self.sprt is not None and len(self.agents) != 2:
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
         self.made_agents()  # says what is wrong with a spec

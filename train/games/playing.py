@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agent import Agent
 from search.agents import make
@@ -131,7 +131,7 @@ def _answer(player: Agent, start: Position, moves: Sequence[str], position: Posi
     if not isinstance(action, Integral) or action not in legal:
         names = ", ".join(f"{one} ({position.rules.name_of(one)})" for one in legal)
         raise ReversiError(
-            f"{type(player).__name__} has chosen action {shown(action)} for {position.turn}: expected one of {names}"
+            f"{type(player).__name__} has chosen action {quoted(action)} for {position.turn}: expected one of {names}"
         )
     return position.rules.name_of(int(action))
 
@@ -152,14 +152,14 @@ def play_match(
     """
     for name, number in (("games", games), ("opening_plies", opening_plies), ("seed", seed)):
         if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-            raise ReversiError(f"{name}={shown(number)}: expected a whole number of 0 or more")
+            raise ReversiError(f"{name}={quoted(number)}: expected a whole number of 0 or more")
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     rules = checked_rules(rules)
     first, second = players = [make(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
     for agent in players:
         if not isinstance(agent, Agent):
-            raise ReversiError(f"agent {shown(agent)}: expected an Agent, or a text such as six-factor:depth=4")
+            raise ReversiError(f"agent {quoted(agent)}: expected an Agent, or a text such as six-factor:depth=4")
         agent.prepare(rules)
     generator = np.random.default_rng(seed)
     played: list[PlayedGame] = []

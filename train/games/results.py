@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.errors import counted
+from reversi_env.errors import count_noun
 
 #: Quantiles of the normal distribution: 95 % lie within `Z_95` standard deviations of the mean, 95 % lie below `Z_95_ONE_SIDED`.
 Z_95, Z_95_ONE_SIDED = 1.959964, 1.644854
@@ -95,7 +95,7 @@ class Results:
         """
         low, high = self.interval()
         score = f"{100 * self.score:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f})"
-        games = f"{counted(self.games, 'game')} (+{self.wins} ={self.draws} -{self.losses})"
+        games = f"{count_noun(self.games, 'game')} (+{self.wins} ={self.draws} -{self.losses})"
         return f"{score} of {games}, {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:

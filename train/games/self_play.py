@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search.agent import Agent
 from train.games.batch import BatchPlayer, Boards, Numbers, batch_player, play_games
@@ -53,7 +53,7 @@ def self_play(
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
     if not 0 <= seed < 1 << 64:
-        raise ReversiError(f"seed={shown(seed)}: expected a whole number from 0 to {(1 << 64) - 1}")
+        raise ReversiError(f"seed={quoted(seed)}: expected a whole number from 0 to {(1 << 64) - 1}")
     rules = checked_rules(rules)
     player = batch_player(agent, rules)
     other = player if opponent is None else batch_player(opponent, rules)

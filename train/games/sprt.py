@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 
 #: Points of a pair as a share of the two that it is about.
 SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -54,11 +54,11 @@ class Sprt:
     def __post_init__(self) -> None:
         if not -2000 <= self.elo0 < self.elo1 <= 2000:
             raise ReversiError(
-                f"SPRT between {shown(self.elo0)} and {shown(self.elo1)} Elo: expected two numbers, the first one smaller"
+                f"SPRT between {quoted(self.elo0)} and {quoted(self.elo1)} Elo: expected two numbers, the first one smaller"
             )
         for name in ("alpha", "beta"):
             if not 0 < getattr(self, name) < 0.5:
-                raise ReversiError(f"{name}={shown(getattr(self, name))}: expected a chance above 0 and below 0.5")
+                raise ReversiError(f"{name}={quoted(getattr(self, name))}: expected a chance above 0 and below 0.5")
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from reversi_env import BLACK, WHITE, Position, ReversiError
-from reversi_env.errors import shown
+from reversi_env.atomic_files import write_atomically
+from reversi_env.errors import quoted
 from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf, write_transcript
-from reversi_env.writing import write_atomically
 from train.games.openings import Opening
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import Forfeit, PlayedGame, result_of
@@ -121,7 +121,7 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
     fixture = options.fixture(int(content["game"]))
     names = options.names
     if (content["black"], content["white"]) != (names[fixture.black], names[fixture.white]):
-        raise ReversiError(f"game {fixture.index} is between {shown(content['black'])} and {shown(content['white'])}")
+        raise ReversiError(f"game {fixture.index} is between {quoted(content['black'])} and {quoted(content['white'])}")
     start = Position.initial(options.rules)
     if "start" in content:
         start = read_obf_line(content["start"], options.rules).position
@@ -132,7 +132,7 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
         forfeit = Forfeit(BLACK if said["colour"] == "black" else WHITE, str(said["kind"]), str(said["reason"]))
     discs = result_of(start.play_all(moves), forfeit)
     if content["discs"] != discs:
-        raise ReversiError(f"{shown(content['discs'])} discs for black, where the moves come to {discs}")
+        raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves come to {discs}")
     seconds = tuple(float(value) for value in content["seconds"])
     played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
     return Record(fixture, played)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Position, ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search.agent import Agent
 from search.external.failure import EngineFailure
 from search.external.player import ExternalAgent
@@ -164,7 +164,7 @@ def _check_starts(options: TournamentOptions, spec: str) -> None:
         if opening.start != Position.initial(options.rules):
             raise ReversiError(
                 f"opening {number} of {options.openings!r} is a position: expected moves from the start, "
-                f"since {shown(spec)} cannot be set up to one"
+                f"since {quoted(spec)} cannot be set up to one"
             )
 
 

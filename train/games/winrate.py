@@ -20,7 +20,7 @@ from math import log, sqrt
 import numpy as np
 
 from reversi_env import ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from train.cluster.executor import in_order
 from train.games.options import TournamentOptions
 from train.games.tournament import Tournament, missing_games
@@ -36,7 +36,7 @@ class ConfidenceSequence:
 
     def __init__(self, confidence: float = 0.95) -> None:
         if not 0 < confidence < 1:
-            raise ReversiError(f"confidence {shown(confidence)}: expected a chance between 0 and 1")
+            raise ReversiError(f"confidence {quoted(confidence)}: expected a chance between 0 and 1")
         self.count, self.total = 0, 0.0
         self._goal = log(2 / (1 - confidence))  # half the stake on "more", half on "less"
         self._rates = np.linspace(0, 1, STEPS + 1)
@@ -57,7 +57,7 @@ class ConfidenceSequence:
     def add(self, value: float) -> None:
         """Take one more observation into account; raise if all rates are refuted, as they are where the mean has changed."""
         if not 0 <= value <= 1:
-            raise ReversiError(f"observation {shown(value)}: expected a number from 0 to 1")
+            raise ReversiError(f"observation {quoted(value)}: expected a number from 0 to 1")
         # the stake depends on what was seen before, never on this value: else the bet would not be fair
         variance, turn = self._spread / (self.count + 1), self.count + 1
         stake = sqrt(2 * self._goal / (variance * turn * log(turn + 1)))
@@ -107,7 +107,7 @@ def estimate_win_rate(
     The same numbers whatever the number of workers: pairs count in their order. *on_pair* hears how far it is.
     """
     if not 0 < margin < 0.5:
-        raise ReversiError(f"margin {shown(margin)}: expected a share of the games, above 0 and below 0.5")
+        raise ReversiError(f"margin {quoted(margin)}: expected a share of the games, above 0 and below 0.5")
     sequence, found = ConfidenceSequence(confidence), WinRate()
     with closing(missing_games(Tournament(options), workers)) as games:
         ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)

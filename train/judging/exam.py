@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from reversi_env import Rules, batch
-from reversi_env.errors import counted
+from reversi_env.errors import count_noun
 from reversi_env.notation import read_wthor
 from search import evaluators
 from search.evaluators import Evaluator
@@ -147,7 +147,9 @@ def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0)
     images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
     _, first = np.unique(images, axis=0, return_index=True)
     if first.size < count:
-        raise TrainError(f"{counted(first.size, 'position')} with {empties} empty squares: expected at least {count}")
+        raise TrainError(
+            f"{count_noun(first.size, 'position')} with {empties} empty squares: expected at least {count}"
+        )
     chosen = np.random.default_rng((seed, empties)).permutation(np.sort(first))[:count]
     return own[chosen], opp[chosen]
 
@@ -171,7 +173,7 @@ def recorded_papers(
     if rules.size != 8:
         raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
     if positions < 2:
-        raise TrainError(f"{counted(positions, 'position')}: expected 2 or more")
+        raise TrainError(f"{count_noun(positions, 'position')}: expected 2 or more")
     solving: dict[str, Any] = {"threads": threads, "progress": progress}
     known = _known_depth(files) if rules.variant == "normal" else None
     for number in empties or (*EMPTIES, *([] if known is None else [known])):
@@ -198,7 +200,7 @@ def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
     own, opp, score = (np.concatenate(column) for column in columns)
     _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
     if first.size < 2:
-        raise TrainError(f"{counted(first.size, 'position')} whose scores the files have: expected at least 2")
+        raise TrainError(f"{count_noun(first.size, 'position')} whose scores the files have: expected at least 2")
     chosen = np.random.default_rng((seed, len(first))).permutation(np.sort(first))[:count]
     return ExactSet(Rules(), own[chosen], opp[chosen], score[chosen].astype(np.int64))
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from models.human import LEVELS, RATINGS, HumanAgent
 from reversi_env import Position, Rules
+from reversi_env.atomic_files import write_atomically
 from reversi_env.errors import ReversiError
 from reversi_env.notation.obf import Problem, read_obf, write_obf_line
 from reversi_env.options import GameOptions, option
-from reversi_env.writing import write_atomically
 from train.errors import TrainError
 from train.judging.exact import ILLEGAL, move_values
 from train.labels import LabelOptions, sample_positions

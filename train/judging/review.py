@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 
 from models.network import strongest_evaluator
 from reversi_env import Position, ReversiError
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.notation import Game, read_transcript
 from reversi_env.rules import PASS_NAME
 from search.cuts import MARGIN
@@ -79,7 +79,7 @@ class Review(Sequence[MoveReview]):
     def lost(self, colour: str) -> float:
         """Discs that one side, ``black`` or ``white``, gave away in all."""
         if colour not in ("black", "white"):
-            raise ReversiError(f"colour {shown(colour)}: expected black or white")
+            raise ReversiError(f"colour {quoted(colour)}: expected black or white")
         return sum(move.loss for move in self.moves if move.colour == colour)
 
     def as_dicts(self) -> list[dict[str, Any]]:

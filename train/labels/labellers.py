@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search import evaluators
 from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, whole_number
 from search.batch import DEEPEST, search_batch
@@ -66,7 +66,7 @@ def exact_scores(
 def check_device(device: str) -> None:
     """Refuse a device that nothing is solved on."""
     if device not in DEVICES:
-        raise TrainError(f"device {shown(device)}: expected one of {', '.join(DEVICES)}")
+        raise TrainError(f"device {quoted(device)}: expected one of {', '.join(DEVICES)}")
 
 
 def searched_scores(
@@ -98,7 +98,7 @@ def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "",
         most, where = MOST_ON_GPU, "a GPU"
     if empties > most:
         raise TrainError(
-            f"positions with {empties} empties to be solved by labeller {shown(labeller)}: "
+            f"positions with {empties} empties to be solved by labeller {quoted(labeller)}: "
             f"expected at most {most} on {where}{instead}"
         )
 
@@ -121,7 +121,7 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
     numbers = option_numbers(spec, _NUMBERS, "depth, mean, exact, probcut or weights", ("weights",))
     depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
     if mean > depth:
-        raise TrainError(f"mean={mean} of labeller {shown(str(spec))}: expected no more than its depth, {depth}")
+        raise TrainError(f"mean={mean} of labeller {quoted(str(spec))}: expected no more than its depth, {depth}")
     exact = numbers.get("exact", depth + SOLVE_BEYOND_DEPTH)
     return Plan(exact, spec.evaluator, depth, mean, numbers.get("probcut", 0.0))
 
@@ -130,7 +130,7 @@ def check_probcut(plan: Plan, rules: Rules) -> None:
     """Refuse selective searches with an evaluator of which nobody has measured what may be left out."""
     if plan.probcut and not evaluators.get(str(plan.evaluator)).probcut(rules):
         raise TrainError(
-            f"probcut={plan.probcut:g} with evaluator {shown(plan.evaluator)} on the {rules.size}x{rules.size} board: "
+            f"probcut={plan.probcut:g} with evaluator {quoted(plan.evaluator)} on the {rules.size}x{rules.size} board: "
             f"expected 0, or weights that `reversi train --probcut` wrote"
         )
 
@@ -144,12 +144,12 @@ def option_numbers(
         if key in others:
             continue
         if key not in known:
-            raise TrainError(f"option {shown(key)} of labeller {shown(str(spec))}: expected {expected}")
+            raise TrainError(f"option {quoted(key)} of labeller {quoted(str(spec))}: expected {expected}")
         try:
             numbers[key] = known[key].read(text)
         except ValueError:
             raise TrainError(
-                f"{key}={shown(text)} of labeller {shown(str(spec))}: expected {known[key].expected}"
+                f"{key}={quoted(text)} of labeller {quoted(str(spec))}: expected {known[key].expected}"
             ) from None
     return numbers
 

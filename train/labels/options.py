@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, option
 from search import evaluators
 from search.evaluation import FILE_MARK
@@ -59,7 +59,7 @@ class LabelOptions(GameOptions):
             )
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
-                raise TrainError(f"{name}={shown(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
+                raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
         evaluators.get(self.player.partition(FILE_MARK)[0])  # only those who label need the file of its weights
         labeller_plan(self.labeller)
 

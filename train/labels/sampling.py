@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.core.threads import core_count
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from search import evaluators
 from search.evaluation import Evaluator
 from search.works import checked_threads, make_works
@@ -63,7 +63,7 @@ def sample_positions(
     *player* plays the games instead of the options' own: a network that has no name yet.
     """
     if isinstance(shard, bool) or not isinstance(shard, int) or not 0 <= shard < options.shards:
-        raise TrainError(f"shard {shown(shard)}: expected a whole number from 0 to {options.shards - 1}")
+        raise TrainError(f"shard {quoted(shard)}: expected a whole number from 0 to {options.shards - 1}")
     by_identity: Any = player  # evaluators and networks are hashed so
     own, opp = _block(options, shard // options.shards_per_block, threads, by_identity)
     rows = rows_in_block(options, shard)

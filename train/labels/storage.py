@@ -1,6 +1,6 @@
 """The folder of a data set: shards, a manifest, and what an interruption may leave behind.
 
-A shard is put in its place as a whole (`reversi_env.writing`), then its hash into the manifest, in the same way. A process
+A shard is put in its place as a whole (`reversi_env.atomic_files`), then its hash into the manifest, in the same way. A process
 killed at any moment therefore leaves finished shards, and perhaps one that the manifest does not know, which is made again.
 What was sampled of a block lies beside them until it is labelled. There are no times or names of machines in any file, so that a
 data set made in one go and one made in ten are the same to the byte.
@@ -22,9 +22,9 @@ from typing import Any, get_args
 import numpy as np
 
 from reversi_env import Rules
+from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
-from reversi_env.writing import write_atomically
 from search import evaluators
 from train.errors import TrainError
 from train.labels.data import COLUMNS, Labels

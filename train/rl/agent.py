@@ -13,7 +13,7 @@ import numpy as np
 from models.file_agents import FileAgent, LookingAhead
 from models.torch_evaluator import TorchEvaluator, one_thread
 from reversi_env import Position, Rules
-from reversi_env.sealing import file_hash
+from reversi_env.checksummed import file_hash
 from search.evaluation import file_name
 from train.rl.files import SHIPPED, SavedPolicy, read_policy, shipped
 from train.rl.network import ValueOfBoards

@@ -20,9 +20,9 @@ from safetensors import SafetensorError
 
 from models.files import WeightsError, check_name
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.checksummed import tensors_hash
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
-from reversi_env.sealing import tensors_hash
 from train.rl import FOLDER
 from train.rl.network import PolicyValueNet
 from train.rl.options import Architecture
@@ -133,7 +133,7 @@ def _check_stored(members: zipfile.ZipFile) -> None:
     for member in members.infolist():
         if member.compress_type != zipfile.ZIP_STORED:
             raise WeightsError(
-                f"its {shown(member.filename)} is compressed: expected a zip file that `reversi rl` wrote"
+                f"its {quoted(member.filename)} is compressed: expected a zip file that `reversi rl` wrote"
             )
 
 
@@ -153,11 +153,11 @@ def _hash_of(tensors: Mapping[str, Tensor]) -> str:
 def _assembled(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
         found = description.get("format") if isinstance(description, dict) else description
-        raise WeightsError(f"format {shown(found)}: expected {FORMAT}")
+        raise WeightsError(f"format {quoted(found)}: expected {FORMAT}")
     rules = Rules(description["size"], description["variant"])
     architecture = dict(description["architecture"])
     if (kind := architecture.pop("kind", "policy")) != "policy":  # version 0.2 had Q-networks, too
-        raise WeightsError(f"architecture of kind {shown(kind)}: expected policy")
+        raise WeightsError(f"architecture of kind {quoted(kind)}: expected policy")
     net = PolicyValueNet(rules.size, Architecture(**architecture))
     net.load_state_dict(tensors)
     record = description["record"]

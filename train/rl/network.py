@@ -18,7 +18,7 @@ import numpy as np
 from models.boards import board_planes, board_tensor, legal_moves
 from models.residual import Block
 from reversi_env import Rules
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import SIZES
 from reversi_env.symmetries import action_images
@@ -75,7 +75,7 @@ class PolicyValueNet(nn.Module):
     def __init__(self, size: int, architecture: Architecture | None = None) -> None:
         super().__init__()
         if size not in SIZES:
-            raise TrainError(f"size={shown(size)}: expected one of {', '.join(map(str, SIZES))}")
+            raise TrainError(f"size={quoted(size)}: expected one of {', '.join(map(str, SIZES))}")
         self.size, self.architecture = size, architecture or Architecture()
         channels, squares = self.architecture.channels, size * size
         self.trunk = BoardTrunk(channels, self.architecture.blocks)

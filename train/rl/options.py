@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, Options, option
 from reversi_env.rules import Variant
 from search.agents import AgentSpec
@@ -58,7 +58,7 @@ class RlOptions(GameOptions):
         for spec in self.opponents:
             AgentSpec.parse(spec).check()
         if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
-            raise TrainError(f"opponents={shown(self.opponents)}: tensor-ppo plays itself and its past, expected none")
+            raise TrainError(f"opponents={quoted(self.opponents)}: tensor-ppo plays itself and its past, expected none")
         check_whole("plies", self.plies, 0, self.rules.square_count // 2)
         if self.algorithm == "ppo":
             self._check_batches()

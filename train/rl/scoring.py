@@ -15,7 +15,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.core import episodes
 from reversi_env.envs.opponents import Player, Turn
 from reversi_env.envs.settings import Settings
-from reversi_env.errors import shown
+from reversi_env.errors import quoted
 from train.errors import TrainError
 from train.games.batch import Boards, Numbers, Words
 from train.games.ratings import rating_text
@@ -79,13 +79,13 @@ class ObservingPlayer:
 
     def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
         if unknown := set(form) - set(FORM):
-            raise TrainError(f"option {shown(min(unknown))} of a policy's observations: expected some of {FORM}")
+            raise TrainError(f"option {quoted(min(unknown))} of a policy's observations: expected some of {FORM}")
         self.rules, self._batched = rules, batched
         self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
         self._squares = self._settings.squares()
         self._player = Player(policy)
         if self._player.kind != episodes.EXTERNAL_OPPONENT:
-            raise TrainError(f"policy {shown(policy)}: expected a callable, a model, or the spec of another agent")
+            raise TrainError(f"policy {quoted(policy)}: expected a callable, a model, or the spec of another agent")
 
     def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """The policy's squares."""
@@ -151,7 +151,7 @@ def score_policy(
     """
     player = ObservingPlayer(policy, rules, batched=batched, **form)
     if games < 2 or games % 2:
-        raise TrainError(f"games={shown(games)}: expected an even number, every opening is played from both sides")
+        raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
     truth = _endgames(rules) if endgames is None else endgames
     return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), truth.batch_regret(player))
 

@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from models.compiling import Compiled
+from reversi_env.atomic_files import write_atomically
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
 from reversi_env.seeding import derive_seed
-from reversi_env.writing import write_atomically
 from train.checkpoints import (
     State,
     check_same_device,

@@ -22,8 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
-from reversi_env.writing import write_atomically
 from search import agents
 from train.checkpoints import check_same_device, load_checkpoint, save_checkpoint
 from train.errors import TrainError

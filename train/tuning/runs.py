@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import __version__
+from reversi_env.atomic_files import write_atomically
 from reversi_env.options import Options, option
-from reversi_env.writing import write_atomically
 from search.formula_files import formula_file
 from search.formulas import Formula
 from train.run import JsonLines, Run, as_hashes, check_same

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.errors import hint, shown
+from reversi_env.errors import did_you_mean, quoted
 from search import evaluators
 from search.evaluation import FILE_MARK
 from search.formulas import Formula
@@ -74,7 +74,7 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     """The space of the weights named *varied*, by default those that the report chose."""
     if formula.partition(FILE_MARK)[0] not in evaluators.formulas():
         raise TrainError(
-            f"evaluator {shown(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
+            f"evaluator {quoted(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
         )
     evaluator = evaluators.formula(formula)
     published = PUBLISHED.get(evaluator.family, {})
@@ -87,10 +87,10 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     low, high = [], []
     for name in chosen:
         if chosen.count(name) > 1:
-            raise TrainError(f"weight {shown(name)} of {formula} is to vary {chosen.count(name)} times: expected once")
+            raise TrainError(f"weight {quoted(name)} of {formula} is to vary {chosen.count(name)} times: expected once")
         if name not in evaluator.weights:
             raise TrainError(
-                f"weight {shown(name)} of {formula} cannot vary{hint(name, evaluator.weights)}: "
+                f"weight {quoted(name)} of {formula} cannot vary{did_you_mean(name, evaluator.weights)}: "
                 f"expected some of {', '.join(evaluator.weights)}"
             )
         values = np.atleast_1d(evaluator.weights[name])

@@ -115,11 +115,11 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
 
 def _print(position: Position, found: SearchResult) -> None:
     """The board, the verdict, the expected line and the moves asked for."""
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
     from search.limits import certainty
 
     print(position)
-    kind, nodes = certainty(found.confidence, found.depth), counted(found.nodes, "node")
+    kind, nodes = certainty(found.confidence, found.depth), count_noun(found.nodes, "node")
     print(f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {nodes}  {found.seconds:.2f} s")
     if found.pv:
         print(" ".join(found.pv))

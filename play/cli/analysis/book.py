@@ -169,12 +169,12 @@ def check(
     if as_json:
         print_json(told | {"found": [move._asdict() for move in beyond]})
         return
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
     print(_described(book))
-    deep = counted(options.depth, "ply", "plies")
+    deep = count_noun(options.depth, "ply", "plies")
     print(
-        f"{counted(len(found), 'move')} that it plays by its own values, searched {deep} deep: {len(beyond)} lose more"
+        f"{count_noun(len(found), 'move')} that it plays by its own values, searched {deep} deep: {len(beyond)} lose more"
         f" than {book.margin:g} discs, the worst {told['worst']:.1f}; it plays {told['played']} of these"
     )
     for move in beyond:
@@ -234,10 +234,10 @@ def _about(book: Book) -> dict[str, Any]:
 
 def _described(book: Book) -> str:
     """A book in words."""
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
-    depth = f", searched {counted(book.about['depth'], 'ply', 'plies')} deep" if "depth" in book.about else ""
+    depth = f", searched {count_noun(book.about['depth'], 'ply', 'plies')} deep" if "depth" in book.about else ""
     if "check" in book.about:
         depth += f" and checked {book.about['check']['depth']}"
     game = f"{book.rules.size}x{book.rules.size} {book.rules.variant}"
-    return f"{game}, {counted(len(book), 'position')}, moves within {book.margin:g} discs of the best{depth}"
+    return f"{game}, {count_noun(len(book), 'position')}, moves within {book.margin:g} discs of the best{depth}"

@@ -27,7 +27,7 @@ def evaluate(
     with their number, and the exit status is 1 then.
     """
     from play.cli.positions import problems
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
     from search import evaluators
     from search.agents import AgentSpec, names
     from search.players import SearchAgent
@@ -37,12 +37,12 @@ def evaluate(
         evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
     for option in spec.options.keys() - {"weights"}:
         raise ReversiError(
-            f"option {shown(option)} of {shown(agent)}: expected none but weights, nothing is searched here"
+            f"option {quoted(option)} of {quoted(agent)}: expected none but weights, nothing is searched here"
         )
     player = spec.make()
     if not isinstance(player, SearchAgent):
         known = ", ".join(evaluators.names())
-        raise ReversiError(f"agent {shown(agent)} has no evaluation: expected one of {known}")
+        raise ReversiError(f"agent {quoted(agent)} has no evaluation: expected one of {known}")
     for line, problem in problems(file, variant, as_json):
         position = problem.position
         value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)

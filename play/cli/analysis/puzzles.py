@@ -32,7 +32,7 @@ def puzzles(
     Run the same command again to go on after Ctrl-C, or after a crash: the file
     comes out the same.
     """
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
     from train.judging.puzzles import FILE, PuzzleOptions, make_puzzles
 
     options = PuzzleOptions(**given(context))
@@ -44,5 +44,5 @@ def puzzles(
     if as_json:
         print_json({"file": str(out / FILE), "puzzles": len(found), "by_levels_that_miss": by_level})
         return
-    print(f"{options.size}x{options.size} {options.variant}, {counted(len(found), 'puzzle')} in {out / FILE}")
+    print(f"{options.size}x{options.size} {options.variant}, {count_noun(len(found), 'puzzle')} in {out / FILE}")
     print_table(("levels that miss it", "puzzles"), [tuple(row.values()) for row in by_level], words=0)

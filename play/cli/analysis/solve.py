@@ -127,9 +127,9 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) 
 
 
 def _print_line(result: dict[str, Any], known: int | None) -> None:
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
-    work = f"{counted(result['empties'], 'empty', 'empties')}  {counted(result['nodes'], 'node')}"
+    work = f"{count_noun(result['empties'], 'empty', 'empties')}  {count_noun(result['nodes'], 'node')}"
     verdict = "" if known is None else "  = file" if known == result["score"] else f"  (the file says {known:+d}!)"
     print(
         f"line {result['line']}: {result['score']:+d}{verdict}  {work}  "

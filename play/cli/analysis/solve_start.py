@@ -16,9 +16,9 @@ from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import checked_parent
 from play.cli.output import print_json
 from reversi_env import BLACK, Position, ReversiError, Rules
-from reversi_env.errors import shown
+from reversi_env.atomic_files import atomic_writer, exclusive_lock
+from reversi_env.errors import quoted
 from reversi_env.rules import Variant
-from reversi_env.writing import only_user, written_whole
 from search.solver import Solver
 from search.table import Table
 
@@ -43,7 +43,7 @@ def solve_from_start(
     rules = Rules(size, variant)
     path = Path(checkpoint) if checkpoint else None
     checked_parent("--checkpoint", path)
-    with nullcontext() if path is None else only_user(path):
+    with nullcontext() if path is None else exclusive_lock(path):
         job = _Job(rules, threads, megabytes, order, path)
         interrupted = job.run(60 * minutes)
     name, result = _name(rules), job.result()
@@ -144,11 +144,11 @@ class _Job:
         else:
             del header["pv"]
         header["generation"] = self.table.generation
-        with written_whole(self.checkpoint) as stream:
+        with atomic_writer(self.checkpoint) as stream:
             np.savez(stream, header=np.array(json.dumps(header)), words=words)
 
     def _resume(self, path: Path) -> None:
-        name = f"checkpoint {shown(str(path), 300)}"
+        name = f"checkpoint {quoted(str(path), 300)}"
         try:
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
                 header, words = json.loads(str(saved["header"])), saved["words"]
@@ -164,7 +164,7 @@ class _Job:
                 f"{name} cannot be read{reason}: expected a whole one of reversi solve --start"
             ) from None
         if kind != CHECKPOINT_FORMAT:
-            raise ReversiError(f"{name} is of the format {shown(kind)}: expected {CHECKPOINT_FORMAT!r}")
+            raise ReversiError(f"{name} is of the format {quoted(kind)}: expected {CHECKPOINT_FORMAT!r}")
         if rules != self.rules:
             raise ReversiError(f"{name} is of {_name(rules)}: expected {_name(self.rules)}")
         self.known = known

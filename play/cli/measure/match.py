@@ -192,10 +192,10 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
 
 def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
     """The result as a table for people."""
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
     last = ", the last one from one side" if result.games % 2 else ""
-    games = counted(result.games, "game")
+    games = count_noun(result.games, "game")
     print(f"{rules.size}x{rules.size} {rules.variant}, {games}, every opening from both sides{last}")
     sides = ((agent_a, result), (agent_b, result.opponent))
     rows = [

@@ -225,13 +225,13 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
     from train.charts import interval_chart
     from train.games.standings import standings
     from train.games.storage import PLOT
 
     table, options = standings(played), played.options
-    title = f"{options.size}x{options.size} {options.variant}, {counted(len(played.records), 'game')}"
+    title = f"{options.size}x{options.size} {options.variant}, {count_noun(len(played.records), 'game')}"
     rows = [(player.name, player.rating.low, player.rating.elo, player.rating.high) for player in table.players]
     chart = interval_chart(title, "Elo (Davidson), mean of all players 0; bars: 95 % intervals", rows)
     chart.save(folder / PLOT, optional=True)
@@ -356,7 +356,7 @@ def print_cross_table(names: list[str], scores: list[list[float | None]]) -> Non
 
 
 def _sprt_text(played: Tournament) -> str:
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
     sprt, found = played.options.sprt, _sprt_dict(played)
     assert sprt is not None
@@ -368,7 +368,7 @@ def _sprt_text(played: Tournament) -> str:
     }
     ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
     text = (
-        f"SPRT: {answers[played.verdict]} after {counted(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}\n"
+        f"SPRT: {answers[played.verdict]} after {count_noun(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}\n"
         "Elo of the SPRT is logistic, 400 log10(score / (1 - score)); if games were drawn, Davidson's Elo is farther from 0"
     )
     biased = (

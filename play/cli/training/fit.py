@@ -258,14 +258,14 @@ def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, s
 
 
 def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
     from train.fitting.options import preset
     from train.fitting.training import train_on_labels
     from train.labels import read_manifest
 
     for folder in labels:
         if Path(folder).is_file():
-            raise ReversiError(f"LABELS {shown(folder, 300)} is a file: expected a folder that `reversi label` made")
+            raise ReversiError(f"LABELS {quoted(folder, 300)} is a file: expected a folder that `reversi label` made")
     rules = read_manifest(Path(labels[0])).options.rules
     how |= _beginning(rules, changes, "linear")
     options = preset(rules.size, how["network"], **changes)
@@ -289,9 +289,9 @@ def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
     rows = [(e, f"{last[f'error_{e}']:.2f}", f"{last[f'bias_{e}']:+.2f}") for e in empties]
     if rows:  # there are no solved positions of 4x4
         print_table(("empties", "error, discs", "bias"), rows, words=0)
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
-    pieces = counted(len(taught.figures), "generation or piece", "generations and pieces")
+    pieces = count_noun(len(taught.figures), "generation or piece", "generations and pieces")
     print(f"{pieces} of the last steps, {seconds:.1f} s")
     print(f"weights: {taught.weights}")
     print(f"use them: reversi train --distil {shlex.quote(str(taught.weights.parent))} --out student")
@@ -308,9 +308,9 @@ def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:
         return
     rows = ((empties, f"{error:.2f}") for empties, error in trained.error_by_empties.items())
     print_table(("empties", "error, discs"), rows, words=0)
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
-    print(f"{counted(trained.positions, 'position')}, {counted(trained.epochs, 'epoch')}, {seconds:.1f} s")
+    print(f"{count_noun(trained.positions, 'position')}, {count_noun(trained.epochs, 'epoch')}, {seconds:.1f} s")
     print(f"mean error on {trained.judged_on}: {trained.validation_error:.2f} discs")
     print(f"weights: {trained.weights}")
     game = f"--size {trained.rules.size} --variant {trained.rules.variant}"

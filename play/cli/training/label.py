@@ -50,7 +50,7 @@ def label(
     come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
     all machines of a cluster play and solve, to the same files.
     """
-    from reversi_env.errors import ReversiError, counted
+    from reversi_env.errors import ReversiError, count_noun
     from train.labels import LabelOptions, generate
     from train.labels.storage import rows_in_place
 
@@ -67,7 +67,7 @@ def label(
         if rows:
             what = "complete already" if shards == options.shards else "going on from there"
             print(
-                f"{folder}: {shards} of {options.shards} shards, {counted(rows, 'position')}; {what}",
+                f"{folder}: {shards} of {options.shards} shards, {count_noun(rows, 'position')}; {what}",
                 file=sys.stderr,
             )
 
@@ -99,7 +99,7 @@ def label(
 
 def _with_depth(labeller: str, depth: int | None) -> str:
     """The labeller's spec with the depth that it leaves open."""
-    from reversi_env.errors import ReversiError, shown
+    from reversi_env.errors import ReversiError, quoted
     from search.agents import AgentSpec
 
     if depth is None:
@@ -108,18 +108,18 @@ def _with_depth(labeller: str, depth: int | None) -> str:
         raise ReversiError(f"--depth {depth} with --labeller exact: expected an evaluator to search with")
     spec = AgentSpec.parse(labeller)
     if "depth" in spec.options:
-        raise ReversiError(f"--depth {depth} with --labeller {shown(labeller)}: expected the depth in one place")
+        raise ReversiError(f"--depth {depth} with --labeller {quoted(labeller)}: expected the depth in one place")
     return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
 
 
 def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
     """Positions by empties and how they were labelled, for people."""
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
     from train.labels.labellers import labeller_plan
 
     plan = labeller_plan(options.labeller)
     print(
-        f"{options.size}x{options.size} {options.variant}, {counted(result['positions'], 'position')} in {result['folder']}"
+        f"{options.size}x{options.size} {options.variant}, {count_noun(result['positions'], 'position')} in {result['folder']}"
     )
     rows = (
         (row["empties"], f"{row['positions']:,}", "exact" if row["empties"] <= plan.solved else f"depth {plan.depth}")

@@ -215,9 +215,9 @@ def _show_zero(
             gap=1,
             show_edge=False,
         )
-    from reversi_env.errors import counted
+    from reversi_env.errors import count_noun
 
-    print(f"{counted(training.options.generations, 'generation')}, {seconds:.1f} s")
+    print(f"{count_noun(training.options.generations, 'generation')}, {seconds:.1f} s")
     print(f"weights: {weights}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")

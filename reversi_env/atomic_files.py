@@ -1,8 +1,8 @@
-"""Files that are there as a whole or not at all, whatever ends the process that writes them.
+"""Atomic file writes: a reader sees the old file or the complete new one, whatever ends the writing process.
 
-A file is written beside its place, as ``.NAME.part``, flushed to the disk and renamed. What a killed process leaves has that one
-name: the next who writes the file begins it anew, and `remove_parts` clears a folder of them. Where the system has locks, a part
-is locked while it is written: two processes that write one file write it one after the other.
+A file is written to ``.NAME.part`` in the same folder, flushed to the disk and renamed. A killed process can leave this temporary
+file: the next write replaces it, and `remove_temporary_files` removes all of a folder. The temporary file is locked, so that two
+processes write one after the other (on systems with file locks).
 """
 
 from __future__ import annotations
@@ -14,34 +14,32 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import BinaryIO
 
-from reversi_env.errors import ReversiError, shown
+from reversi_env.errors import ReversiError, quoted
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - Windows: nothing keeps two processes from one file there
+except ImportError:  # pragma: no cover - Windows: no locks there
     fcntl = None  # type: ignore[assignment]
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that at any moment it is there as a whole or not at all."""
-    with written_whole(path) as stream:
+    """Write a file atomically."""
+    with atomic_writer(path) as stream:
         stream.write(data)
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[BinaryIO]:
-    """A stream for the content of a file that is in its place once the block has ended, and not there at all if it raises."""
+def atomic_writer(path: Path) -> Iterator[BinaryIO]:
+    """Yield a stream for the content of a file, which is replaced when the block ends and unchanged if the block raises."""
     part = path.with_name(f".{path.name}.part")
-    descriptor = _claimed(part)
+    descriptor = _open_locked(part)
     assert descriptor is not None
     with os.fdopen(descriptor, "wb") as stream:
         try:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            if (
-                fcntl is None
-            ):  # pragma: no cover - Windows renames no open file; elsewhere the lock holds until it is closed
+            if fcntl is None:  # pragma: no cover - Windows cannot rename an open file
                 stream.close()
             os.replace(part, path)  # noqa: PTH105 - the tests let it fail, as a crash would
         except BaseException:
@@ -50,45 +48,45 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
-def append_whole(path: Path, data: bytes) -> None:
-    """Add *data* to the end of a file in one write, and flush it: a process killed meanwhile leaves a torn end at most."""
+def append_atomically(path: Path, data: bytes) -> None:
+    """Append *data* to a file in one write, and flush it. A process killed meanwhile leaves an incomplete end at most."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     try:
         if os.write(descriptor, data) < len(data):
-            raise OSError(ENOSPC, "no room for all of it", str(path))
+            raise OSError(ENOSPC, "disk full", str(path))
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def remove_parts(folder: Path) -> None:
-    """Remove what killed processes have left of files in *folder*; not what one is writing now."""
+def remove_temporary_files(folder: Path) -> None:
+    """Remove the temporary files that killed processes have left in *folder*, except those that are being written."""
     for part in folder.glob(".*.part"):
         with suppress(OSError):
-            descriptor = _claimed(part, wait=False)
+            descriptor = _open_locked(part, wait=False)
             if descriptor is not None:
                 part.unlink()
                 os.close(descriptor)
 
 
 @contextmanager
-def only_user(path: Path) -> Iterator[None]:
-    """Keep other processes from a file that is replaced again and again, by a lock beside it that ends with the process."""
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock for a file that is replaced repeatedly. The lock file lies in the same folder."""
     lock = path.with_name(f".{path.name}.lock")
-    descriptor = _claimed(lock, wait=False)
+    descriptor = _open_locked(lock, wait=False)
     if descriptor is None:
         raise ReversiError(
-            f"{shown(str(path), 300)} is in use by another process: expected it to end first, or another file"
+            f"{quoted(str(path), 300)} is in use by another process: expected it to end first, or another file"
         )
     try:
         yield
     finally:
-        lock.unlink(missing_ok=True)  # while it is locked: who has opened it meanwhile sees that it is gone
+        lock.unlink(missing_ok=True)  # still locked: a process that has opened it meanwhile sees that it is gone
         os.close(descriptor)
 
 
-def _claimed(path: Path, *, wait: bool = True) -> int | None:
-    """Open a file, made if need be and emptied, that nobody else can claim until it is closed; None if that would be to *wait*."""
+def _open_locked(path: Path, *, wait: bool = True) -> int | None:
+    """Open, create and truncate a file under an exclusive lock. Return None if it is locked and *wait* is false."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     while True:
         descriptor = os.open(path, flags, 0o666)
@@ -102,11 +100,11 @@ def _claimed(path: Path, *, wait: bool = True) -> int | None:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # renamed or removed by who had it before
+        os.close(descriptor)  # renamed or removed by the process that held it
 
 
 def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file or folder, unless another process has; on a file system without locks all is as if there were no others."""
+    """Lock an open file or folder. Return False if another process holds the lock, True on file systems without locks."""
     if fcntl is None:  # pragma: no cover - Windows
         return True
     try:
@@ -119,7 +117,7 @@ def lock(descriptor: int, *, wait: bool) -> bool:
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
-    """Whether an open file still has its name."""
+    """Return whether *path* still names the open file."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -127,7 +125,7 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the renames of a folder to the disk, where that can be done."""
+    """Flush the renames in a folder to the disk (POSIX only)."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -36,6 +36,8 @@ Block = str | Table | Figure
 LINE = 150
 #: Cells of at most so many characters are figures, and stay on one line of a terminal.
 LONGEST_FIGURE = 20
+#: What is printed below a table with errors.
+PLUS_MINUS = "±: half the width of a 95 % interval"
 #: A hyphen before a number that stands for itself.
 _MINUS = re.compile(r"(?<![\w–-])-(?=\d)")
 
@@ -145,6 +147,8 @@ def print_section(told: Section) -> None:
                 table.add_row(*row)
             # where even that is too wide, the terminal may break lines, but nothing is cut off
             Console(width=max(console.width, sum(widths) + gap * (len(widths) - 1))).print(table)
+            if any("±" in cell for row in block.rows for cell in row):
+                console.print(PLUS_MINUS, highlight=False)
             console.print()
 
 

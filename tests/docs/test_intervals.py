@@ -1,6 +1,7 @@
 """One meaning of “±”: 95 % intervals on pages and in tables, `standard_error` or `interval` in JSON."""
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -29,3 +30,25 @@ def test_no_key_calls_a_standard_error_otherwise():
 @pytest.mark.parametrize("page", ["README.md", "docs/glossary.md"])
 def test_the_convention_is_told(page):
     assert re.search(r"±[^\n]*95 % confidence interval", (REPOSITORY / page).read_text("utf-8"))
+
+
+#: An error is written with a space after the sign; "±100" is a range.
+ERROR = re.compile(r"± +<?[\d.]")
+KIND = re.compile(r"95 %|standard error")
+
+
+@pytest.mark.parametrize(
+    "path", [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))], ids=lambda path: path.stem
+)
+def test_every_error_on_a_page_has_its_kind(path):
+    """The page says above its first section what “±” is, or a paragraph does with an error, or the one before it."""
+    page = path.read_text("utf-8")
+    if re.search(r"“±”[^.]*95 %", page.partition("\n## ")[0]):
+        return
+    paragraphs = page.split("\n\n")
+    unlabelled = [
+        paragraph
+        for before, paragraph in pairwise(["", *paragraphs])
+        if ERROR.search(paragraph) and not KIND.search(before + paragraph)
+    ]
+    assert not unlabelled

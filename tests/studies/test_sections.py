@@ -36,3 +36,4 @@ def test_nothing_is_cut_off_a_table_that_is_too_wide(capsys, monkeypatch):
     print_section(Section("x", "x", [], [Table("title", list("abcdef"), [["game", *cells]])]))
     out = capsys.readouterr().out
     assert all(cell in out for cell in cells)
+    assert "95 %" in out

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, Rules
 from reversi_env.batch import checked_boards
-from reversi_env.core.building import FAILURES, explanations
+from reversi_env.core.compiling import FAILURES, explanations
 from reversi_env.errors import quoted
 from reversi_env.rules import Variant
 from search.core.called_back import CALLED_BACK

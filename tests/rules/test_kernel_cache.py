@@ -104,6 +104,25 @@ def test_what_has_no_standard_error_compiles_too(monkeypatch):
     compiling.announce_compilation()
 
 
+WITHOUT_INTERNALS = """
+import sys, warnings
+sys.modules["reversi_env.core.building"] = None
+with warnings.catch_warnings(record=True) as reported:
+    from reversi_env import Position, envs
+print([warning.category.__name__ for warning in reported], Position.initial().perft(6))
+games = envs.ReversiVectorEnv(2, opponent="random")
+games.reset(seed=1)
+print(games.step(games.sample_legal())[1].tolist())
+"""
+
+
+@pytest.mark.slow
+def test_without_the_internals_of_numba_kernels_are_plain_njit_functions(tmp_path):
+    """A version of numba that lacks a name costs time at the start, and nothing else."""
+    assert output_of(WITHOUT_INTERNALS, REVERSI_CACHE_DIR=tmp_path) == ["['NumbaWarning'] 8200", "[0.0, 0.0]"]
+    assert not list(tmp_path.rglob("perft*"))
+
+
 INNER_AND_OUTER = """
 from reversi_env.core.building import InnerEntry
 from reversi_env.core.compiling import kernel

@@ -28,7 +28,7 @@ def _with_gymnasium() -> None:
                 kwargs={"variant": variant},
             )
         if f"Torch{name}" not in gymnasium.registry:
-            entry = "reversi_env.envs.torch_vector:make"
+            entry = "reversi_env.envs.torch_vector:TorchVectorEnv"
             gymnasium.register(f"Torch{name}", vector_entry_point=entry, kwargs={"variant": variant})
 
 

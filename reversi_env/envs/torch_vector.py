@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.error import InvalidAction, ResetNeeded
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
 
 from reversi_env.core import episodes, rollout
 from reversi_env.envs.opponents import BUILT_IN
@@ -22,6 +24,7 @@ from reversi_env.envs.settings import (
     no_start_found,
     refuse_shaping_without_opponent,
     seed_words,
+    shared_seed,
 )
 from reversi_env.envs.torch_host import HostBatch
 from reversi_env.errors import quoted
@@ -31,7 +34,6 @@ with extra_libraries():
     import torch
 
 if TYPE_CHECKING:
-    from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv
     from reversi_env.gpu.batch import DeviceBatch
 
 Layout = Literal["planes", "half", "packed"]
@@ -41,8 +43,8 @@ _LAST_STEP = ("flags", "rewards", "final_boards")
 StepResult = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]
 
 
-class TorchVectorEnv:
-    """*num_envs* games as torch tensors, one kernel launch a step; on the CPU the same games bit for bit.
+class TorchVectorEnv(VectorEnv):
+    """A Gymnasium `VectorEnv` of games as torch tensors, one kernel launch per step; on the CPU the same games bit for bit.
 
     Environment *i* of ``reset(seed=s)`` plays the episodes of `ReversiEnv` with ``seed=s + i``, and of `ReversiVectorEnv`
     with ``autoreset_mode="SAME_STEP"``: where a step ends an episode, the next one begins in the same step, and the
@@ -82,7 +84,7 @@ class TorchVectorEnv:
     =================== ===================== ==================================================================================
 
     All are **the environment's own memory, overwritten by the next step**: clone what you keep. (A `copy` or
-    pickle of the environment has memory of its own.)
+    pickle of the environment has memory of its own.) For numpy arrays, wrap it in Gymnasium's ``ArrayConversion``.
 
     >>> import torch
     >>> envs = TorchVectorEnv(256, device="cpu", size=6)
@@ -102,14 +104,27 @@ class TorchVectorEnv:
         device: str | torch.device = "auto",
         layout: Layout = "planes",
         parallel: bool | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        max_episode_steps: int | None = None,
         **settings: Any,
     ) -> None:
         check_positive("num_envs", num_envs)
+        if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
+            raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
         if layout not in get_args(Layout):
             raise SettingsError(f"layout={quoted(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
         self.num_envs, self.layout, self.opponent = int(num_envs), layout, opponent
         self.settings = _checked_settings(settings)
         self.rules = self.settings.rules
+        longest = 2 * self.rules.square_count  # no pass follows a pass
+        if max_episode_steps is not None and max_episode_steps < longest:
+            raise SettingsError(f"max_episode_steps={quoted(max_episode_steps)}: expected None, or {longest} or more")
+        self.autoreset_mode = AutoresetMode.SAME_STEP
+        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
+        self.single_observation_space = _observation_space(layout, self.rules.size)
+        self.single_action_space = spaces.Discrete(self.rules.square_count + 1)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._kind = _kind_of(opponent)
         refuse_shaping_without_opponent(self.settings, int(opponent is not None))
         self._asked_device, self.parallel = _device(device), parallel
@@ -120,7 +135,7 @@ class TorchVectorEnv:
 
     # --- stepping ---------------------------------------------------------------------------------
 
-    def reset(
+    def reset(  # type: ignore[override]
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """Begin an episode in every game; waits for the device.
@@ -132,6 +147,7 @@ class TorchVectorEnv:
         settings = self.settings.with_options(options, RESET_OPTIONS)
         which = self._reset_mask(options)
         seeds, seeded = seed_words(seed, self.num_envs)
+        super().reset(seed=shared_seed(seed, self.num_envs))
         orders = np.where(which, rollout.BEGIN + rollout.SEED * seeded, 0).astype(np.uint8)
         self._batch.reset(orders, seeds, settings.game())
         if (self.get_state()["failed"][which] != 0).any():
@@ -196,12 +212,6 @@ class TorchVectorEnv:
         pool["kind"] = self._kind
         self._batch.set_states(checked_states(states, self.num_envs, self.settings, pool))
         self._begun = True
-
-    def as_gymnasium(self, *, numpy: bool = True) -> TorchGymnasiumEnv:
-        """These games as a Gymnasium `VectorEnv`; with ``numpy=False`` it gives tensors where Gymnasium expects arrays."""
-        from reversi_env.envs.torch_gymnasium import TorchGymnasiumEnv
-
-        return TorchGymnasiumEnv(self, numpy=numpy)
 
     def __getstate__(self) -> dict[str, Any]:
         """For `copy` and `pickle`: the games and their last step, on the CPU, in place of the memory that the tensors share."""
@@ -289,26 +299,11 @@ class TorchVectorEnv:
         return array
 
 
-def make(
-    num_envs: int = 1,
-    *,
-    numpy: bool = True,
-    autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
-    max_episode_steps: int | None = None,
-    **options: Any,
-) -> TorchGymnasiumEnv:
-    """What ``gymnasium.make_vec("TorchReversi-v0", …)`` makes; the options are those of `TorchVectorEnv`.
-
-    Two more are there for callers who name them: the next episode always begins in the same step, and no episode is
-    truncated, so ``max_episode_steps`` must be more than a game can have.
-    """
-    if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
-        raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
-    envs = TorchVectorEnv(num_envs, **options)
-    longest = 2 * envs.rules.square_count  # no pass follows a pass
-    if max_episode_steps is not None and max_episode_steps < longest:
-        raise SettingsError(f"max_episode_steps={quoted(max_episode_steps)}: expected None, or {longest} or more")
-    return envs.as_gymnasium(numpy=numpy)
+def _observation_space(layout: Layout, size: int) -> spaces.Box:
+    if layout == "packed":
+        limits = np.iinfo(np.int64)
+        return spaces.Box(limits.min, limits.max, (2,), np.int64)
+    return spaces.Box(0, 1, (2, size, size), np.uint8 if layout == "planes" else np.float16)
 
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:

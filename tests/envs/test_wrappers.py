@@ -278,7 +278,7 @@ def test_the_same_seeds_turn_a_batch_in_the_same_way(seed):
     def drawn():
         wrapped, tensors = (
             VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4)),
-            TorchVectorEnv(8, size=4).as_gymnasium(),
+            TorchVectorEnv(8, size=4),
         )
         wrapped.reset(seed=seed)
         tensors.reset(seed=seed)

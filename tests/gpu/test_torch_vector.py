@@ -190,8 +190,6 @@ def test_a_copy_goes_on_in_the_same_way_and_alone(layout, way):
     assert (envs.get_state() == states).all()
     for expected in steps:
         assert same_tensors(envs.random_step(), expected)
-    if layout == "planes":
-        assert same_tensors(way(envs.as_gymnasium(numpy=False)).envs.random_step(), envs.random_step())
 
 
 def same_tensors(left, right):

@@ -135,7 +135,7 @@ class TorchVectorEnv(VectorEnv):
 
     # --- stepping ---------------------------------------------------------------------------------
 
-    def reset(  # type: ignore[override]
+    def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
         """Begin an episode in every game; waits for the device.

@@ -50,18 +50,6 @@ def legal_moves(own: Tensor, opp: Tensor, playable: int) -> Tensor:
     return found & _signed(playable) & ~(own | opp)
 
 
-def after_move(own: Tensor, opp: Tensor, square: Tensor) -> tuple[Tensor, Tensor]:
-    """The boards after legal moves to *square* (0-63 of the frame), as the next side to move sees them: its own first."""
-    placed, found = torch.ones_like(own) << square, torch.zeros_like(own)
-    for step, mask in zip(AXIS_STEPS.tolist(), AXIS_MASKS.view(np.int64).tolist(), strict=True):
-        inside = opp & mask
-        up, down = inside & placed << step, inside & _down(placed, step)
-        for _ in range(5):
-            up, down = up | inside & up << step, down | inside & _down(down, step)
-        found = found | torch.where(up << step & own != 0, up, 0) | torch.where(_down(down, step) & own != 0, down, 0)
-    return opp ^ found, own | found | placed
-
-
 def turned(boards: Tensor, symmetries: Tensor) -> Tensor:
     """Boards under symmetries 0-7, one for each: the twin of `reversi_env.core.symmetry.transform` on tensors."""
     for bit, image in ((1, _mirrored_rows), (2, _mirrored_columns), (4, _transposed)):

@@ -1,7 +1,7 @@
-"""`ResidualNet`: a residual network over the board, with a value in discs and a number for every move; the teacher of the others.
+"""`ResidualNet`: a residual network over the board, with a value in discs and a policy logit for every square.
 
 It sees more than patterns do, and takes thousands of times as long as a compiled network on a CPU. A GPU values a million positions
-with it in a second: `train.alphazero` trains it by play, and fits compiled networks to what it says.
+with it in a second: `train.alphazero` trains it by self-play, and `reversi label` labels positions with its values.
 
 >>> from models.boards import board_tensor
 >>> from reversi_env import batch
@@ -36,8 +36,8 @@ with extra_libraries():
 Answers = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ARCHITECTURE = "residual"
 #: Own discs, the opponent's, the squares where each may play, ones, which tell the board from what is around it, and ones or zeros:
-#: whether the number of empty squares is odd. Who moves last is worth discs, and convolutions cannot count. Files of 5 lack it.
-INPUT_PLANES, FIRST_PLANES = 6, 5
+#: whether the number of empty squares is odd. Who moves last is worth discs, and convolutions cannot count.
+INPUT_PLANES = 6
 #: Maps between the trunk and each head, and units of the value's layer after them.
 HEAD_MAPS, VALUE_UNITS = 32, 256
 #: Discs that 1 stands for in the value's last layer.
@@ -71,10 +71,10 @@ class Block(nn.Module):
 class ResidualNet(nn.Module):
     """A network for one board size; the variant of the game is in its weights."""
 
-    def __init__(self, size: int, *, channels: int = 128, blocks: int = 8, planes: int = INPUT_PLANES) -> None:
+    def __init__(self, size: int, *, channels: int = 128, blocks: int = 8) -> None:
         super().__init__()
         self.size, self.channels, self.playable = size, channels, Rules(size).playable
-        self.entry = nn.Conv2d(planes, channels, 3, padding=1)
+        self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
         self.blocks = nn.Sequential(*(Block(channels, identity=True) for _ in range(blocks)))
         self.policy_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
         self.policy = nn.Conv2d(HEAD_MAPS, 1, 3, padding=1)
@@ -92,7 +92,7 @@ class ResidualNet(nn.Module):
         """The maps that the blocks begin with, of boards."""
         sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
         sides += [torch.full_like(own, -1), -(bit_counts(own | opp) & 1)]  # boards have an even number of squares
-        planes = board_planes(torch.stack(sides[: self.entry.in_channels], dim=1), self.size)
+        planes = board_planes(torch.stack(sides, dim=1), self.size)
         return torch.relu(self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last)))
 
     def heads(self, maps: Tensor) -> tuple[Tensor, Tensor]:
@@ -163,14 +163,13 @@ class SavedResidual:
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("weights beyond half precision: expected a training that has not diverged")
-        planes = self.net.entry.in_channels
-        shape = {"channels": self.net.channels, "blocks": len(self.net.blocks), "planes": planes}
+        shape = {"channels": self.net.channels, "blocks": len(self.net.blocks), "planes": INPUT_PLANES}
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
 
-    def file_name(self, data: bytes, kind: str = "teacher") -> str:
+    def file_name(self, data: bytes) -> str:
         """The name of the file with that content."""
-        return named_by_hash(f"{kind}-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
+        return named_by_hash(f"zero-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
 
 
 def read_residual(path: Path) -> SavedResidual:
@@ -187,7 +186,7 @@ def read_residual(path: Path) -> SavedResidual:
             raise WeightsError(
                 f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
             )
-        net = ResidualNet(rules.size, channels=channels, blocks=blocks, planes=_planes(header))
+        net = ResidualNet(rules.size, channels=channels, blocks=blocks)
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("infinities or not-a-number among its weights: expected finite ones")
         net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})
@@ -195,14 +194,6 @@ def read_residual(path: Path) -> SavedResidual:
         reason = " ".join(str(error).split())[:200]
         raise WeightsError(f"weight file {str(path)!r}: {reason}") from None
     return SavedResidual(rules, net.eval(), header["record"])
-
-
-def _planes(header: dict[str, Any]) -> int:
-    """Planes that the network of a file sees."""
-    planes = header.get("planes", FIRST_PLANES)
-    if planes not in (FIRST_PLANES, INPUT_PLANES):
-        raise WeightsError(f"{quoted(planes)} planes: expected {FIRST_PLANES} or {INPUT_PLANES}")
-    return int(planes)
 
 
 def _within(number: Any, most: int) -> bool:

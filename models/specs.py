@@ -1,4 +1,4 @@
-"""The agents ``teacher`` and ``zero`` for `search.agents`; torch is loaded when one is made."""
+"""The agent ``zero`` for `search.agents`; torch is loaded when one is made."""
 
 from __future__ import annotations
 
@@ -12,17 +12,12 @@ def _device(text: str) -> str:
 
 
 register(
-    "teacher",
-    made_when_needed("models.teacher:TeacherAgent"),
-    {"weights": WEIGHT_FILE, "depth": whole_number(0, 10), "exact": EXACT, "seed": SEED},
-    first="weights",
-)
-register(
     "zero",
     made_when_needed("models.zero:ZeroAgent"),
     {
         "weights": WEIGHT_FILE,
         "simulations": whole_number(0, 100_000),
+        "depth": whole_number(0, 10),
         "exact": EXACT,
         "temperature": number(0, 100),
         "seed": SEED,

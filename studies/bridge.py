@@ -60,7 +60,7 @@ def ways(options: BridgeOptions) -> dict[str, list[str]]:
     found = {
         "policy alone": [f"zero:{path}"],
         "tree search": [f"zero:{path},simulations={count},{exact}" for count in searches],
-        "its value in alpha-beta": [f"teacher:{path},depth={depth},{exact}" for depth in range(1, options.depth + 1)],
+        "its value in alpha-beta": [f"zero:{path},depth={depth},{exact}" for depth in range(1, options.depth + 1)],
     }
     evaluator = strongest_evaluator(options.rules)
     depths = range(1, options.compiled_depth + 1, 3)

@@ -38,8 +38,6 @@ from train.progress import Progress, silent
 
 #: Where a folder remembers the options of its run, or what it has; and where a training is.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
-#: The first labels of a teacher's lessons.
-LESSONS = "labels-0000.npz"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
@@ -102,7 +100,7 @@ class Run:
         """Refuse a folder in which another kind of run has its files."""
         if self._file is None:
             return
-        others = {RUN, MANIFEST, CHECKPOINT, LESSONS} - {self._file}
+        others = {RUN, MANIFEST, CHECKPOINT} - {self._file}
         if (
             self._path.exists()
         ):  # its own, whatever lies beside; only a checkpoint may be a training's that has options too

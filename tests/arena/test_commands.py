@@ -102,14 +102,14 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     without_policy = [name for name in names() if name not in ("rl", "rl-search")]
     assert _expanded(["all"], 8, "normal") == tuple(without_policy)
     assert "rl is left out: rl for 8x8 normal: the package has no policy" in capsys.readouterr().err
-    without_networks = [name for name in without_policy if name not in ("network", "teacher", "zero")]
+    without_networks = [name for name in without_policy if name not in ("network", "zero")]
     assert _expanded(["all"], 4, "normal") == tuple(without_networks)
     said = capsys.readouterr().err.splitlines()
     assert (
         "reversi: zero is left out: zero for 4x4 normal: the package has no network for it: expected zero:FILE, which "
         "`reversi rl zero` makes"
     ) in said
-    assert any(line.startswith("reversi: teacher is left out: ") for line in said)
+    assert any(line.startswith("reversi: zero is left out: ") for line in said)
     assert any(line.startswith("reversi: network is left out: ") for line in said)
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
 

@@ -223,7 +223,7 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
     (tmp_path / "out" / MANIFEST).write_text(json.dumps(manifest))
     run_tournament(made, tmp_path / "out")
     weights = tmp_path / "weights"
-    for name in ("zero", "teacher", "rl", "rl-search"):
+    for name in ("zero", "rl", "rl-search"):
         hashes = []
         for content in (b"one", b"two"):
             weights.write_bytes(content)

@@ -121,17 +121,13 @@ label out --count 5 --ray --workers 2 => --workers 2 with --ray: expected one of
 label out --count 5 --ray --device cuda => --device cuda with --ray or --workers: expected cpu there
 label out --count 5 --ray ray://head:10001 => Ray address 'ray://head:10001': expected HOST:PORT
 train FILE --out x => LABELS 'FILE' is a file: expected a folder that `reversi label` made
-train --out out => LABELS is missing: expected a folder that `reversi label` made, or --bootstrap, --teacher, --distil or --probcut
+train --out out => LABELS is missing: expected a folder that `reversi label` made, or --bootstrap or --probcut
 train labels => --out is missing: expected a folder for weights and logs
 train labels --bootstrap -o out => LABELS 'labels' with --bootstrap: expected one of them
 train labels -o out => 'labels' has no manifest.json: expected a folder that `reversi label` made
-train labels -o out --size 6 => --size is not for a training on LABELS: expected it with --bootstrap or --teacher
-train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS or --distil
-train --teacher -o out --epochs 3 => --epochs is not for --teacher: expected it with LABELS or --distil
-train --teacher --bootstrap -o out => --bootstrap with --teacher: expected one of them
-train --bootstrap -o out --start network => --start is not for --bootstrap: expected it with LABELS or --distil
-train --bootstrap -o out --labeller network => --labeller is not for --bootstrap: expected it with --distil
-train --distil nowhere -o out => no finished teacher in 'nowhere': expected a folder that `reversi train --teacher` or `reversi rl
+train labels -o out --size 6 => --size is not for a training on LABELS: expected it with --bootstrap
+train --bootstrap -o out --held-out 0.1 => --held-out is not for --bootstrap: expected it with LABELS
+train --bootstrap -o out --start network => --start is not for --bootstrap: expected it with LABELS
 train --bootstrap -o out --size 5 => size 5 is not supported
 train --bootstrap -o out --device tpu => device 'tpu': expected cpu or cuda
 train labels -o out --epochs 0 => --epochs 0: expected 1 or more
@@ -155,7 +151,6 @@ rl --out out --algorithm tensor-ppo --opponent random => tensor-ppo plays itself
 rl --out out --precision double => --precision double
 rl --out out --games 7 => games=7: expected an even number
 rl zero => --out is missing
-train --teacher --size 4 -o out --plies 9 => plies=9: expected a whole number from 0 to 8
 rl zero --out out --trace 2 => --trace 2: expected 1 or less
 rl zero --out out --simulations 0 => --simulations 0: expected 1 or more
 rl zero --out out --size 4 --exact 12 => exact=12: expected a whole number from 0 to 10

@@ -113,7 +113,6 @@ JOBS = {
         f"rl --out out {SMALL_RL} --steps 256 --envs 16 --rollout 4 --batch-size 32 --epochs 1 --snapshot 50 --evaluate 200 "
         "--threads 1 --no-regret --algorithm tensor-ppo",
     ),
-    "teacher": Job(RL, f"train --teacher {SELF_PLAY}"),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),
     "zero": Job(REVERSI, f"rl zero {SELF_PLAY} --no-exam --cache cache"),
@@ -155,7 +154,7 @@ def differences(name, place, jobs, moments, whole):
     return [file for file in sorted({*found, *whole}) if found.get(file) != whole.get(file)]
 
 
-@pytest.mark.parametrize("name", [name for name in JOBS if name != "teacher"])  # whose run is that of zero
+@pytest.mark.parametrize("name", JOBS)
 def test_killed_twice_a_job_ends_with_the_same_files(name, place, jobs):
     whole, steps = finished(name, place, jobs)
     assert differences(name, place, jobs, [steps // 3, steps // 4], whole) == []

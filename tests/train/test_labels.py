@@ -9,7 +9,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
+from models.boards import board_tensor
+from models.residual import read_residual
+from models.zero import SHIPPED
 from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
@@ -381,3 +385,22 @@ def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
     scores, heavy, error = result.stdout.splitlines()
     assert (json.loads(scores), heavy) == (labels.score.tolist(), "[]")
     assert "pyarrow, which is not installed: expected" in error
+
+
+def test_labels_by_a_residual_network_are_its_values(tmp_path):
+    """In the mean over the eight symmetric images; positions near the end are solved."""
+    options = LabelOptions(size=6, count=60, empties=(6, 9), labeller="zero:exact=7", play_depth=1)
+    generate(options, tmp_path / "out", threads=1)
+    labels = read(tmp_path / "out")
+    far = labels.empties > 7
+    assert (labels.exact == ~far).all()
+    net = read_residual(min(SHIPPED.glob("zero-6x6-normal-*"))).net
+    with torch.inference_mode():
+        values = net.symmetric_values(board_tensor(labels.own[far]), board_tensor(labels.opp[far])).numpy()
+    assert labels.score[far] == pytest.approx(np.clip(values, -35.5, 35.5), abs=1e-5)
+    assert labels.score[~far] == pytest.approx(solve_batch(labels.own[~far], labels.opp[~far], Rules(6)))
+    assert (labels.depth[far] == 0).all()
+    [hashed] = [name for name in read_manifest(tmp_path / "out").evaluators if name.startswith("zero")]
+    assert hashed == "zero"
+    with pytest.raises(TrainError, match="depth"):
+        replace(options, labeller="zero:depth=2")

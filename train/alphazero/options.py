@@ -1,4 +1,4 @@
-"""`SelfPlayOptions`: everything that decides a training by self-play, and good values for each purpose, board and device."""
+"""`SelfPlayOptions`: everything that decides a training by self-play, and good values for each board and device."""
 
 from __future__ import annotations
 
@@ -8,18 +8,15 @@ from typing import Any, Literal
 from reversi_env.options import GameOptions, option
 from train.errors import check_whole
 
-Kind = Literal["zero", "teacher"]
-
 
 @dataclass(frozen=True)
 class SelfPlayOptions(GameOptions):
     """A training in generations: games of the network with itself, the worth of their positions, and steps to learn it.
 
-    At the end the network learns from all that is remembered, with a rate that falls to 0. ``kind``: what it makes, which names the
-    file. The defaults are those of ``zero`` for 8x8 on one GPU.
+    At the end the network learns from all that is remembered, with a rate that falls to 0. The defaults are those for 8x8 on
+    one GPU.
     """
 
-    kind: Kind = option("zero")
     generations: int = option(17, "Times that games are played and learnt from.", low=1, high=10_000)
     games: int = option(16_384, "Games of a generation.", low=2, high=1 << 22)
     steps: int = option(450, "Steps of a generation.", low=1, high=10**7)
@@ -38,8 +35,6 @@ class SelfPlayOptions(GameOptions):
     exact: int = option(
         14, "Empties from which on positions are solved; 0: none. On a GPU leaves are not.", low=0, high=16
     )
-    perfect: float = option(0.0, "Share of games played perfectly where positions are solved.", low=0.0, high=1.0)
-    aside: float = option(0.0, "Positions after a random move, for each one of a game.", low=0.0, high=1.0)
     plies: int = option(16, "Random plies before a game, at most.", low=0, high=32)
     trace: float = option(0.95, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
     evaluate: int = option(
@@ -62,30 +57,22 @@ _COLUMNS = (
     *("generations", "games", "steps", "last_steps", "channels", "blocks"),
     *("simulations", "considered", "exact", "plies"),
 )
-#: For two cores of a CPU, or one GPU. Those of zero for 8x8 on a CPU, and for the smaller boards on a GPU, are guesses; a teacher
-#: on a CPU is done in minutes.
+#: For two cores of a CPU, or one GPU. Those for 8x8 on a CPU, and for the smaller boards on a GPU, are guesses.
 _SIZES = {
-    ("zero", 4, "cpu"): (18, 256, 200, 1200, 16, 2, 16, 16, 6, 4),
-    ("zero", 6, "cpu"): (26, 640, 200, 1200, 24, 2, 8, 4, 8, 8),
-    ("zero", 8, "cpu"): (60, 640, 400, 4000, 32, 3, 16, 8, 8, 10),
-    ("zero", 4, "cuda"): (10, 4096, 450, 1000, 32, 3, 16, 8, 6, 6),
-    ("zero", 6, "cuda"): (20, 8192, 450, 4000, 96, 6, 16, 8, 12, 8),
-    ("zero", 8, "cuda"): (17, 16_384, 450, 7000, 128, 6, 16, 8, 14, 16),
-    ("teacher", 4, "cpu"): (6, 256, 100, 300, 16, 2, 8, 4, 6, 4),
-    ("teacher", 6, "cpu"): (10, 384, 150, 800, 24, 2, 8, 4, 10, 8),
-    ("teacher", 8, "cpu"): (10, 384, 150, 800, 24, 2, 8, 4, 10, 10),
-    ("teacher", 4, "cuda"): (6, 256, 100, 300, 16, 2, 16, 8, 6, 6),
-    ("teacher", 6, "cuda"): (12, 24_576, 450, 6000, 96, 6, 16, 8, 12, 8),
-    ("teacher", 8, "cuda"): (18, 24_576, 450, 9000, 128, 8, 16, 8, 14, 16),
+    (4, "cpu"): (18, 256, 200, 1200, 16, 2, 16, 16, 6, 4),
+    (6, "cpu"): (26, 640, 200, 1200, 24, 2, 8, 4, 8, 8),
+    (8, "cpu"): (60, 640, 400, 4000, 32, 3, 16, 8, 8, 10),
+    (4, "cuda"): (10, 4096, 450, 1000, 32, 3, 16, 8, 6, 6),
+    (6, "cuda"): (20, 8192, 450, 4000, 96, 6, 16, 8, 12, 8),
+    (8, "cuda"): (17, 16_384, 450, 7000, 128, 6, 16, 8, 14, 16),
 }
 _ON: dict[str, dict[str, Any]] = {
     "cpu": {"batch_size": 256, "learning_rate": 2e-3, "memory": 8, "strangers": 0.0, "trace": 0.9}
 }
-_OF: dict[str, dict[str, Any]] = {"teacher": {"perfect": 0.1, "aside": 0.2, "evaluate": 1, "ladder": 0}}
 
 
-def preset(kind: Kind, size: int = 8, device: str = "cpu", **changes: Any) -> SelfPlayOptions:
-    """Options for what is to be made of a board on a device, with *changes*."""
-    sizes = dict(zip(_COLUMNS, _SIZES.get((kind, size, device), ()), strict=False))
-    known: dict[str, Any] = {**_ON.get(device, {}), **_OF.get(kind, {}), **sizes}
-    return SelfPlayOptions(**{**known, "kind": kind, "size": size, "device": device, **changes})
+def preset(size: int = 8, device: str = "cpu", **changes: Any) -> SelfPlayOptions:
+    """Options for a board on a device, with *changes*."""
+    sizes = dict(zip(_COLUMNS, _SIZES.get((size, device), ()), strict=False))
+    known: dict[str, Any] = {**_ON.get(device, {}), **sizes}
+    return SelfPlayOptions(**{**known, "size": size, "device": device, **changes})

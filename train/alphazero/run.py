@@ -141,13 +141,12 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     def _saved(self) -> Path:
         """The file that is left: one that is there, if it has this network, whatever command or commit made it; or a new one."""
-        kind = self.options.kind
-        there = sorted(self.folder.glob(f"{kind}-*.safetensors"))
+        there = sorted(self.folder.glob("zero-*.safetensors"))
         path = next(filter(self._is_in, there), None)
         if path is None:
             saved = self._network(provenance(self.command))
             data = saved.to_bytes()
-            path = self.folder / saved.file_name(data, kind)
+            path = self.folder / saved.file_name(data)
             write_atomically(path, data)
         for other in {*there} - {path}:
             other.unlink()  # damaged, or of an earlier version
@@ -164,7 +163,7 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     def _network(self, made_by: dict[str, Any]) -> SavedResidual:
         """The network with its record."""
-        record = {"training": self.options.kind, "options": self.options.as_dict(), "device": self.device.type}
+        record = {"training": "zero", "options": self.options.as_dict(), "device": self.device.type}
         # the file's name must not depend on how long it took
         figures = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.figures]
         return SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **made_by})

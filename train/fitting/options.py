@@ -39,7 +39,7 @@ class FitOptions(Options):
     patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
     seed: int = option(0, "Random seed of the order of positions and of the blur.", low=0, high=2**53)
     loss: Loss = option("plain", "plain, or structural: trees of solved positions.")
-    plies: int = option(1, "Depth of these trees; of a teacher, random ones before a game, at most.", low=1, high=3)
+    plies: int = option(1, "Depth of these trees.", low=1, high=3)
     ply_weight: float = option(1.0, "Weight of a node's error, that one ply above having 1.", low=0.0, high=100.0)
     consistency: float = option(0.5, "Weight of a node's distance from its best child.", low=0.0, high=100.0)
 

@@ -97,17 +97,16 @@ def train_in_folder(
     command: str,
     device: str,
     threads: int | None,
-    file: str = CHECKPOINT,
     solving: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> Trained:
     """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
 
-    *data* is what the record says of them, *file* what the folder is known by (`Run`).
+    *data* is what the record says of them.
     *start* names weights of the same kind to go on from, or none.
     """
     _check_means(network, options, device)
-    with Run(out, file=file):
+    with Run(out, file=CHECKPOINT):
         labels = read_labels()
         learnt: Labels | Trees = labels
         if options.loss == "structural":

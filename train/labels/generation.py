@@ -24,6 +24,7 @@ from train.labels.labellers import (
     check_solvable,
     exact_scores,
     labeller_plan,
+    residual_scores,
     searched_scores,
 )
 from train.labels.options import LabelOptions
@@ -131,7 +132,7 @@ def label_positions(
     threads: int | None = None,
     progress: Counter = lambda done: None,
 ) -> Labels:
-    """Label positions of the options' game as the options say: solved up to some number of empties, searched above.
+    """Label positions as the options say: solved up to some number of empties, searched or valued by a network above.
 
     More empties than can be solved raise a `TrainError`.
     """
@@ -144,7 +145,14 @@ def label_positions(
         score[exact] = exact_scores(own[exact], opp[exact], rules, device=device, threads=threads, progress=progress)
     if solved < len(own):
         rest = (own[~exact], opp[~exact], rules, plan)
-        score[~exact] = searched_scores(*rest, threads=threads, progress=lambda done: progress(solved + done))
+
+        def count(done: int) -> None:
+            progress(solved + done)
+
+        if plan.depth:
+            score[~exact] = searched_scores(*rest, threads=threads, progress=count)
+        else:
+            score[~exact] = residual_scores(*rest, device=device, progress=count)
     return _labelled(own, opp, score, options)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 from search import evaluators
-from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, whole_number
+from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, make, whole_number
 from search.batch import DEEPEST, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import MOST_ON_GPU, MOST_SOLVED, solve_batch
@@ -23,11 +23,15 @@ Scores = NDArray[np.float32]
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
+#: The labeller that is a residual network, as the agent of that name, and the positions that it values at a time.
+RESIDUAL, RESIDUAL_ROWS = "zero", 1 << 14
 
 
 @dataclass(frozen=True)
 class Plan:
     """Which positions are solved, those with at most ``exact`` empties, and how the others are searched.
+
+    ``depth`` 0: the others get the static values of ``evaluator``, a residual network.
 
     ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
     and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
@@ -91,6 +95,25 @@ def searched_scores(
     return total / np.float32(plan.mean)
 
 
+def residual_scores(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules,
+    plan: Plan,
+    *,
+    device: str = "cpu",
+    progress: Counter = lambda done: None,
+) -> Scores:
+    """Values of the residual network of *plan*, each the mean over the eight symmetric images of a position."""
+    assert plan.evaluator is not None
+    evaluator, scores = make(plan.evaluator).evaluator(rules, device), np.zeros(len(own), np.float32)  # type: ignore[attr-defined]
+    for start in range(0, len(own), RESIDUAL_ROWS):
+        rows = slice(start, start + RESIDUAL_ROWS)
+        scores[rows] = evaluator.static_values(own[rows], opp[rows], rules)
+        progress(min(len(own), start + RESIDUAL_ROWS))
+    return scores
+
+
 def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "", *, device: str = "cpu") -> None:
     """Refuse to solve positions with so many empties on a device, if no one could wait for it; *instead* is what else to do."""
     most, where = MOST_SOLVED[rules.size], f"the {rules.size}x{rules.size} board"
@@ -108,11 +131,17 @@ _NUMBERS = {"depth": whole_number(1, DEEPEST), "mean": whole_number(1, 8), "exac
 
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:
-    """Read ``exact`` or ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]``; else raise and say what was expected.
+    """Read ``exact``, ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]`` or ``zero[:FILE,exact=10]``, or raise.
 
     The file is not looked at.
     """
     name = str(labeller).partition(":")[0]
+    if name == RESIDUAL:
+        spec = AgentSpec.parse(labeller)
+        exact = option_numbers(spec, {"exact": EXACT}, "weights or exact", ("weights",)).get(
+            "exact", SOLVE_BEYOND_DEPTH
+        )
+        return Plan(exact, spec.evaluator)
     if name != "exact" and not evaluators.exists(name):
         evaluators.get(name)  # says which ones there are, and leaves out agents that are none
     spec = AgentSpec.parse(labeller)

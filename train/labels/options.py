@@ -24,7 +24,8 @@ class LabelOptions(GameOptions):
 
     Every number of empties gets equally many positions (one more for some if it does not divide). The ``labeller`` is
     ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves exactly what has at most
-    ``exact=`` empties (by default six more than the depth) and searches the rest. Up to `MOST_SOLVED` empties can be solved,
+    ``exact=`` empties (by default six more than the depth) and searches the rest; ``zero:FILE`` gives the rest the values of a
+    residual network. Up to `MOST_SOLVED` empties can be solved,
     which only those who label are held to. Each side of each game draws one of ``noise`` and one of ``temperature``: a move that
     is worse by the temperature is e times as rare. A game draws one of ``prefixes`` and begins with fewer random moves than
     that, every number of them being as likely; no position of this beginning is taken. Two plies look much more like the play
@@ -36,7 +37,7 @@ class LabelOptions(GameOptions):
     empties: tuple[int, int] = option((10, 14), "Empty squares, as in 12 or 10-14.")
     seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 64) - 1)
     shard_rows: int = option(100_000, "Positions a file.", low=1, high=1 << 30)
-    labeller: str = option("exact", "exact, or an evaluator to search with.")
+    labeller: str = option("exact", "exact, an evaluator to search with, or zero:FILE.")
     player: str = option("six-factor", "Evaluator that plays the games.")
     play_depth: int = option(2, "Plies that it searches for a move, the move included.", low=1, high=12)
     noise: tuple[float, ...] = option((0.0, 0.02, 0.05), "Probabilities of a random move.", low=0, high=1)

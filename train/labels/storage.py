@@ -26,6 +26,7 @@ from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search import evaluators
+from search.agents import make
 from train.errors import TrainError
 from train.labels.data import COLUMNS, Labels
 from train.labels.labellers import labeller_plan
@@ -96,8 +97,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 def weight_hashes(options: LabelOptions) -> dict[str, str]:
     """Hashes of the weights of those who play and label, by name; one that cannot be used raises."""
-    names = {options.player, labeller_plan(options.labeller).evaluator} - {None}
-    return {name: evaluators.get(name).sha256(options.rules) for name in sorted(map(str, names))}
+    plan = labeller_plan(options.labeller)
+    names = {options.player} | ({plan.evaluator} if plan.evaluator and plan.depth else set())
+    hashes = {name: evaluators.get(name).sha256(options.rules) for name in sorted(names)}
+    if plan.evaluator and not plan.depth:
+        hashes |= make(plan.evaluator).ingredients(options.rules)
+    return hashes
 
 
 def open_folder(folder: Path, options: LabelOptions, hashes: Mapping[str, str]) -> Manifest:

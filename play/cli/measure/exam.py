@@ -14,6 +14,7 @@ from play.cli.options import Json, Seed, Size, Threads, VariantName, checked_plo
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
+    from reversi_env import Rules
     from search.evaluators import Evaluator
     from train.judging.exam import Exam, Mark
 
@@ -51,7 +52,7 @@ def exam(
     For 10 to 20 empty squares: the mean absolute error of the static value
     against exact scores, its bias, and the discs that the best move one ply
     ahead gives away; with WTHOR files for 24 too, where those have exact
-    scores. --weights may be a teacher's. Heuristics are first scaled to fit
+    scores. --weights may be a residual network's. Heuristics are first scaled to fit
     best. The package has positions of tournaments (8x8) and of games of its
     network (6x6, reversed), solved. Those of WTHOR files are solved and kept,
     so that only the first exam takes minutes; Ctrl-C loses nothing solved.
@@ -66,9 +67,12 @@ def exam(
     for option, folder in (("--cache", cache), ("--annotate", annotate)):
         if folder is not None:
             made_folder(option, folder)
-    rules, network = Rules(size, variant), _judged(weights)
+    rules = Rules(size, variant)
+    network = _judged(weights, rules)
     if annotate is not None and not isinstance(network, str):
-        raise ReversiError("--annotate with the weights of a teacher: expected those of a network for the search")
+        raise ReversiError(
+            "--annotate with the weights of a residual network: expected those of a network for the search"
+        )
     with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
         if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(
@@ -94,17 +98,19 @@ def exam(
         _print_tables(result)
 
 
-def _judged(weights: str | None) -> Evaluator | str:
-    """The network that is examined: the package's, that of a weight file, or a teacher."""
+def _judged(weights: str | None, rules: Rules) -> Evaluator | str:
+    """The network that is examined: the package's, that of a weight file, or a residual network."""
     if weights is None:
         return "network"
     from models.files import read_file
 
     if read_file(Path(weights))[0]["architecture"] != "residual":
         return f"network:weights={weights}"
-    from models.teacher import teacher_evaluator
+    import torch
 
-    return teacher_evaluator(Path(weights))
+    from models.zero import ZeroAgent
+
+    return ZeroAgent(weights).evaluator(rules, "cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _print_tables(result: Exam) -> None:

@@ -1,11 +1,10 @@
-"""`reversi train`: a network from labels, from nothing or from a teacher, in a folder that an interruption cannot spoil."""
+"""`reversi train`: a network from labels or from scratch, in a folder that an interruption cannot spoil."""
 
 from __future__ import annotations
 
 import re
 import shlex
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -14,14 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from play.cli.job_options import given, options_from
-from play.cli.options import Json, Threads, torch_threads
+from play.cli.options import Json, Threads
 from play.cli.output import Show, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reversi_env import Rules
-    from train.alphazero.run import Taught
     from train.fitting.fit import Epoch
     from train.fitting.training import Trained
 
@@ -34,7 +32,6 @@ GAME = {"size", "variant", "exact"}
     "train.fitting.options:FitOptions",
     presets=True,
     without=(*GAME, "device"),
-    more={"With --teacher": "train.alphazero.options:SelfPlayOptions"},
 )
 def train(
     context: typer.Context,
@@ -45,18 +42,6 @@ def train(
     bootstrap: Annotated[
         bool, typer.Option("--bootstrap", help="From nothing: label and fit, stage by stage.")
     ] = False,
-    teacher: Annotated[
-        bool, typer.Option("--teacher", help="From nothing: a large network that plays itself, best on a GPU.")
-    ] = False,
-    distil: Annotated[
-        str | None, typer.Option("--distil", metavar="TEACHER", help="Learn from the teacher in this folder, or file.")
-    ] = None,
-    positions: Annotated[
-        int | None, typer.Option("--positions", "-p", min=1, help="That a teacher shows; GPU: 100 million.")
-    ] = None,
-    labeller: Annotated[
-        str | None, typer.Option("--labeller", help="Evaluator that searches them instead: network:depth=4,mean=2.")
-    ] = None,
     start: Annotated[
         str | None, typer.Option("--start", help="Go on from these weights: network, or network:weights=FILE.")
     ] = None,
@@ -95,12 +80,6 @@ def train(
     are searched into what is learnt, and so on back to the opening. --scale 1
     of that is for a GPU and many cores.
 
-    --teacher is another way from nothing: a residual network plays itself by
-    the ten thousand games, all on one device, and learns what they came to.
-    It is too slow for a search; --distil TEACHER fits a network to what it says
-    of --positions of its games, and aside of them; with --labeller, to what a
-    search with another evaluator says of them.
-
     With --probcut WEIGHTS the weights stay as they are; how well shallow
     searches with them foretell deep ones is measured, and a file that knows
     it is written: searches with it leave out what is hopeless.
@@ -114,9 +93,9 @@ def train(
 
     if out is None:
         raise ReversiError("--out is missing: expected a folder for weights and logs")
-    kind = _kind(labels, bootstrap=bootstrap, teacher=teacher, distil=distil, probcut=probcut)
+    kind = _kind(labels, bootstrap=bootstrap, probcut=probcut)
     own: dict[str, Any] = {"size": size, "variant": variant, "exact": exact, "scale": scale, "player": player}
-    own |= {"network": network, "positions": positions, "labeller": labeller, "device": device, "start": start}
+    own |= {"network": network, "device": device, "start": start}
     changes = {**given(context), **{name: value for name, value in own.items() if value is not None}}
     _check_options(kind, changes)
     if kind == "--probcut":
@@ -127,20 +106,13 @@ def train(
 
     if network is not None:
         checked_network(network)
-    if kind != "--teacher":  # which remembers it
-        changes.pop("device", None)
+    changes.pop("device", None)
     how: dict[str, Any] = {"command": _command(sys.argv[1:]), "device": device or "cpu", "threads": threads}
-    jobs: dict[str, tuple[Any, Any]] = {
-        "LABELS": (partial(_on_labels, labels or []), _print_result),
-        "--bootstrap": (_from_nothing, _print_result),
-        "--teacher": (_teacher, _print_taught),
-        "--distil": (partial(_distil, str(distil)), _print_result),
-    }
-    job, show_result = jobs[kind]
+    job = _from_nothing if kind == "--bootstrap" else partial(_on_labels, labels or [])
     began = perf_counter()
     with ends_at_ctrl_c("stopped; the same command goes on"), progress_bar() as show:
         result = job(Path(out), changes, how, show)
-    show_result(result, perf_counter() - began, as_json)
+    _print_result(result, perf_counter() - began, as_json)
 
 
 def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: bool) -> None:
@@ -187,7 +159,7 @@ def _kind(labels: list[str] | None, **asked: Any) -> str:
         raise ReversiError(f"{kinds[0]} with {kinds[1]}: expected one of them")
     if not labels and not kinds:
         raise ReversiError(
-            "LABELS is missing: expected a folder that `reversi label` made, or --bootstrap, --teacher, --distil or --probcut"
+            "LABELS is missing: expected a folder that `reversi label` made, or --bootstrap or --probcut"
         )
     return kinds[0] if kinds else "LABELS"
 
@@ -196,15 +168,12 @@ def _check_options(kind: str, options: dict[str, Any]) -> None:
     """Refuse an option that is for another kind of training, and name one that it is for."""
     from reversi_env.errors import ReversiError
     from reversi_env.options import option_fields
-    from train.alphazero.options import SelfPlayOptions
     from train.fitting.options import FitOptions
 
-    fit, taught = ({one.name for one in option_fields(kind)} for kind in (FitOptions, SelfPlayOptions))
+    fit = {one.name for one in option_fields(FitOptions)}
     known = {
         "LABELS": fit | {"network", "device", "start"},
         "--bootstrap": GAME | {"scale", "player", "network", "device", "seed"},
-        "--teacher": taught,
-        "--distil": fit | {"network", "positions", "labeller", "device", "start"},
         "--probcut": {"seed"},
     }
     for name in options.keys() - known[kind]:
@@ -222,29 +191,6 @@ def _from_nothing(out: Path, changes: dict[str, Any], how: dict[str, Any], show:
     from train.fitting.training import train_from_nothing
 
     return train_from_nothing(out, BootstrapOptions(**changes), **how, progress=show)
-
-
-def _teacher(out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Taught:
-    from train.alphazero.options import SelfPlayOptions, preset
-    from train.alphazero.run import SelfPlayRun
-    from train.run import remembered
-
-    changes["kind"], begun = "teacher", remembered(out, SelfPlayOptions)
-    options = replace(begun, **changes) if begun else preset(**changes)
-    return SelfPlayRun(out, options, threads=torch_threads(how["threads"]), command=how["command"], progress=show).run()
-
-
-def _distil(teacher: str, out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
-    from models.residual import read_residual
-    from train.alphazero.distil import distil, teacher_of
-    from train.fitting.options import preset
-
-    weights = teacher_of(Path(teacher))
-    rules = read_residual(weights).rules
-    how |= _beginning(rules, changes, "deep")
-    how |= {name: changes.pop(name, None) for name in ("positions", "labeller")}
-    fit = preset(rules.size, how["network"], **changes)
-    return distil(weights, out, fit, **how, progress=show, told=_epochs(show, fit.epochs))
 
 
 def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, str | None]:
@@ -276,25 +222,6 @@ def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[
 def _epochs(show: Show, epochs: int) -> Callable[[Epoch], None]:
     """Tell of every epoch."""
     return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
-
-
-def _print_taught(taught: Taught, seconds: float, as_json: bool) -> None:
-    """Where the teacher is, how far from the truth its values are, and what to do with it."""
-    last = taught.figures[-1]
-    empties = [int(name.removeprefix("error_")) for name in last if name.startswith("error_")]
-    if as_json:
-        figures = [{"empties": e, "error": last[f"error_{e}"], "bias": last[f"bias_{e}"]} for e in empties]
-        print_json({"weights": str(taught.weights), "by_empties": figures, "seconds": seconds})
-        return
-    rows = [(e, f"{last[f'error_{e}']:.2f}", f"{last[f'bias_{e}']:+.2f}") for e in empties]
-    if rows:  # there are no solved positions of 4x4
-        print_table(("empties", "error, discs", "bias"), rows, words=0)
-    from reversi_env.errors import count_noun
-
-    pieces = count_noun(len(taught.figures), "generation or piece", "generations and pieces")
-    print(f"{pieces} of the last steps, {seconds:.1f} s")
-    print(f"weights: {taught.weights}")
-    print(f"use them: reversi train --distil {shlex.quote(str(taught.weights.parent))} --out student")
 
 
 def _print_result(trained: Trained, seconds: float, as_json: bool) -> None:

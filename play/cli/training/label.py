@@ -16,6 +16,7 @@ from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_ba
 
 if TYPE_CHECKING:
     from train.labels import LabelOptions
+    from train.labels.labellers import Plan
 
 
 @options_from("train.labels.options:LabelOptions", required=("count",))
@@ -112,6 +113,13 @@ def _with_depth(labeller: str, depth: int | None) -> str:
     return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
 
 
+def _labels(plan: Plan, empties: int) -> str:
+    """How positions with so many empties were labelled."""
+    if empties <= plan.solved:
+        return "exact"
+    return f"depth {plan.depth}" if plan.depth else "network"
+
+
 def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
     """Positions by empties and how they were labelled, for people."""
     from reversi_env.errors import count_noun
@@ -121,10 +129,7 @@ def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
     print(
         f"{options.size}x{options.size} {options.variant}, {count_noun(result['positions'], 'position')} in {result['folder']}"
     )
-    rows = (
-        (row["empties"], f"{row['positions']:,}", "exact" if row["empties"] <= plan.solved else f"depth {plan.depth}")
-        for row in result["by_empties"]
-    )
+    rows = ((row["empties"], f"{row['positions']:,}", _labels(plan, row["empties"])) for row in result["by_empties"])
     print_table(("empties", "positions", "labels"), rows, words=0)
     new = result["positions"] - result["resumed_from"]
     if new:

@@ -186,7 +186,7 @@ def zero(
     from train.alphazero.options import SelfPlayOptions, preset
     from train.alphazero.run import SelfPlayRun
 
-    run, began = _run(out, SelfPlayOptions, preset, {**given(context), "kind": "zero"}), perf_counter()
+    run, began = _run(out, SelfPlayOptions, preset, given(context)), perf_counter()
     with ends_at_ctrl_c(_going_on("rl zero", out, threads)), progress_bar() as show:
         training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
         taught = training.run()

@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from typing import TypeVar
 
 #: Seconds between two requests to stop, and between two looks whether one is due.
-ASK_SECONDS = 0.02
+POLL_SECONDS = 0.02
 
 Result = TypeVar("Result")
 
@@ -31,8 +31,8 @@ def in_background(work: Callable[[], Result]) -> Future[Result]:
     return future
 
 
-def stopped_when(
-    is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None], look_seconds: float = ASK_SECONDS
+def run_until(
+    is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None], look_seconds: float = POLL_SECONDS
 ) -> Result:
     """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises.
 
@@ -40,11 +40,11 @@ def stopped_when(
     """
     future, due = in_background(work), False
     try:
-        while not wait([future], ASK_SECONDS if due else look_seconds).done:
+        while not wait([future], POLL_SECONDS if due else look_seconds).done:
             if due := is_due():
                 stop()
     finally:
         while not future.done():
             stop()
-            wait([future], ASK_SECONDS)
+            wait([future], POLL_SECONDS)
     return future.result()

@@ -97,7 +97,7 @@ class Client:
         request = Request(self.url + path, data, {"Content-Type": "application/json", **self.headers}, method=method)
         try:
             with urlopen(request, timeout=ANSWER_SECONDS) as response:
-                return heard(response.read(LARGEST_ANSWER))
+                return decode_message(response.read(LARGEST_ANSWER))
         except HTTPError as error:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
         except (URLError, OSError, ValueError) as error:
@@ -119,7 +119,7 @@ class Client:
         except (LookupError, TypeError):
             raise ConnectError(f"{self.url} created {quoted(created)}: expected a game and its tokens") from None
 
-    def play(self, ticket: Ticket, player: Player) -> Game:
+    def play(self, ticket: Ticket, player: ClientPlayer) -> Game:
         """Play the game of *ticket* to its end."""
         session = _Session(ticket, player)
         address = f"{self.url.replace('http', 'ws', 1)}/api/games/{quote(ticket.game)}/socket"
@@ -140,25 +140,25 @@ class Client:
                 reason = _plain(str(error))
             if lost_at is None:
                 lost_at = time.monotonic()
-                player.note("connection lost, trying again")
+                player.on_notice("connection lost, trying again")
             elif time.monotonic() - lost_at > RETURN_SECONDS:
                 raise UnreachableError(f"lost {self.url}: {reason or 'closed'}; come back with --join {ticket}")
             time.sleep(RETRY_SECONDS)
 
 
-class Player:
+class ClientPlayer:
     """Who plays on this side: a person or an agent. *role* is the seat, once it is known."""
 
     role = ""
 
-    def joined(self, role: str) -> None:
+    def on_joined(self, role: str) -> None:
         """The seat that the ticket opened."""
         self.role = role
 
-    def note(self, text: str) -> None:
+    def on_notice(self, text: str) -> None:
         """Something happened that is no move."""
 
-    def saw(self, game: Game) -> None:
+    def on_state(self, game: Game) -> None:
         """The game has changed."""
 
     def decide(self, game: Game) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class Player:
 class _Session:
     """What outlives a connection: the game as we know it, and whether the player has still to be asked about it."""
 
-    def __init__(self, ticket: Ticket, player: Player) -> None:
+    def __init__(self, ticket: Ticket, player: ClientPlayer) -> None:
         self._ticket, self._player = ticket, player
         self._role = ""
         self._owes, self._is_ours, self._asks_undo = True, False, False
@@ -184,13 +184,13 @@ class _Session:
         socket.send(json.dumps({"type": "join", "token": self._ticket.token}))
         while True:
             try:
-                message = heard(socket.recv())
+                message = decode_message(socket.recv())
                 kind = message.get("type")
             except (ValueError, AttributeError) as error:
                 raise ConnectError(f"the server's message cannot be read ({error}): expected a JSON object") from None
             if kind == "joined":
                 self._role = str(message.get("role"))
-                self._player.joined(self._role)
+                self._player.on_joined(self._role)
                 self._owes = True  # what was sent over another connection may not have arrived
             elif kind == "error":
                 self._error(socket, message)
@@ -200,7 +200,7 @@ class _Session:
     def _error(self, socket: Any, message: dict[str, Any]) -> None:
         if message.get("status") in (401, 403, 404):
             raise ConnectError(f"the server refuses: {message.get('message')}")
-        self._player.note(f"the server refuses: {message.get('message')}")
+        self._player.on_notice(f"the server refuses: {message.get('message')}")
         self._owes = True
         if message.get("code") in UNCHANGED and self._is_ours:
             self._decide(socket)
@@ -208,10 +208,10 @@ class _Session:
     def _state(self, socket: Any, state: dict[str, Any]) -> bool:
         """Take a state in, and answer it if it is our turn; whether the game is over."""
         before, asked = self.game.moves, self._asks_undo
-        self.game, self._asks_undo = verified(state), state.get("undo_request") == self._role
+        self.game, self._asks_undo = replayed_game(state), state.get("undo_request") == self._role
         self._is_ours = state["turn"] == self._role and state["status"] != "finished"
         if self.game.moves != before or state["status"] == "finished":
-            self._player.saw(self.game)
+            self._player.on_state(self.game)
         if self.game.moves != before or (asked and not self._asks_undo):
             self._owes = True
         if state["status"] == "finished":
@@ -227,7 +227,7 @@ class _Session:
         self._owes = False
 
 
-def verified(state: dict[str, Any]) -> Game:
+def replayed_game(state: dict[str, Any]) -> Game:
     """The game that a state describes, replayed by our own rules; an error if the boards differ."""
     try:
         game = Game(Rules(state["size"], state["variant"], state.get("start", "standard")))
@@ -247,7 +247,7 @@ def verified(state: dict[str, Any]) -> Game:
     return game
 
 
-def heard(text: str | bytes) -> Any:
+def decode_message(text: str | bytes) -> Any:
     """The JSON that a server sends; its texts without what is not printable: a terminal would obey escape sequences."""
     try:
         return _plain(json.loads(text))
@@ -266,6 +266,6 @@ def _plain(value: Any) -> Any:
 def _reason(error: HTTPError) -> str:
     with error:  # it is the answer, and holds the connection
         try:
-            return str(heard(error.read(LARGEST_ANSWER))["message"])
+            return str(decode_message(error.read(LARGEST_ANSWER))["message"])
         except (ValueError, KeyError, TypeError, OSError):
             return f"HTTP {error.code}"

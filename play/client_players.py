@@ -6,7 +6,7 @@ import sys
 from itertools import takewhile
 from typing import Any
 
-from play.client import Player
+from play.client import ClientPlayer
 from play.game import Game
 from play.terminal.screen import Screen
 from reversi_env.rendering.ansi import render_ansi
@@ -15,18 +15,18 @@ from search.agent import Agent
 HELP = "Type a square such as d3, or undo, resign, moves, help, quit (your ticket brings you back)."
 
 
-class Computer(Player):
+class Computer(ClientPlayer):
     """An agent of this machine; *quiet*: it says nothing but what goes wrong."""
 
     def __init__(self, agent: Agent, quiet: bool) -> None:
         self._agent, self._quiet = agent, quiet
         self._shown: tuple[str, ...] = ()
 
-    def note(self, text: str) -> None:
+    def on_notice(self, text: str) -> None:
         """Tell the person who watches."""
         print(text, file=sys.stderr)
 
-    def saw(self, game: Game) -> None:
+    def on_state(self, game: Game) -> None:
         """Tell the moves that are new: a state may bring several, where a side had to pass, or after a lost connection."""
         if self._quiet:
             return
@@ -44,23 +44,23 @@ class Computer(Player):
         return {"type": "move", "move": move, "ply": len(game.moves)}
 
 
-class Person(Player):
+class Person(ClientPlayer):
     """Somebody at *screen*."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._shown: tuple[str, ...] | None = None
 
-    def joined(self, role: str) -> None:
+    def on_joined(self, role: str) -> None:
         """Greet."""
-        super().joined(role)
+        super().on_joined(role)
         self._screen.show(f"You play {role}. {HELP}")
 
-    def note(self, text: str) -> None:
+    def on_notice(self, text: str) -> None:
         """Show it."""
         self._screen.show(text, "error")
 
-    def saw(self, game: Game) -> None:
+    def on_state(self, game: Game) -> None:
         """Show the board."""
         self._shown = game.moves
         self._screen.show("\n" + render_ansi(game.position, game.last_action, colour=self._screen.colour))
@@ -68,7 +68,7 @@ class Person(Player):
     def decide(self, game: Game) -> dict[str, Any]:
         """Ask until there is an answer; EOFError if the person leaves."""
         if self._shown != game.moves:
-            self.saw(game)
+            self.on_state(game)
         legal = game.position.legal_moves()
         while True:
             word = self._screen.read(f"{game.turn}> ").lower()

@@ -77,17 +77,17 @@ def parts_of(agents: Iterable[Agent]) -> list[str]:
     """The parts that these agents need, as texts ``PART:EVALUATOR``."""
     from search.players import DoubleAlphaAgent, ExactAgent, SearchAgent
 
-    found: list[str] = []
+    parts: list[str] = []
     for agent in agents:
         if isinstance(agent, DoubleAlphaAgent):
-            found.append(f"double-alpha:{agent.evaluator.name}")
+            parts.append(f"double-alpha:{agent.evaluator.name}")
         elif isinstance(agent, SearchAgent):
             name = agent.evaluator.name
             order = name if agent.evaluator.orders_endgames else ""
-            found += [f"search:{name}", f"solver:{order}"]
+            parts += [f"search:{name}", f"solver:{order}"]
         elif isinstance(agent, ExactAgent):
-            found.append("solver:")
-    return list(dict.fromkeys(found))
+            parts.append("solver:")
+    return list(dict.fromkeys(parts))
 
 
 # --- all of them ----------------------------------------------------------------------------------

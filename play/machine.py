@@ -23,10 +23,10 @@ def cpu_name() -> str:
 
 def versions(*packages: str) -> dict[str, str | None]:
     """Versions of Python and the named distributions; None where one is not installed."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
+    result: dict[str, str | None] = {"python": platform.python_version()}
     for package in packages:
         try:
-            found[package] = version(package)
+            result[package] = version(package)
         except PackageNotFoundError:
-            found[package] = None
-    return found
+            result[package] = None
+    return result

@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from play.background import ASK_SECONDS, in_background
-from play.time_control import Clock
+from play.background import POLL_SECONDS, in_background
+from play.time_control import TimeControl
 from reversi_env import Position
 from search.limits import Limits
 
@@ -61,7 +61,7 @@ class Ponderer:
         if self._on and line:
             self._after, self._expected = position.play(line[0]), expected_position(position, line)
 
-    def begin(self, present: Position, *, depth: int | None = None, clock: Clock | None = None) -> None:
+    def begin(self, present: Position, *, depth: int | None = None, clock: TimeControl | None = None) -> None:
         """Ponder, if *present* is the position after the move that was chosen; the limits are those of a move of ours."""
         if self._expected and present == self._after and not self._work:
             self._over = threading.Event()
@@ -73,5 +73,5 @@ class Ponderer:
         while self._work and not self._work.done():
             self._over.set()
             self._thinker.stop()
-            wait([self._work], ASK_SECONDS)
+            wait([self._work], POLL_SECONDS)
         self._work = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from play.first_start import compile_ahead, parts_of
 from play.pondering import ponder
-from play.time_control import Clock
+from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
@@ -21,7 +21,7 @@ from search.players import SearchAgent
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
 
 #: Options of a spec that a controller may change while it runs.
-CHANGEABLE = ("threads", "table", "level")
+SETTABLE_OPTIONS = ("threads", "table", "level")
 
 
 @dataclass(frozen=True)
@@ -65,17 +65,17 @@ class Thinker:
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
         self.agent = self.spec.make(**(options if self.limited else {**options, "time": time}))
         #: The level that it plays at; None where the spec has limits of its own, or nothing is searched.
-        self.level = options.get("level") if self.has_opinions else None
+        self.level = options.get("level") if self.has_values else None
 
     @property
-    def has_opinions(self) -> bool:
+    def has_values(self) -> bool:
         """Whether its moves come with values."""
         return isinstance(self.agent, SearchAgent)
 
-    def change(self, name: str, value: str) -> None:
-        """Set one of the `CHANGEABLE` options from now on; a ReversiError if its agent has none such, or not with that value."""
-        if name not in CHANGEABLE:
-            raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(CHANGEABLE)}")
+    def set_option(self, name: str, value: str) -> None:
+        """Set one of the `SETTABLE_OPTIONS`; raise a ReversiError if its agent does not have it, or not with that value."""
+        if name not in SETTABLE_OPTIONS:
+            raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(SETTABLE_OPTIONS)}")
         spec = self.spec.with_(**{name: value})
         if name == "level":
             spec = spec.without("depth")  # which a level stands for, and would win
@@ -97,7 +97,7 @@ class Thinker:
         time: float | None = None,
         depth: int | None = None,
         moves: int = 1,
-        clock: Clock | None = None,
+        clock: TimeControl | None = None,
     ) -> Thought:
         """The move for *position*, whose game is not over, within *time* seconds and *depth* plies, or what *clock* leaves for it.
 
@@ -109,8 +109,8 @@ class Thinker:
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
             limits = self._clocked(position, clock, depth) if clock else self._limits(time, depth)
-            found = self.agent.search(position, limits, multi_pv=moves)
-            return Thought(**(vars(found) | {"move": found.move or PASS_NAME}))
+            result = self.agent.search(position, limits, multi_pv=moves)
+            return Thought(**(vars(result) | {"move": result.move or PASS_NAME}))
         action = self.agent.choose(position)
         return Thought(position.rules.name_of(action), seconds=perf_counter() - began)
 
@@ -120,7 +120,7 @@ class Thinker:
         is_over: Callable[[], bool],
         *,
         depth: int | None = None,
-        clock: Clock | None = None,
+        clock: TimeControl | None = None,
     ) -> None:
         """Search *position* in advance, until *is_over* and `stop` is called (`play.pondering`), if the agent `ponders`."""
         if isinstance(self.agent, SearchAgent) and self.agent.ponders:
@@ -131,8 +131,8 @@ class Thinker:
         """Cut the thinking short: the best move so far is the answer."""
         self.agent.stop()
 
-    def _clocked(self, position: Position, clock: Clock, depth: int | None) -> Limits:
-        return self._limits(clock.most(position), depth, clock.share(position))
+    def _clocked(self, position: Position, clock: TimeControl, depth: int | None) -> Limits:
+        return self._limits(clock.max_seconds(position), depth, clock.usual_seconds(position))
 
     def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
         assert isinstance(self.agent, SearchAgent)

@@ -1,4 +1,4 @@
-"""How long to think: a clock for the rest of the game, shared out over the moves that need thought.
+"""Time control: how many seconds of the game clock a move may use.
 
 Reversi ends at a known move at the latest, and this engine solves the last twenty-odd squares exactly; a solved position is
 answered at once from then on. Before that a move gets time by its weight: little in the opening, where moves differ by little, most
@@ -21,7 +21,7 @@ SOLVING_WEIGHT, SOLVING_PART = 5.0, 0.5
 OPENING_EMPTIES, MIDGAME_EMPTIES = 52, 40
 OPENING_WEIGHT, MIDGAME_WEIGHT = 0.4, 1.4
 #: A move whose search has not settled may use its share so many times, but no larger part of what is left than this.
-MOST_SHARES, MOST_PART = 2.5, 0.6
+MAX_SHARES, MAX_PART = 2.5, 0.6
 #: Seconds of a move that go to the controller, the pipe and a busy machine, and the part of the clock kept for them.
 OVERHEAD_SECONDS, OVERHEAD_PART = 0.05, 0.02
 #: The least time that makes sense to ask for.
@@ -29,7 +29,7 @@ LEAST_SECONDS = 0.002
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeControl:
     """One side's time, in seconds: `left` now, and then, again and again, *period* seconds for every *moves* moves.
 
     ``in_period`` is the number of moves to be made within `left`, 0 while the main time lasts. Without *period* the main time
@@ -49,19 +49,19 @@ class Clock:
                 f"clock {self.left}, {self.period}, {self.moves}, {self.increment}: expected seconds and moves of 0 or more"
             )
 
-    def share(self, position: Position) -> float:
+    def usual_seconds(self, position: Position) -> float:
         """Seconds that the side to move should usually think about *position*."""
         usable = self._usable()
         if self.in_period:
-            share = usable / min(self.in_period, _moves_to_make(position))
+            seconds = usable / min(self.in_period, _moves_to_make(position))
         else:
-            share = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
-        return max(share, LEAST_SECONDS)
+            seconds = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
+        return max(seconds, LEAST_SECONDS)
 
-    def most(self, position: Position) -> float:
+    def max_seconds(self, position: Position) -> float:
         """Seconds that it may think at most, where its search has not settled after its share."""
-        share = self.share(position)
-        return max(share, min(MOST_SHARES * share, MOST_PART * self._usable()))
+        usual = self.usual_seconds(position)
+        return max(usual, min(MAX_SHARES * usual, MAX_PART * self._usable()))
 
     def _usable(self) -> float:
         return max(0.0, self.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
@@ -75,7 +75,7 @@ class Clock:
         """The most that a move can use: periods begin within it, an increment comes only after it."""
         return max(self._usable(), self._gained() if self.moves else 0.0)
 
-    def after(self, seconds: float) -> Clock:
+    def after(self, seconds: float) -> TimeControl:
         """The clock after a move that took so many seconds."""
         left = max(0.0, self.left - seconds) + self.increment
         if not self.in_period:
@@ -83,7 +83,7 @@ class Clock:
             return self._period_begun().after(seconds - self.left) if spent else replace(self, left=left)
         return self._period_begun() if self.in_period == 1 else replace(self, left=left, in_period=self.in_period - 1)
 
-    def _period_begun(self) -> Clock:
+    def _period_begun(self) -> TimeControl:
         return replace(self, left=self.period, in_period=self.moves)
 
 

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-from play.time_control import LEAST_SECONDS, OVERHEAD_PART, OVERHEAD_SECONDS, Clock
+from play.time_control import LEAST_SECONDS, OVERHEAD_PART, OVERHEAD_SECONDS, TimeControl
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.engine import Engine
@@ -28,7 +28,7 @@ from train.judging.means import Sample
 OPENING_PLIES, BALANCE = 8, 4.0
 
 
-def equal_shares(clock: Clock, position: Position) -> Limits:
+def equal_shares(clock: TimeControl, position: Position) -> Limits:
     """The limits of the earlier version: equal shares, with six kept for the solution, and no search that ends early."""
     usable = max(0.0, clock.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
     solving = 0.35 if position.empties > 2 else 0.5
@@ -36,17 +36,17 @@ def equal_shares(clock: Clock, position: Position) -> Limits:
     return Limits(time=max(usable * part, LEAST_SECONDS))
 
 
-def weighted_shares(clock: Clock, position: Position) -> Limits:
+def weighted_shares(clock: TimeControl, position: Position) -> Limits:
     """The shares of today, all of them used."""
-    return Limits(time=clock.share(position))
+    return Limits(time=clock.usual_seconds(position))
 
 
-def as_played(clock: Clock, position: Position) -> Limits:
+def as_played(clock: TimeControl, position: Position) -> Limits:
     """The limits of today."""
-    return Limits(time=clock.most(position), soft=clock.share(position))
+    return Limits(time=clock.max_seconds(position), soft=clock.usual_seconds(position))
 
 
-WAYS: dict[str, Callable[[Clock, Position], Limits]] = {
+WAYS: dict[str, Callable[[TimeControl, Position], Limits]] = {
     "equal": equal_shares,
     "weighted": weighted_shares,
     "played": as_played,
@@ -67,10 +67,10 @@ def play_pair(way: str, other: str, seconds: float, start: Position) -> tuple[li
 
 
 def play_game(
-    ways: dict[Colour, tuple[Callable[[Clock, Position], Limits], Engine]], seconds: float, position: Position
-) -> tuple[int, dict[Colour, Clock]]:
+    ways: dict[Colour, tuple[Callable[[TimeControl, Position], Limits], Engine]], seconds: float, position: Position
+) -> tuple[int, dict[Colour, TimeControl]]:
     """Black's score, and both clocks at the end."""
-    clocks = dict.fromkeys((BLACK, WHITE), Clock(seconds))
+    clocks = dict.fromkeys((BLACK, WHITE), TimeControl(seconds))
     while not position.is_over():
         limits, engine = ways[position.turn]
         began = perf_counter()

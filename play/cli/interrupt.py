@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from play.background import in_background, stopped_when
+from play.background import in_background, run_until
 
 #: Exit status of a command that was interrupted before it had done all that was asked: 128 + SIGINT, as shells have it.
 INTERRUPTED = 130
@@ -43,7 +43,7 @@ def interruptible(
                 show()
             return interrupted()
 
-        return stopped_when(is_due, work, stop, LOOK_SECONDS), interrupted()
+        return run_until(is_due, work, stop, LOOK_SECONDS), interrupted()
 
 
 def abandonable(work: Callable[[], Result]) -> Result:

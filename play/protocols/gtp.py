@@ -24,7 +24,7 @@ from time import perf_counter, process_time
 
 from play.pondering import Ponderer
 from play.thinker import Thinker, Thought
-from play.time_control import Clock
+from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rendering import render_ansi
@@ -61,8 +61,8 @@ class GtpEngine:
         self.has_quit = False
         self._version = version
         self._positions = [Position.initial(self.rules)]
-        self._clocks: dict[Colour, Clock] = {}
-        self._settings: Clock | None = None
+        self._clocks: dict[Colour, TimeControl] = {}
+        self._settings: TimeControl | None = None
         self._commands: dict[str, Callable[..., str | None]] = {
             "protocol_version": lambda *_: PROTOCOL_VERSION,
             "name": lambda *_: NAME,
@@ -212,15 +212,15 @@ class GtpEngine:
     def _time_settings(self, main: str, period: str, moves: str, *_: str) -> None:
         main_time, period_time, stones = _seconds(main), _seconds(period), _whole(moves)
         unlimited = period_time > 0 and stones == 0
-        self._settings = None if unlimited else Clock(main_time, period_time if stones else 0.0, stones)
+        self._settings = None if unlimited else TimeControl(main_time, period_time if stones else 0.0, stones)
         if self._settings is not None and main_time == 0 and stones:
-            self._settings = Clock(period_time, period_time, stones, stones)
+            self._settings = TimeControl(period_time, period_time, stones, stones)
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
 
     def _time_left(self, colour: str, time: str, moves: str, *_: str) -> None:
         side, left, stones = _colour(colour), _seconds(time), _whole(moves)
-        settings = self._settings or Clock(left)
-        self._clocks[side] = Clock(left, settings.period, settings.moves, stones)
+        settings = self._settings or TimeControl(left)
+        self._clocks[side] = TimeControl(left, settings.period, settings.moves, stones)
 
     # --- looking at it ----------------------------------------------------------------------------
 
@@ -236,12 +236,12 @@ class GtpEngine:
 
     def _set(self, name: str, value: str, *_: str) -> None:
         """Set threads, table (MiB) or level from now on, a private command."""
-        self.thinker.change(name, value)
+        self.thinker.set_option(name, value)
 
     def _values(self, count: str = "64", *_: str) -> str:
         """The values of the best moves for the side to move, in discs, a private command."""
         wanted = _whole(count)
-        if self.position.is_over() or not self.thinker.has_opinions or not wanted:
+        if self.position.is_over() or not self.thinker.has_values or not wanted:
             raise GtpError("no values")
         thought = self.thinker.think(self.position, moves=max(2, wanted))
         return "\n".join(f"{_vertex(entry.move)} {entry.value:+.2f}" for entry in thought.moves[:wanted])

@@ -32,10 +32,10 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from time import perf_counter
 
-from play.background import stopped_when
+from play.background import run_until
 from play.game import Game
 from play.pondering import Ponderer
-from play.thinker import CHANGEABLE, Thinker, Thought
+from play.thinker import SETTABLE_OPTIONS, Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
@@ -99,8 +99,8 @@ class NBoardEngine:
         if what == "depth":
             self._depth = _whole(value, "depth")
             self._send_name()
-        elif what in CHANGEABLE:
-            self.thinker.change(what, value)
+        elif what in SETTABLE_OPTIONS:
+            self.thinker.set_option(what, value)
         elif what == "game":
             game = Game.from_ggf(value)
             self.thinker.check(game.rules)
@@ -148,7 +148,7 @@ class NBoardEngine:
             nodes += thought.nodes
             self._send_values(thought, count)
             self._send(f"nodestats {nodes} {perf_counter() - began:.2f}")
-            if thought.exact or not self.thinker.has_opinions:
+            if thought.exact or not self.thinker.has_values:
                 break
         self._send("status")
 
@@ -173,7 +173,7 @@ class NBoardEngine:
         """Think in a thread of its own, so that a ping can end it."""
         self.thinker.prepare(position.rules)
         think = partial(self.thinker.think, position, depth=depth or self._depth, moves=moves)
-        return stopped_when(self.hurry.is_set, think, self.thinker.stop)
+        return run_until(self.hurry.is_set, think, self.thinker.stop)
 
     def _send_values(self, thought: Thought, count: int = 1) -> None:
         """The values of the best moves, each with its line as far as it is known."""

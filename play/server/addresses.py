@@ -53,8 +53,8 @@ def url(host: str, port: int) -> str:
 
 def url_for_others(host: str, port: int) -> str | None:
     """Where other machines find a server that listens on *host*; None where they cannot, since it is the loopback interface."""
-    found = host_for_others(host)
-    return None if found is None else url(found, port)
+    address = host_for_others(host)
+    return None if address is None else url(address, port)
 
 
 def host_for_others(host: str) -> str | None:

@@ -31,16 +31,16 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
     began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
     engine.clear()
-    found = _to_the_end(engine, position, seconds)
-    if found is None:
+    values = _to_the_end(engine, position, seconds)
+    if values is None:
         left = seconds - (perf_counter() - began)
-        found = _deepened(engine, position, max(left, LEAST_SECONDS))
-    best, exact, size = found["value"], found["exact"], position.rules.size
+        values = _deepened(engine, position, max(left, LEAST_SECONDS))
+    best, exact, size = values["value"], values["exact"], position.rules.size
     judged = [
         {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}
-        for move, value in found["moves"].items()
+        for move, value in values["moves"].items()
     ]
-    return found | {"moves": judged, "seconds": perf_counter() - began}
+    return values | {"moves": judged, "seconds": perf_counter() - began}
 
 
 def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
@@ -88,7 +88,7 @@ def _as_dict(
 ) -> dict[str, Any]:
     """The answer: the move with the best of *values*, and a line that begins with it if one of the searches has it."""
     move = next(iter(values), result.move)
-    lines = [found.pv for found in (result, other) if found and found.move == move]
+    lines = [searched.pv for searched in (result, other) if searched and searched.move == move]
     return {
         "move": move,
         "value": values.get(move or "", result.value),

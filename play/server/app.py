@@ -26,7 +26,7 @@ from play.server.endpoints import ENDPOINTS, json_response, respond
 from play.server.hall import Hall
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
-from play.server.sockets import attend
+from play.server.sockets import serve_connection
 
 #: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
 POLICY = (
@@ -114,7 +114,7 @@ def make_app(options: ServerOptions) -> Starlette:
 
     routes = [
         *(Route(endpoint.path, partial(respond, endpoint, hall), methods=[endpoint.method]) for endpoint in ENDPOINTS),
-        WebSocketRoute("/api/games/{id}/socket", partial(attend, hall)),
+        WebSocketRoute("/api/games/{id}/socket", partial(serve_connection, hall)),
         Route("/openapi.json", describe),
         *_page(),
     ]

@@ -1,4 +1,4 @@
-"""The agents that a stranger may name, and how much they may ask for.
+"""The agents that a client may request, and the limits of each.
 
 A spec from the network names one of the agents here and sets plain numbers within the server's limits. Everything else that specs
 can say elsewhere – weight files and books by path, threads, table sizes, programs to run – is refused.
@@ -98,8 +98,8 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
     except ReversiError:
         parsed = AgentSpec("")
     if parsed.name not in _TEXTS and parsed.name != "sixteen-weight":  # double-alpha's evaluator
-        shown = spec.partition(":")[0][:30]
-        raise Refused(400, "unknown_agent", f"agent {shown!r} is not on offer: expected one of {', '.join(_TEXTS)}")
+        name = spec.partition(":")[0][:30]
+        raise Refused(400, "unknown_agent", f"agent {name!r} is not on offer: expected one of {', '.join(_TEXTS)}")
     if lenient:
         parsed = parsed.without(*parsed.options.keys() - (_OPTIONS & {*option_names(parsed.name)}))
     for key in parsed.options:

@@ -1,4 +1,4 @@
-"""`ServerTime` and `Clock`: the time of games and of both sides; and `Buckets`, how often anybody may do something."""
+"""`ServerTime` and `Clock`: the time of games and of both sides; and `RateLimiter`."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ class Clock:
         return ClockState(black, white, self.increment, running, self.grace)  # type: ignore[arg-type]
 
 
-class Buckets:
+class RateLimiter:
     """Token buckets by name: each holds *burst* permissions and gains *rate* a second."""
 
     def __init__(self, burst: float, rate: float) -> None:
         self._burst, self._rate = burst, rate
         self._buckets: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str) -> bool:
+    def try_acquire(self, name: str) -> bool:
         """Whether there was a permission left, which is now taken."""
         now = monotonic()
         level, at = self._buckets.get(name, (self._burst, now))
@@ -100,10 +100,10 @@ class Buckets:
         if level < 1:
             return False
         if len(self._buckets) > 10_000:
-            self._forget_the_full(now)
+            self._drop_full(now)
         self._buckets[name] = (level - 1, now)
         return True
 
-    def _forget_the_full(self, now: float) -> None:
+    def _drop_full(self, now: float) -> None:
         full = self._burst - 1
         self._buckets = {n: b for n, b in self._buckets.items() if b[0] + self._rate * (now - b[1]) < full}

@@ -112,13 +112,13 @@ async def create(hall: Hall, request: Request, body: CreateGame) -> Created:
 @endpoint("GET", "/api/games/{id}", "game", 503)
 async def state(room: Room, role: Role) -> State:
     """A game's state."""
-    return await room.once_written(room.state())
+    return await room.when_stored(room.state())
 
 
 @endpoint("GET", "/api/games/{id}/record", "record", 503)
 async def record(room: Room, role: Role) -> str:
     """A game's record in GGF."""
-    return await room.once_written(room.game.to_ggf() + "\n")
+    return await room.when_stored(room.game.to_ggf() + "\n")
 
 
 @endpoint("POST", "/api/games/{id}/moves", "move", 409, 503)

@@ -18,7 +18,7 @@ import msgspec
 
 from play.game import Game
 from play.server import catalogue
-from play.server.clock import Buckets, ServerTime
+from play.server.clock import RateLimiter, ServerTime
 from play.server.messages import (
     AnalyseRequest,
     Analysis,
@@ -79,9 +79,9 @@ class Hall:
         # one thread of this process at a time: more would only keep the loop waiting
         self._lookup = asyncio.Semaphore(1)
         self._loading: dict[str, asyncio.Task[Room]] = {}
-        self._creations = Buckets(options.game_burst, options.games_per_second)
-        self._sharings = Buckets(options.review_burst, options.reviews_per_second)
-        self._puzzlings = Buckets(options.puzzle_burst, options.puzzles_per_second)
+        self._creations = RateLimiter(options.game_burst, options.games_per_second)
+        self._sharings = RateLimiter(options.review_burst, options.reviews_per_second)
+        self._puzzlings = RateLimiter(options.puzzle_burst, options.puzzles_per_second)
 
     async def open(self) -> None:
         """Open the store, start the workers, the sweeping of old games and the counting of recorded ones."""
@@ -92,7 +92,7 @@ class Hall:
         await self.tidy()
         self._tasks = [asyncio.get_running_loop().create_task(task) for task in (self._sweep(), self._count())]
         for task in self._tasks:
-            task.add_done_callback(_tell_failure)
+            task.add_done_callback(_log_failure)
 
     async def close(self) -> None:
         """Send everybody away, stop searching, write what is left."""
@@ -109,7 +109,7 @@ class Hall:
 
     async def create(self, request: CreateGame, client: str) -> Created:
         """A new game, stored."""
-        if not self._creations.take(client):
+        if not self._creations.try_acquire(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
             raise Refused(429, "too_many_games", "too many games of this address are running; finish some first")
@@ -132,7 +132,7 @@ class Hall:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
         room = Room(self, row, Game(row.rules(), row.black.name, row.white.name))
-        with _storage():
+        with _storage_errors_refused():
             await room.save()
         self.running[client] += 1
         self._open_room(room)
@@ -147,7 +147,7 @@ class Hall:
                 self._loading[game_id] = task
                 task.add_done_callback(lambda _: self._loading.pop(game_id, None))
             room = await asyncio.shield(self._loading[game_id])
-        ended = room.look_at_flag()
+        ended = room.check_flag()
         if ended is not None:
             await ended
         room.let_agent_think()  # which it may have ceased to do when nobody was there
@@ -175,11 +175,11 @@ class Hall:
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
-        with _storage():
-            found = await self.store.load(game_id)
-        if found is None:
+        with _storage_errors_refused():
+            stored = await self.store.load(game_id)
+        if stored is None:
             raise Refused(404, "no_game", "there is no such game")
-        return self._open_room(Room(self, *found))
+        return self._open_room(Room(self, *stored))
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:
@@ -219,16 +219,16 @@ class Hall:
         pushes out its own, and of others only what they have as much of.
         """
         _position(review)
-        if not self._sharings.take(client):
+        if not self._sharings.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
         name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
-        with _storage():
+        with _storage_errors_refused():
             await self.store.keep_review(name, time.time(), client, encode(review), *most)
         return Shared(name)
 
     async def review(self, name: str) -> Review:
         """The review of a name."""
-        with _storage():
+        with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:
             raise Refused(404, "no_review", "there is no such review, or it was too old")
@@ -238,7 +238,7 @@ class Hall:
 
     async def opening(self, request: OpeningRequest, client: str) -> Opening:
         """What the moves are called, and what book and games say after them; a thread looks it up, since a file may be read."""
-        with self._waiting(self.lookups, client):
+        with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_opening, request, self.recorded)
 
@@ -251,9 +251,9 @@ class Hall:
 
     async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
         """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
-        if not self._puzzlings.take(client):
+        if not self._puzzlings.try_acquire(client):
             raise Refused(429, "too_many_puzzles", "too many puzzles for this address; try again later")
-        with self._waiting(self.lookups, client):
+        with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_puzzles, request)
 
@@ -263,39 +263,39 @@ class Hall:
         agent = catalogue.evaluator(request.agent, position.rules.size)
         seconds = min(request.seconds, self.options.longest_analysis)
         job = Job("analyse", position, agent, self.options.analysis_table, seconds)
-        return Analysis(**await self._found_for(client, job, "bad_position"), agent=agent)
+        return Analysis(**await self._run_visitor_job(client, job, "bad_position"), agent=agent)
 
     async def read(self, request: TranscriptRequest, client: str) -> Transcript:
         """What games and positions are in a text or a file; a worker reads it, since a long one takes its time."""
         start = Position.initial(Rules(request.size, request.variant, request.start))
         seconds = READ_SECONDS if request.file else None
         job = Job("read", start, "", 0, seconds, text=request.text, file=request.file, first=request.first)
-        return msgspec.convert(await self._found_for(client, job, "bad_transcript"), Transcript)
+        return msgspec.convert(await self._run_visitor_job(client, job, "bad_transcript"), Transcript)
 
-    async def _found_for(self, client: str, job: Job, code: str) -> dict[str, Any]:
+    async def _run_visitor_job(self, client: str, job: Job, code: str) -> dict[str, Any]:
         """What a visitor's job finds; refused with *code* if there is something wrong with it, and where too many wait."""
         try:
-            with self._waiting(self.analyses, client):
+            with self._queued(self.analyses, client):
                 answer = await self.pool.search(client, job)
         except WorkerLost as error:
             raise Refused(503, "lost", str(error)) from None
         if answer.error:
-            raise Refused(503, "lost", answer.error) if answer.is_fault else Refused(400, code, answer.error)
-        return answer.found
+            raise Refused(503, "lost", answer.error) if answer.is_internal_error else Refused(400, code, answer.error)
+        return answer.result
 
     @contextmanager
-    def _waiting(self, those: Counter[str], client: str) -> Iterator[None]:
+    def _queued(self, those: Counter[str], client: str) -> Iterator[None]:
         """One more of *those* who wait, a *client*'s; refused where too many do, all or of one address."""
         if those[client] >= self.options.client_analyses:
             raise Refused(429, "too_many_analyses", "wait for your other analyses and transcripts")
         if those.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
-        with counted(those, client):
+        with counted_while_open(those, client):
             yield
 
 
 @contextmanager
-def counted(counter: Counter[str], name: str) -> Iterator[None]:
+def counted_while_open(counter: Counter[str], name: str) -> Iterator[None]:
     """Count one more of *name* for as long as this is entered; who has none is not listed."""
     counter[name] += 1
     try:
@@ -306,14 +306,14 @@ def counted(counter: Counter[str], name: str) -> Iterator[None]:
             del counter[name]
 
 
-def _tell_failure(task: asyncio.Task[None]) -> None:
+def _log_failure(task: asyncio.Task[None]) -> None:
     """Log the error that has ended a task, which nobody waits for."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("a task beside the games has ended", exc_info=error)
 
 
 @contextmanager
-def _storage() -> Iterator[None]:
+def _storage_errors_refused() -> Iterator[None]:
     """Refuse what the store cannot do now."""
     try:
         yield
@@ -342,10 +342,10 @@ def _puzzles(request: PuzzleRequest) -> Puzzles:
     nearest = min((abs(one.rating - request.rating) for _, one in all_of_them), default=0)
     fitting = [(number, one) for number, one in all_of_them if abs(one.rating - request.rating) <= nearest]
     drawn = random.sample(fitting, min(SOME_PUZZLES, len(fitting)))
-    return Puzzles([_told(number, one) for number, one in drawn])
+    return Puzzles([_puzzle_entry(number, one) for number, one in drawn])
 
 
-def _told(number: int, puzzle: Puzzle) -> PuzzleEntry:
+def _puzzle_entry(number: int, puzzle: Puzzle) -> PuzzleEntry:
     position = puzzle.position
     turn: ColourName = "black" if position.turn == BLACK else "white"
     worth = puzzle.move, puzzle.value, puzzle.margin

@@ -90,7 +90,7 @@ class ServerOptions:
     finished_kept: float = 365 * 86_400.0
     review_kept: float = 365 * 86_400.0
     sweep_every: float = 20.0
-    #: How long after a side's time is up its flag falls, in the whole game: for what networks take.
+    #: Grace period per game, in seconds, that compensates for network latency before a flag falls.
     clock_grace: float = 2.0
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.15
@@ -110,6 +110,6 @@ class ServerOptions:
         """
         if not self.allowed_hosts and self.host not in LOOPBACK:
             return ("*",)
-        found = host_for_others(self.host)
-        own = [] if found is None else [f"[{found}]" if ":" in found else found]
+        address = host_for_others(self.host)
+        own = [] if address is None else [f"[{address}]" if ":" in address else address]
         return (*self.allowed_hosts, "127.0.0.1", "localhost", "[::1]", *own)

@@ -43,23 +43,23 @@ if TYPE_CHECKING:
 log = logging.getLogger("reversi.server")
 
 #: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
-LEAST_CHARGE = 0.002
+MIN_CHARGE = 0.002
 #: Expected seconds of the short searches that are given to a worker together, and how many they may be.
-TOGETHER_SECONDS, MOST_TOGETHER = 0.005, 16
+BATCH_SECONDS, MAX_BATCH = 0.005, 16
 #: What a search of an agent not seen yet is expected to take, and how fast expectations change.
-UNKNOWN_SECONDS, LEARNING = 0.01, 0.1
+UNKNOWN_SECONDS, EMA_RATE = 0.01, 0.1
 #: Agents that have nothing to compile, and what reads records.
-AT_ONCE = frozenset({"random", "greedy", ""})
+NOTHING_TO_COMPILE = frozenset({"random", "greedy", ""})
 #: Seconds beyond its own limit after which a search that does not come back is given up, with its worker. A first
 #: compilation takes half a minute on a slow machine.
-GIVE_UP_SECONDS = 180.0
+WORKER_TIMEOUT_SECONDS = 180.0
 
 
 class WorkerLost(Exception):  # noqa: N818 - the machine's fault, not the caller's
     """The worker died, or was given up; the search can be asked for again."""
 
 
-class _Shares:
+class _FairShares:
     """What each of many has used of the processors: the virtual time at which its last searches ended; ``now`` is the present."""
 
     def __init__(self) -> None:
@@ -73,11 +73,11 @@ class _Shares:
     def begin(self, name: str, start: float) -> None:
         """A search of *name* begins that starts at *start*; it is charged the least at once."""
         self.now = max(self.now, start)
-        self._ends[name] = self.start(name, start) + LEAST_CHARGE
+        self._ends[name] = self.start(name, start) + MIN_CHARGE
 
     def charge(self, name: str, start: float, seconds: float) -> None:
         """The search that started at *start* took *seconds*: what it has not been charged yet is added."""
-        self._ends[name] = self.start(name, start) + max(0.0, seconds - LEAST_CHARGE)
+        self._ends[name] = self.start(name, start) + max(0.0, seconds - MIN_CHARGE)
         if len(self._ends) > 4096:
             self._ends = {each: at for each, at in self._ends.items() if at > self.now}
 
@@ -162,17 +162,17 @@ class Pool:
     closed: bool = False
     _workers: list[Worker] = field(default_factory=list)
     _waiting: dict[int, _Search] = field(default_factory=dict)
-    _clients: _Shares = field(default_factory=_Shares)
-    _games: _Shares = field(default_factory=_Shares)
+    _clients: _FairShares = field(default_factory=_FairShares)
+    _games: _FairShares = field(default_factory=_FairShares)
     _usual: dict[str, float] = field(default_factory=dict)
-    _ready: set[str] = field(default_factory=lambda: set(AT_ONCE))
+    _ready: set[str] = field(default_factory=lambda: set(NOTHING_TO_COMPILE))
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
         """Start the workers."""
         self._loop = asyncio.get_running_loop()
         self._workers = [self._new_worker() for _ in range(max(1, self.workers))]
-        self._watch = self._loop.create_task(self._give_up_the_lost())
+        self._watch = self._loop.create_task(self._kill_hung_workers())
 
     def close(self) -> None:
         """End the workers; searches that wait are cancelled."""
@@ -265,7 +265,7 @@ class Pool:
             return chosen
         for left, search in zip(range(len(more), 0, -1), more, strict=True):  # while others have something to do too
             expected += self._usual.get(chosen[-1].job.agent, UNKNOWN_SECONDS)
-            if left < len(self._workers) or expected > TOGETHER_SECONDS or len(chosen) == MOST_TOGETHER:
+            if left < len(self._workers) or expected > BATCH_SECONDS or len(chosen) == MAX_BATCH:
                 break
             chosen.append(search)
         return chosen
@@ -284,7 +284,7 @@ class Pool:
     def _send(self, worker: Worker, searches: list[_Search]) -> None:
         for search in searches:
             longest = (search.job.seconds or 0) * (2**ROUNDS if search.job.kind == "ponder" else 1)
-            search.deadline = monotonic() + longest + GIVE_UP_SECONDS
+            search.deadline = monotonic() + longest + WORKER_TIMEOUT_SECONDS
             worker.searches[search.job.number] = search
             worker.last_game = search.game
         worker.send([search.job for search in searches])
@@ -296,7 +296,7 @@ class Pool:
                 self._ready.add(search.name)
                 if search.job.kind != "ponder":
                     self._charge(search, answer.cpu)
-                    self._learn(search.job.agent, answer.cpu)
+                    self._update_usual_seconds(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch(worker)
@@ -305,10 +305,10 @@ class Pool:
         self._clients.charge(search.client, search.start, seconds)
         self._games.charge(search.game, search.game_start, seconds)
 
-    def _learn(self, agent: str, seconds: float) -> None:
+    def _update_usual_seconds(self, agent: str, seconds: float) -> None:
         """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
         before = self._usual.get(agent, UNKNOWN_SECONDS)
-        self._usual[agent] = before + LEARNING * (min(seconds, UNKNOWN_SECONDS) - before)
+        self._usual[agent] = before + EMA_RATE * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:
             self._usual.clear()
 
@@ -324,7 +324,7 @@ class Pool:
         self._workers[self._workers.index(worker)] = self._new_worker()
         self._dispatch()
 
-    async def _give_up_the_lost(self) -> None:
+    async def _kill_hung_workers(self) -> None:
         while True:
             await asyncio.sleep(5)
             for worker in self._workers:

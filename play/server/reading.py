@@ -30,24 +30,24 @@ def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str
     *rules*. A file is WTHOR or text.
     """
     if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
-        games = _of_wthor(file, first)
+        games = _games_in_wthor(file, first)
     else:
-        games = islice(_of_text(decoded(file) if file else text, rules), first, None)
-    found = list(islice(games, MOST_GAMES + 1))
-    return {"games": found[:MOST_GAMES], "first": first, "more": len(found) > MOST_GAMES}
+        games = islice(_games_in_text(decoded(file) if file else text, rules), first, None)
+    games_read = list(islice(games, MOST_GAMES + 1))
+    return {"games": games_read[:MOST_GAMES], "first": first, "more": len(games_read) > MOST_GAMES}
 
 
-def _of_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
+def _games_in_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
     text = _COMMENTS.sub("", "\n".join(text.removeprefix("\ufeff").splitlines()), count=1)
     if not text.strip():
         return
     if looks_like_ggf(text):
-        yield from (_told(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
+        yield from (_recorded_game(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
     elif _BOARD.match(text):
         lines = [text] if len("".join(text.split())) in _LENGTHS else text.splitlines()
         yield from (_problem(line, rules.variant) for line in lines if line.partition("%")[0].strip())
     else:
-        yield _told(read_transcript(text, Position.initial(rules)))
+        yield _recorded_game(read_transcript(text, Position.initial(rules)))
 
 
 #: Characters of a board, and with the side to move behind it.
@@ -62,10 +62,10 @@ def _problem(line: str, variant: Variant) -> dict[str, Any]:
     side = "X" if size * size == len(squares) else ""
     problem = read_obf_line(squares + side + "".join(rest), Rules(size, variant) if size in SIZES else None)
     scores = " ".join(f"{move}:{score:+d}" for move, score in problem.scores)
-    return _told(Game(problem.position), " ".join(filter(None, (problem.comment, scores))))
+    return _recorded_game(Game(problem.position), " ".join(filter(None, (problem.comment, scores))))
 
 
-def _told(game: Game, comment: str = "") -> dict[str, Any]:
+def _recorded_game(game: Game, comment: str = "") -> dict[str, Any]:
     rules = game.start.rules
     return {
         "size": rules.size,
@@ -80,11 +80,11 @@ def _told(game: Game, comment: str = "") -> dict[str, Any]:
     }
 
 
-def _of_wthor(file: bytes, first: int) -> Iterator[dict[str, Any]]:
+def _games_in_wthor(file: bytes, first: int) -> Iterator[dict[str, Any]]:
     """The games of a WTHOR file from number *first* on, players by their numbers; moves as they are, without passes."""
     wthor, start = read_wthor(file), Position.initial()
     names = [start.rules.name_of(start.rules.action_of(sq)) for sq in range(64)]
     for row in range(first, len(wthor)):
         moves = tuple(names[sq] for sq in wthor.squares[row] if sq != NO_MOVE)
         players = f"#{wthor.black_players[row]}", f"#{wthor.white_players[row]}"
-        yield _told(Game(start, moves, *players, 2 * int(wthor.scores[row]) - 64), str(wthor.header.year))
+        yield _recorded_game(Game(start, moves, *players, 2 * int(wthor.scores[row]) - 64), str(wthor.header.year))

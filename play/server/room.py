@@ -36,7 +36,7 @@ log = logging.getLogger("reversi.server")
 #: How often a search is asked for again if its worker dies.
 TRIES = 3
 
-Told = TypeVar("Told")
+ResultT = TypeVar("ResultT")
 
 
 class Member(Protocol):
@@ -167,7 +167,7 @@ class Room:
         return self._broadcast()
 
     def grant(self, role: Role) -> asyncio.Future[bytes]:
-        """Allow the other side to take back, if that is still asked for: a move in the meantime has ended the question."""
+        """Grant the pending take-back request of the other side; refused if a move has cancelled it."""
         return self._take_back({self._asking(role)})
 
     def decline(self, role: Role) -> asyncio.Future[bytes]:
@@ -205,7 +205,7 @@ class Room:
             spectators=sum(member.role == "spectator" for member in self.members),
         )
 
-    async def once_written(self, told: Told) -> Told:
+    async def when_stored(self, told: ResultT) -> ResultT:
         """What is *told* of the game as it is now, when that is written; refused if it could not be."""
         if self._sent is not None:
             await asyncio.shield(self._sent)
@@ -328,10 +328,10 @@ class Room:
 
     def _flag_is_due(self) -> None:
         self._flag = None
-        if self.look_at_flag() is None:
+        if self.check_flag() is None:
             self._await_flag()
 
-    def look_at_flag(self) -> asyncio.Future[bytes] | None:
+    def check_flag(self) -> asyncio.Future[bytes] | None:
         """End the game if the person to move has no time and no grace left: done when that is written; None if there is some."""
         return self._end("timeout", self.game.turn) if self._until_flag() <= 0 else None
 
@@ -370,7 +370,7 @@ class Room:
             await self._move_for(colour)
         except Exception:  # whatever it was, the agent tries again for whoever comes back
             log.exception("game %s: agent %s", self.id, self.agents[colour].spec)
-            self._lose_agent()
+            self._report_agent_failure()
 
     async def _move_for(self, colour: Colour) -> None:
         """Find the agent's move and make it."""
@@ -380,13 +380,13 @@ class Room:
             await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
         if answer.error:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
-            self._lose_agent()
+            self._report_agent_failure()
             return
-        found, before = answer.found, self.game.position
-        self._make(found["move"], round(found["seconds"], 3), found["value"])
-        self._let_agent_ponder(colour, expected_position(before, found.get("line", [])))
+        result, before = answer.result, self.game.position
+        self._make(result["move"], round(result["seconds"], 3), result["value"])
+        self._let_agent_ponder(colour, expected_position(before, result.get("line", [])))
 
-    def _lose_agent(self) -> None:
+    def _report_agent_failure(self) -> None:
         """Say that there is no answer; the agent is asked again when somebody enters."""
         self._thinking = None
         lost = encode(Refused(503, "lost", "the opponent was lost; come back to let it try again").problem())
@@ -428,8 +428,8 @@ class Room:
         if not self.clock:
             return None, None
         left = max(0.0, self.clock.left(colour, self._host.time.now()))
-        clock = time_control.Clock(left, increment=self.clock.increment)
-        return clock.share(self.game.position), clock.most(self.game.position)
+        control = time_control.TimeControl(left, increment=self.clock.increment)
+        return control.usual_seconds(self.game.position), control.max_seconds(self.game.position)
 
     def _seed(self, agent: LimitedAgent) -> int:
         """A seed for equal moves: the agent's own, or the game's, and another at every ply."""

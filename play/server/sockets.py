@@ -12,8 +12,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from play.server import messages
 from play.server.addresses import client_of
-from play.server.clock import Buckets
-from play.server.hall import Hall, counted
+from play.server.clock import RateLimiter
+from play.server.hall import Hall, counted_while_open
 from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
 from play.server.options import ServerOptions
 from play.server.room import Room
@@ -75,14 +75,14 @@ class Connection:
                 return
 
 
-async def attend(hall: Hall, socket: WebSocket) -> None:
+async def serve_connection(hall: Hall, socket: WebSocket) -> None:
     """One connection to ``/api/games/{id}/socket``, from its first message to its end."""
     client, connections, options = client_of(socket), hall.connections, hall.options
     full = connections[client] >= options.client_connections or connections.total() >= options.most_connections
     if full or not same_origin(socket.headers):
         await socket.close(POLICY)  # before it is accepted: the client sees 403
         return
-    with counted(connections, client):
+    with counted_while_open(connections, client):
         await socket.accept()
         with contextlib.suppress(WebSocketDisconnect, RuntimeError):
             await _admit(hall, socket)
@@ -128,10 +128,10 @@ async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connect
 
 async def _read(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
     """Carry out messages until there are too many, or too many bad ones."""
-    allowed, errors = Buckets(options.message_burst, options.messages_per_second), 0
+    limiter, errors = RateLimiter(options.message_burst, options.messages_per_second), 0
     while errors < options.most_errors:
         text = await _received(socket)
-        if not allowed.take(""):
+        if not limiter.try_acquire(""):
             connection.answer(encode(Problem("too_fast", "too many messages", 429)))
             break
         try:

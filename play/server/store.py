@@ -196,11 +196,11 @@ class Store:
         """A game, its row and what is played; None if there is none of that name."""
 
         def load(connection: sqlite3.Connection) -> tuple[GameRow, Game] | None:
-            found = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
-            if found is None:
+            stored = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
+            if stored is None:
                 return None
-            row = GameRow(**dict(found))
-            row.black, row.white = Seat(**json.loads(found["black"])), Seat(**json.loads(found["white"]))
+            row = GameRow(**dict(stored))
+            row.black, row.white = Seat(**json.loads(stored["black"])), Seat(**json.loads(stored["white"]))
             sql = "SELECT move, value, seconds FROM moves WHERE game = ? ORDER BY ply"
             moves = connection.execute(sql, (game_id,)).fetchall()
             notes = tuple(Annotation(*note) for _, *note in moves)
@@ -232,8 +232,8 @@ class Store:
         """The content of a review; None if there is none of that name."""
 
         def load(connection: sqlite3.Connection) -> bytes | None:
-            found = connection.execute("SELECT content FROM reviews WHERE id = ?", (name,)).fetchone()
-            return found and found[0]
+            stored = connection.execute("SELECT content FROM reviews WHERE id = ?", (name,)).fetchone()
+            return stored and stored[0]
 
         return self.run(load)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
-from play.background import stopped_when
+from play.background import run_until
 from play.pondering import ponder
 from play.server.analysis import analyse
 from play.server.reading import read_games
@@ -76,16 +76,16 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct):
-    """What was *found* for the job of a *number*, or an *error* that says why nothing was; and the processor time it took.
+    """The *result* of the job with a *number*, or an *error*, and the processor time in seconds.
 
-    *is_fault*: the error is ours, and not the request's.
+    *is_internal_error*: the error is ours, and not the request's.
     """
 
     number: int = -1
     cpu: float = 0.0
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     error: str = ""
-    is_fault: bool = False
+    is_internal_error: bool = False
 
 
 class Searcher:
@@ -103,17 +103,17 @@ class Searcher:
         answer = Answer(job.number)
         try:
             with _charged(answer):
-                answer.found = self._found(job, answer)
+                answer.result = self._result(job, answer)
         except ReversiError as error:
             answer.error = str(error)[:200]
         except MemoryError:
             raise
         except Exception as error:
             log.exception("a search failed: %s", job)
-            answer.error, answer.is_fault = f"the search failed: {type(error).__name__}", True
+            answer.error, answer.is_internal_error = f"the search failed: {type(error).__name__}", True
         return answer
 
-    def _found(self, job: Job, answer: Answer) -> dict[str, Any]:
+    def _result(self, job: Job, answer: Answer) -> dict[str, Any]:
         rules = job.position.rules
         if job.kind == "read":
             return read_games(job.text, job.file, rules, job.first)
@@ -133,7 +133,7 @@ class Searcher:
             ends, search = perf_counter() + (job.longest or inf), partial(_choose, job, agent)
         if not job.is_long:  # over before anybody could ask
             return search()
-        return stopped_when(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
+        return run_until(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
 
 
 @contextlib.contextmanager
@@ -166,8 +166,8 @@ def _search(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dic
         if agent.ponders:
             ponder(agent.engine(rules), job.position, limits, is_stopped)
         return {}
-    found = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))
-    return {"move": found.move, "value": found.value, "seconds": found.seconds, "line": found.pv[:2]}
+    result = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))
+    return {"move": result.move, "value": result.value, "seconds": result.seconds, "line": result.pv[:2]}
 
 
 def load_rules() -> None:

@@ -32,8 +32,8 @@ class Screen:
             return
 
         def fitting(begun: str, number: int) -> str | None:
-            found = [word for word in words() if word.startswith(begun.lower())]
-            return found[number] if number < len(found) else None
+            matches = [word for word in words() if word.startswith(begun.lower())]
+            return matches[number] if number < len(matches) else None
 
         readline.set_completer(fitting)
         readline.set_completer_delims(" ")

@@ -11,7 +11,7 @@ from time import perf_counter, sleep
 from play.cli.interrupt import INTERRUPTED, abandonable, interruptible
 from play.game import Game
 from play.terminal import storage
-from play.terminal.opinions import bar_text, hint_text, value_lines
+from play.terminal.evaluation_text import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
@@ -48,7 +48,7 @@ class Session:
 
     def __init__(self, game: Game, settings: storage.Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
-        self._file, self._resumed = storage.own_file(), resumed
+        self._file, self._resumed = storage.session_file(), resumed
         self._paused = False
         self._shows_bar = settings.shows_bar
         self._thinkers: dict[tuple[str, bool], Thinker] = {}
@@ -98,11 +98,11 @@ class Session:
             while not (self.game.is_over() and self._is_watched):
                 self._step()
         except EOFError:
-            self._say_kept()
+            self._report_saved_game()
             return 0
         except KeyboardInterrupt:
             self.screen.show()
-            self._say_kept()
+            self._report_saved_game()
             return INTERRUPTED
         return 0
 
@@ -165,8 +165,8 @@ class Session:
             f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
             + ("Ctrl-C pauses." if self._is_watched else "Type help for help.")
         )
-        if not self.game.moves and storage.kept_files():
-            self.screen.show("An unfinished game is kept: reversi play --resume goes on with it.", "faint")
+        if not self.game.moves and storage.resumable_games():
+            self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
     def _described(self, agent: str | None) -> str:
         """Who plays a side, with the level where it holds: an agent's own limits come first."""
@@ -201,23 +201,23 @@ class Session:
 
     def _show_end(self) -> None:
         game, winner = self.game, self.game.winner()
-        how = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
+        ending_text = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
         black, white = game.position.discs(BLACK), game.position.discs(WHITE)
-        result = "the game is drawn" if winner is None else f"{winner} wins{how}"
-        margin = "" if winner is None or how else f" by {abs(game.score())}"
+        result = "the game is drawn" if winner is None else f"{winner} wins{ending_text}"
+        margin = "" if winner is None or ending_text else f" by {abs(game.score())}"
         empties = " (empty squares count for the winner)" if margin and game.position.empties else ""
         self.screen.show(f"Game over: {result}{margin}, black {black}, white {white}{empties}", "bold")
 
     def _show_bar(self) -> None:
         thought = self._advice()
         if thought.value is not None:
-            bar = bar_text(thought.value, self.game.turn, drawn=self.screen.colour)
+            bar = bar_text(thought.value, self.game.turn, block_characters=self.screen.colour)
             self.screen.show(f"{bar} ({certainty(thought.confidence, thought.depth)})")
 
     def _prompt(self) -> str:
         if self.game.is_over():
             return "new, undo, save or quit> "
-        return f"{self.game.turn}{' (paused: Enter goes on)' if self._paused else ''}> "
+        return f"{self.game.turn}{' (paused: press Enter to continue)' if self._paused else ''}> "
 
     # --- commands ---------------------------------------------------------------------------------
 
@@ -230,11 +230,11 @@ class Session:
             if _is_move(words):
                 self._person_moves(words[0])
             else:
-                self._named(words[0])(*words[1:])
+                self._matching_command(words[0])(*words[1:])
         except ReversiError as error:
             self.screen.show(str(error), "error")
 
-    def _named(self, word: str) -> Callable[..., object]:
+    def _matching_command(self, word: str) -> Callable[..., object]:
         """The command that begins so, if it is only one; everything may be cut short."""
         name = {"?": "help", "exit": "quit"}.get(word.lower(), word.lower())
         if name in self._commands:
@@ -254,7 +254,7 @@ class Session:
         self.screen.show(f"hint: {hint_text(self._advice())}")
 
     def _values(self, *_: str) -> None:
-        for line in value_lines(self._advice(moves=64), drawn=self.screen.colour):
+        for line in value_lines(self._advice(moves=64), block_characters=self.screen.colour):
             self.screen.show(line)
 
     def _eval(self, *_: str) -> None:
@@ -266,7 +266,7 @@ class Session:
 
     def _undo(self, *_: str) -> None:
         taken = self.game.undo_to(self.settings.people or {BLACK, WHITE})
-        self._tell(f"taken back: {' '.join(reversed(taken))}" if taken else "the game goes on")
+        self._tell(f"taken back: {' '.join(reversed(taken))}" if taken else "the game continues")
         self._changed()
 
     def _redo(self, *_: str) -> None:
@@ -376,14 +376,14 @@ class Session:
         if not self._keeps:
             return
         try:
-            storage.keep(self._file, self._named_players(), self.settings)
+            storage.save_in_progress(self._file, self._named_players(), self.settings)
         except OSError as error:
             self._keeps = False
             print(f"reversi: the game is not being saved, and --resume will not find it: {error}", file=sys.stderr)
 
-    def _say_kept(self) -> None:
+    def _report_saved_game(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():
-            self.screen.show("The game is kept: reversi play --resume goes on with it.", "faint")
+            self.screen.show("Game saved. Resume it with: reversi play --resume", "faint")
 
 
 def _is_move(words: list[str]) -> bool:

@@ -23,7 +23,7 @@ from reversi_env.rules import BLACK, WHITE, Colour
 
 _LARGEST_FILE = 1 << 24
 #: Games that are kept for --resume, at most.
-MOST_KEPT = 20
+MAX_KEPT = 20
 #: What such a file holds.
 _KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
 _KINDS |= {"level": int | None, "time": float | int | None}
@@ -58,12 +58,12 @@ def state_folder() -> Path:
     return Path(base) / "reversi" / "games"
 
 
-def own_file() -> Path:
+def session_file() -> Path:
     """Where one session keeps its game. Sessions side by side do not touch each other's."""
     return state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
 
-def keep(path: Path, game: Game, settings: Settings) -> None:
+def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
     """Write the game so that a crash at any moment leaves the old file or the new one; an OSError if it cannot be.
 
     Of a game that is over, or has not begun, there is nothing to go on with, and no file.
@@ -79,19 +79,19 @@ def keep(path: Path, game: Game, settings: Settings) -> None:
     write_atomically(path, (json.dumps(kept) + "\n").encode())
 
 
-def kept_files() -> list[Path]:
-    """The games that can be resumed, the one that was left last first; all but the newest `MOST_KEPT` are dropped."""
+def resumable_games() -> list[Path]:
+    """The games that can be resumed, the one that was left last first; all but the newest `MAX_KEPT` are dropped."""
     remove_temporary_files(state_folder())
-    found = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
-    paths = [path for _, path in sorted(found, reverse=True)]
-    for path in paths[MOST_KEPT:]:
+    dated = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
+    paths = [path for _, path in sorted(dated, reverse=True)]
+    for path in paths[MAX_KEPT:]:
         path.unlink(missing_ok=True)
-    return paths[:MOST_KEPT]
+    return paths[:MAX_KEPT]
 
 
 def unfinished_game() -> tuple[Game, Settings, Path]:
     """The game that was left last, how it was being played, and its file."""
-    paths = kept_files()
+    paths = resumable_games()
     if not paths:
         raise ReversiError(f"no unfinished game to go on with: expected one in {quoted(str(state_folder()), 300)}")
     try:

@@ -266,7 +266,7 @@ class Watched(Thinker):
     """Notes the time that it is given."""
 
     def think(self, position, *, clock=None, **options):
-        self.given = clock and clock.share(position)
+        self.given = clock and clock.usual_seconds(position)
         return super().think(position, clock=clock, **options)
 
 

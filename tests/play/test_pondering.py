@@ -7,7 +7,7 @@ import pytest
 from play.pondering import Ponderer, expected_position, ponder
 from play.protocols import gtp, nboard
 from play.thinker import Thinker
-from play.time_control import Clock
+from play.time_control import TimeControl
 from reversi_env import Position, Rules
 from search.engine import Engine
 from search.limits import Limits
@@ -55,12 +55,12 @@ def test_pondering_begins_after_our_own_move_alone_and_has_ended_when_end_return
     assert not thinker.pondered
     for _ in range(5):
         thinker.begun.clear()
-        ponderer.begin(START.play("d3"), clock=Clock(10.0))
+        ponderer.begin(START.play("d3"), clock=TimeControl(10.0))
         assert thinker.begun.wait(PATIENCE)
         ponderer.end()
         assert thinker.at_work == 0
     ponderer.end()
-    assert thinker.pondered == [(START.play("d3").play("c3"), {"depth": None, "clock": Clock(10.0)})] * 5
+    assert thinker.pondered == [(START.play("d3").play("c3"), {"depth": None, "clock": TimeControl(10.0)})] * 5
 
 
 def test_who_does_not_ponder_does_nothing():

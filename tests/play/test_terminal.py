@@ -10,7 +10,7 @@ import pytest
 
 from play.game import Game
 from play.terminal import storage
-from play.terminal.opinions import bar_text
+from play.terminal.evaluation_text import bar_text
 from play.terminal.screen import shows_colours
 from play.thinker import Thinker
 from reversi_env import Rules
@@ -52,7 +52,7 @@ def moves_of(shown):
 
 
 def kept():
-    (path,) = storage.kept_files()
+    (path,) = storage.resumable_games()
     return json.loads(path.read_text())
 
 
@@ -82,7 +82,7 @@ def test_go_plays_the_game_to_its_end(play, size, variant):
     assert ("passes" in shown or "you pass" in shown) == ("pass" in game.moves)
     winner = "the game is drawn" if game.winner() is None else f"{game.winner()} wins by {abs(game.score())}"
     assert f"Game over: {winner}, black {game.position.discs(BLACK)}, white {game.position.discs(WHITE)}" in shown
-    assert not storage.kept_files()  # a finished game is nothing to resume
+    assert not storage.resumable_games()  # a finished game is nothing to resume
 
 
 def test_watching_ends_by_itself(play):
@@ -100,7 +100,7 @@ def test_a_program_that_fails_does_not_end_the_session(reversi, state):
     status, shown, err = reversi("play", *arguments, stdin="".join(f"{line}\n" for line in lines))
     assert (status, err) == (0, "")
     assert shown.count("Segmentation fault, or so") == 2
-    assert shown.count("(paused: Enter goes on)") >= 2
+    assert shown.count("(paused: press Enter to continue)") >= 2
     assert (state / "mine.ggf").is_file()
 
 
@@ -169,7 +169,7 @@ def test_help_names_every_command(play):
     ("value", "turn", "filled"), [(0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)]
 )
 def test_the_bar_is_filled_from_blacks_side(value, turn, filled):
-    assert bar_text(value, turn, drawn=False).count("#") == filled
+    assert bar_text(value, turn, block_characters=False).count("#") == filled
 
 
 # --- back and forth -------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def test_new_swap_level_and_resign(play):
 
 
 def test_a_resignation_can_be_taken_back(play):
-    assert "the game goes on" in play("b1", "resign", "undo", "quit")
+    assert "the game continues" in play("b1", "resign", "undo", "quit")
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ def test_broken_files_are_one_line(play, state):
 
 def test_the_game_is_kept_after_every_move_and_resumed(play, reversi):
     shown = play("b1", "moves")
-    assert "The game is kept: reversi play --resume goes on with it." in shown
+    assert "Game saved. Resume it with: reversi play --resume" in shown
     assert Game.from_ggf(kept()["ggf"]).to_transcript() == moves_of(shown)
     status, again, _ = reversi("play", "--resume", stdin="moves\nundo\nquit\n")
     assert status == 0
@@ -333,25 +333,25 @@ def test_the_level_is_shown_where_it_holds(reversi):
 def test_sessions_do_not_touch_each_others_games(play, reversi):
     """The one that was left last is resumed; the other is still there."""
     play("b1")
-    first = storage.kept_files()[0]
+    first = storage.resumable_games()[0]
     os.utime(first, (1, 1))
     first = first.rename(first.with_name("another.json"))  # as by another process
     shown = play("c4", "moves")
-    assert "An unfinished game is kept" in shown
+    assert "There is an unfinished game" in shown
     _, again, _ = reversi("play", "--resume", stdin="moves\nresign\nquit\n")
     assert moves_of(again) == moves_of(shown)
-    assert storage.kept_files() == [first]
+    assert storage.resumable_games() == [first]
 
 
 def test_only_so_many_games_are_kept():
     storage.state_folder().mkdir(parents=True)
-    for number in range(storage.MOST_KEPT + 5):
+    for number in range(storage.MAX_KEPT + 5):
         path = storage.state_folder() / f"{number}.json"
         path.write_text("{}")
         os.utime(path, (number, number))
     left = storage.state_folder() / ".99.json.part"  # of a process that was killed
     left.write_text("{")
-    assert len(storage.kept_files()) == storage.MOST_KEPT
+    assert len(storage.resumable_games()) == storage.MAX_KEPT
     assert not (storage.state_folder() / "0.json").exists()
     assert not left.exists()
 
@@ -376,7 +376,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, 
     assert status == 0
     assert err.startswith("reversi: the game is not being saved")
     assert err.count("\n") == 1
-    assert "The game is kept" not in shown
+    assert "Game saved" not in shown
     assert len(moves_of(shown)) >= 4
 
 

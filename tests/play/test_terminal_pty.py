@@ -165,7 +165,7 @@ def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
     assert re.search(r"white \(six-factor:time=3600\) plays [a-h][1-8]", shown)
     assert "f5" in game.line("moves")
     assert game.end_by_ctrl_c() == 130
-    assert "The game is kept" in game.text
+    assert "Game saved" in game.text
     assert "Traceback" not in game.text
 
 
@@ -176,7 +176,7 @@ def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
     game.line("e4")
     os.write(game.controller, b"\x04")
     assert game.end() == 0
-    assert "The game is kept" in game.text
+    assert "Game saved" in game.text
 
     again = terminal("--resume")
     again.until(r"black> ")
@@ -213,10 +213,10 @@ def test_terminals_without_colours(terminal, environment):
 def test_a_watched_game_can_be_paused(terminal):
     game = terminal("--watch", "--agent", "six-factor:time=3600", "--opponent", "greedy", "--size", "6")
     game.until(r"black is thinking")
-    game.type("\x03", r"white \(paused: Enter goes on\)> ")
+    game.type("\x03", r"white \(paused: press Enter to continue\)> ")
     assert len(transcript(game.line("moves"))) == 2
     game.line("", r"black is thinking")
-    game.type("\x03", r"paused: Enter goes on\)> ")
+    game.type("\x03", r"paused: press Enter to continue\)> ")
     assert len(transcript(game.line("moves"))) == 6
     os.write(game.controller, b"quit\n")
     assert game.end() == 0

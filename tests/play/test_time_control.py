@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from play.thinker import Thinker, default_agent
-from play.time_control import LEAST_SECONDS, OVERHEAD_SECONDS, Clock
+from play.time_control import LEAST_SECONDS, OVERHEAD_SECONDS, TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from tests.strategies import reachable_positions
@@ -23,21 +23,21 @@ def longest_game(size):
 @pytest.mark.parametrize("main", [1.0, 20.0, 600.0])
 def test_the_main_time_lasts_to_the_end(size, main):
     """Every move takes all that it is given, and a little more on the way to the controller."""
-    clock = Clock(main)
+    clock = TimeControl(main)
     for position in longest_game(size):
         if position.turn != BLACK or position.must_pass():
             continue
-        share = clock.share(position)
+        share = clock.usual_seconds(position)
         assert LEAST_SECONDS <= share <= clock.left
         clock = clock.after(share + OVERHEAD_SECONDS / 10)
     assert clock.left > 0
 
 
 def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
-    clock, shares = Clock(600.0), {}
+    clock, shares = TimeControl(600.0), {}
     for position in longest_game(8):
         if position.turn == BLACK and not position.must_pass():
-            shares[position.empties] = clock.share(position)
+            shares[position.empties] = clock.usual_seconds(position)
             clock = clock.after(shares[position.empties])
     opening = max(share for empties, share in shares.items() if empties > 52)
     midgame = [share for empties, share in shares.items() if 30 < empties <= 40]
@@ -54,8 +54,8 @@ def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
     st.floats(0, 1e4),
 )
 def test_a_share_is_always_sensible(position, left, period, moves, in_period, increment):
-    clock = Clock(left, period, moves, in_period, increment)
-    share, most = clock.share(position), clock.most(position)
+    clock = TimeControl(left, period, moves, in_period, increment)
+    share, most = clock.usual_seconds(position), clock.max_seconds(position)
     per_move = period / moves + increment if moves else 0  # a period begins while a move is thought about
     assert LEAST_SECONDS <= share <= most <= max(left, per_move, LEAST_SECONDS)
     after = clock.after(share)
@@ -63,17 +63,19 @@ def test_a_share_is_always_sensible(position, left, period, moves, in_period, in
     assert after.in_period <= max(moves, in_period)
 
 
-@pytest.mark.parametrize("clock", [Clock(60.0), Clock(3.0), Clock(20.0, increment=3.0), Clock(0.0, increment=2.0)])
+@pytest.mark.parametrize(
+    "clock", [TimeControl(60.0), TimeControl(3.0), TimeControl(20.0, increment=3.0), TimeControl(0.0, increment=2.0)]
+)
 def test_moves_that_take_the_most_they_may_never_use_up_the_clock(clock):
     for position in longest_game(8):
         if position.turn == BLACK and not position.must_pass():
-            assert clock.most(position) <= max(clock.left, LEAST_SECONDS)
-            clock = clock.after(clock.most(position) + OVERHEAD_SECONDS / 50)
+            assert clock.max_seconds(position) <= max(clock.left, LEAST_SECONDS)
+            clock = clock.after(clock.max_seconds(position) + OVERHEAD_SECONDS / 50)
     assert clock.left > 0
 
 
 def test_periods_begin_again():
-    clock = Clock(10.0, 30.0, 2)
+    clock = TimeControl(10.0, 30.0, 2)
     clock = clock.after(4.0)
     assert (clock.left, clock.in_period) == (6.0, 0)
     clock = clock.after(8.0)  # two seconds into the first period, one of its moves made
@@ -85,7 +87,7 @@ def test_periods_begin_again():
 def test_clocks_that_cannot_be():
     for arguments in ((-1.0,), (float("nan"),), (1.0, -1.0), (1.0, 1.0, -1)):
         with pytest.raises(ReversiError, match="expected seconds"):
-            Clock(*arguments)
+            TimeControl(*arguments)
 
 
 @pytest.mark.parametrize(

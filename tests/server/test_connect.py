@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.server import serve
 
 from play import client
-from play.client import Client, ConnectError, Player, Ticket, server_url, verified
+from play.client import Client, ClientPlayer, ConnectError, Ticket, replayed_game, server_url
 
 from .conftest import WAIT_SECONDS
 
@@ -45,10 +45,10 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
         expected.append(f"{len(game.moves) + 1:3} {game.turn} {generator.choice(moves) if moves else 'pass'}")
         game.play(expected[-1].split()[-1])
         if len(game.moves) % 3 == 0 or game.is_over():
-            player.saw(game)
-    player.saw(game)
+            player.on_state(game)
+    player.on_state(game)
     game.undo()
-    player.saw(game)
+    player.on_state(game)
     expected.append(f"    taken back to move {len(game.moves)}")
     assert any("pass" in line for line in expected)
     assert capsys.readouterr().err.splitlines() == expected
@@ -178,15 +178,15 @@ def test_a_terminal_obeys_no_server(stranger, reversi, message, complaint):
 
 def test_a_server_that_breaks_the_rules_is_caught(api):
     state = api.state(api.create(size=4))
-    assert verified(state).moves == ()
+    assert replayed_game(state).moves == ()
     wrong = json.loads(json.dumps(state)) | {"board": "X" * 16}
     with pytest.raises(ConnectError, match="not ours"):
-        verified(wrong)
+        replayed_game(wrong)
     with pytest.raises(ConnectError, match="breaks the rules"):
-        verified(state | {"moves": ["a1"]})
+        replayed_game(state | {"moves": ["a1"]})
 
 
-class Scripted(Player):
+class Scripted(ClientPlayer):
     """Answers with what it was given, one after the other, and tells when it was asked."""
 
     def __init__(self, *answers):

@@ -158,7 +158,7 @@ async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers
     await settle()
     searches += ask(100)
     await settle()
-    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MOST_TOGETHER
+    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MAX_BATCH
     await answer(100)
     assert all(task.done() for task in searches)
     ask(2)
@@ -290,8 +290,8 @@ def test_a_worker_ponders_until_it_is_stopped_with_the_engine_of_the_moves(monke
     asked = in_background(lambda: searcher.answer(job(3, "ponder", agent=agent, seconds=1000.0)))
     assert begun.wait(PATIENCE)
     searcher.stopped = 3
-    assert asked.result(PATIENCE).found == {}
-    found = searcher.answer(job(4, agent=agent, seconds=0.01)).found
+    assert asked.result(PATIENCE).result == {}
+    found = searcher.answer(job(4, agent=agent, seconds=0.01)).result
     assert found["line"][0] == found["move"]
     assert engines[-1] is engines[-2]
 
@@ -305,8 +305,8 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
     searcher = Searcher()
     answer = searcher.answer(job(1))
     assert answer.number == 1
-    assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
-    assert searcher.answer(job(2, agent="greedy")).found["move"] in ("c2", "b3", "e4", "d5")
+    assert answer.result["move"] in Position.initial(Rules(6)).legal_moves()
+    assert searcher.answer(job(2, agent="greedy")).result["move"] in ("c2", "b3", "e4", "d5")
     assert "no weights" in searcher.answer(job(3, position=Position.initial(Rules(4)), agent="network")).error
 
 
@@ -322,7 +322,7 @@ def test_as_many_engines_are_kept_as_agents(monkeypatch):
     monkeypatch.setattr(workers, "KEPT_AGENTS", 2)
     searcher = Searcher()
     for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:
-        assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).found["move"]
+        assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).result["move"]
     gc.collect()
     assert [len(agent._engines) for agent in made] == [1, 1]
 
@@ -369,7 +369,7 @@ def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds
 
     monkeypatch.setattr(Engine, "search", note)
     asked = msgspec.structs.replace(job(1, seconds=seconds), share=share, most=most)
-    assert Searcher().answer(asked).found["move"]
+    assert Searcher().answer(asked).result["move"]
     assert times[-1] == (time, share)  # the first are to load the kernels
 
 
@@ -378,7 +378,7 @@ def test_an_agent_plays_by_the_packages_book_if_it_is_told():
     values = {move.move: move.value for move in packaged_book(Rules()).moves(position) if move.plays}
     wide = "network:depth=1,book=yes,variety=1"
     asked = [Job("move", position, wide, 1, seed=seed) for seed in range(20)]
-    found = [Searcher().answer(one).found for one in asked]
+    found = [Searcher().answer(one).result for one in asked]
     assert {one["move"] for one in found} == set(values) == {"c3", "c4"}
     assert all(one["value"] == values[one["move"]] for one in found)
     with pytest.raises(Refused, match="no book for 6x6: expected size 8"):
@@ -390,7 +390,7 @@ def test_a_stop_that_comes_before_the_search_is_heard():
     searcher.answer(job(1))  # loads the kernels
     searcher.stopped = 2
     answer = searcher.answer(job(2, agent="six-factor:depth=30", seconds=600.0))
-    assert answer.found["move"] in Position.initial(Rules(6)).legal_moves()
+    assert answer.result["move"] in Position.initial(Rules(6)).legal_moves()
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_any_position_is_analysed_in_any_time(board, seconds):
         position = Position.from_text(board, turn)
         answer = Searcher().answer(job(1, "analyse", position, seconds=seconds))
         assert not answer.error
-        found = answer.found
+        found = answer.result
         assert found["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
         assert found["exact"] or found["depth"] >= 1
         if position.is_over():
@@ -431,11 +431,11 @@ def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog, error):
 
     monkeypatch.setattr(Engine, "search", faulty)
     answer = searcher.answer(job(1))
-    assert (answer.number, answer.is_fault, answer.cpu >= 0) == (1, True, True)
+    assert (answer.number, answer.is_internal_error, answer.cpu >= 0) == (1, True, True)
     assert type(error).__name__ in answer.error
     assert "Traceback" in caplog.text  # whoever keeps the server can find out why
     monkeypatch.undo()
-    assert searcher.answer(job(2)).found["move"]
+    assert searcher.answer(job(2)).result["move"]
 
 
 def test_a_visitor_is_told_of_a_fault_and_the_next_one_is_answered(special, monkeypatch):

@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from play.server import addresses, warming
+from play.server import addresses, precompiling
 from play.server.options import default_database
 from play.server.running import Server, configuration
 from play.server.store import check, opened
@@ -86,7 +86,7 @@ def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
 
 
 def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeypatch, capsys, api):
-    offered = list(warming.offered())
+    offered = list(precompiling.offered())
     entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
     entries.pop("rl", None)
     entries["sixteen-weight"] = entries["double-alpha"]  # the engine that analyses for it
@@ -106,8 +106,8 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeyp
                 raise NotCompiled("search_root")
             done.append((self.name, rules))
 
-    monkeypatch.setattr(warming, "make", Agent)
-    for told in (f"{warming.BEGUN}\n{warming.DONE}\n", ""):
-        warming.compile_all(offered)
+    monkeypatch.setattr(precompiling, "make", Agent)
+    for told in (f"{precompiling.BEGUN}\n{precompiling.DONE}\n", ""):
+        precompiling.compile_all(offered)
         assert (done, missing, capsys.readouterr().err) == (offered, [], told)
         done.clear()

@@ -149,15 +149,15 @@ def test_double_alpha_moves_by_its_own_search_and_does_not_ponder():
         searcher.answer(Job(kind, position, "double-alpha:depth=3", 1, seconds=9.0, number=n, share=1.0, most=9.0))
         for n, kind in enumerate(("move", "ponder"))
     )
-    assert moved.found["move"] in position.legal_moves()
-    assert len(moved.found["line"]) == 1
-    assert (pondered.found, pondered.error) == ({}, "")
+    assert moved.result["move"] in position.legal_moves()
+    assert len(moved.result["line"]) == 1
+    assert (pondered.result, pondered.error) == ({}, "")
 
 
 def test_an_analysis_makes_one_table_only(monkeypatch):
     monkeypatch.setattr(DoubleAlphaAgent, "_searcher", lambda agent, rules: pytest.fail("a second table"))
     answer = Searcher().answer(Job("analyse", Position.initial(), "double-alpha", 1, seconds=0.05, number=1))
-    assert (answer.error, bool(answer.found)) == ("", True)
+    assert (answer.error, bool(answer.result)) == ("", True)
 
 
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):
@@ -171,4 +171,4 @@ def test_a_solving_agent_is_stopped_in_time(monkeypatch):
     monkeypatch.setattr(Solver, "stop", lambda solver: asked.set())
     position = Position.initial()
     answer = Searcher().answer(Job("move", position, "greedy-invincible:exact=60", 1, seconds=0.3, number=1))
-    assert answer.found["move"] in position.legal_moves()
+    assert answer.result["move"] in position.legal_moves()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from play.time_control import Clock
+from play.time_control import TimeControl
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine import Engine
@@ -19,7 +19,7 @@ def test_a_game_under_clocks(way):
 
 
 def test_equal_shares_are_equal():
-    position, clock = Position.initial(), Clock(600.0)
+    position, clock = Position.initial(), TimeControl(600.0)
     first = equal_shares(clock, position).time
     clock = clock.after(first)
     assert first == pytest.approx(equal_shares(clock, position.play("d3").play("c3")).time, rel=0.02)

@@ -12,7 +12,7 @@ from play.cli.options import Json, Size, VariantName
 from play.cli.output import print_json
 
 if TYPE_CHECKING:
-    from play.client import Client, Player, Ticket
+    from play.client import Client, ClientPlayer, Ticket
     from play.game import Game
     from reversi_env.rules import Colour, Variant
 
@@ -58,7 +58,7 @@ def connect(
     client = Client(server_url(server))
     mine = Colour.BLACK if colour == "black" else Colour.WHITE
     if level is None and agent is None:
-        player: Player = Person(Screen())
+        player: ClientPlayer = Person(Screen())
     else:
         player = Computer(make(agent or "six-factor", level=level), as_json)
     ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant)

@@ -25,8 +25,8 @@ def serve(context: typer.Context) -> None:
     """
     from play.server.addresses import url_for_others
     from play.server.options import ServerOptions
+    from play.server.precompiling import compiling
     from play.server.running import listen, server_for, url_of
-    from play.server.warming import compiling
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 

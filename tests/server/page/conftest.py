@@ -34,7 +34,7 @@ def server(tmp_path_factory):
         yield api
 
 
-def is_fault(message, mishaps):
+def is_internal_error(message, mishaps):
     """Whether a message on the console is of an error, and not of a request to *mishaps*, a regular expression."""
     return message.type == "error" and not (mishaps and re.search(mishaps, message.location["url"]))
 
@@ -54,7 +54,9 @@ def open_page(browser, server):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         ours = (server.url, "blob:", "data:")
         page.on("request", lambda request: request.url.startswith(ours) or complaints.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text) if is_fault(message, mishaps) else None)
+        page.on(
+            "console", lambda message: complaints.append(message.text) if is_internal_error(message, mishaps) else None
+        )
         page.goto(server.url + "/" + address)
         if not mishaps:
             expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)

@@ -1,4 +1,4 @@
-"""An engine's opinion in words: hints, the values of all moves, and a bar that shows who is ahead."""
+"""Text output of an engine's evaluation: hints, move values and an evaluation bar."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def hint_text(thought: Thought) -> str:
     return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}{line})"
 
 
-def value_lines(thought: Thought, *, drawn: bool) -> list[str]:
-    """Every move's value for the side to move, best first; *drawn*: with bars of block characters."""
+def value_lines(thought: Thought, *, block_characters: bool) -> list[str]:
+    """Every move's value for the side to move, best first, with bars of *block_characters* or of ``#``."""
     if not thought.moves:
         return ["no values: this agent has no opinion"]
     best = max(entry.value for entry in thought.moves)
@@ -32,14 +32,14 @@ def value_lines(thought: Thought, *, drawn: bool) -> list[str]:
     for entry in thought.moves:
         loss = best - entry.value
         width = max(1, round(VALUE_WIDTH * (1 - min(loss, LARGE_LEAD) / LARGE_LEAD)))
-        lines.append(f"  {entry.move}  {entry.value:+6.1f}  {('█' if drawn else '#') * width}")
+        lines.append(f"  {entry.move}  {entry.value:+6.1f}  {('█' if block_characters else '#') * width}")
     return lines
 
 
-def bar_text(value: float, turn: Colour, *, drawn: bool) -> str:
-    """A bar filled from black's side, *value* being in discs for the side *turn*; with block characters if *drawn*."""
+def bar_text(value: float, turn: Colour, *, block_characters: bool) -> str:
+    """A bar filled from black's side, *value* being in discs for the side *turn*; of *block_characters* or of ASCII."""
     for_black = value if turn == BLACK else -value
     filled = round(BAR_WIDTH * (1 + tanh(for_black / LARGE_LEAD)) / 2)
-    full, empty = ("█", "░") if drawn else ("#", "-")
+    full, empty = ("█", "░") if block_characters else ("#", "-")
     leader = "even" if round(for_black, 1) == 0 else f"{'black' if for_black > 0 else 'white'} {abs(for_black):+.1f}"
     return f"black {full * filled}{empty * (BAR_WIDTH - filled)} white  {leader}"

@@ -21,7 +21,7 @@ from reversi_env import Rules
 from reversi_env.core.compiling import NotCompiled, only_from_cache
 from search.agents import REPORT_002_EVALUATOR, make
 
-BEGUN = "the other opponents are compiled in the background; until then a first move of theirs may take a minute"
+BEGUN = "compiling the remaining opponents in the background; until then their first move may take a minute"
 DONE = "all opponents are compiled"
 #: Table of an engine that searches nothing, in MiB.
 NO_TABLE = 0.001

@@ -305,7 +305,6 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
     return net, deep_value
 
 
-#: The shapes of the deep networks, and of the wide ones.
-SHAPE, WIDE = Shape(8, 16), Shape(16, 16)
+#: The shape of the deep networks.
+SHAPE = Shape(8, 16)
 DEEP_NET, deep_value = evaluator_for(SHAPE)
-WIDE_NET, wide_value = evaluator_for(WIDE)

@@ -12,13 +12,13 @@ from typing import Any
 
 from models.files import WeightsError, read_file
 from models.networks.base import Network
-from models.networks.deep import DeepPatternNet, WidePatternNet
+from models.networks.deep import DeepPatternNet
 from models.networks.linear import PatternNet
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 
-#: One weight per pattern; one vector per pattern and a small head; the same with longer vectors.
-NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet, WidePatternNet)}
+#: One weight per pattern; one vector per pattern and a small head.
+NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, DeepPatternNet)}
 
 
 def checked_network(name: str) -> str:

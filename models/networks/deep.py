@@ -20,8 +20,6 @@ from models.core.deep_value import (
     MOST,
     ONE,
     SHAPE,
-    WIDE,
-    WIDE_NET,
     Shape,
     heads_for_search,
     rounded_heads,
@@ -150,15 +148,3 @@ class DeepPatternNet(PatternNetwork):
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor:
         """The last rows of every phase."""
         return parameters["rows"][:, -EMPTIES:].transpose(0, 1)
-
-
-class WidePatternNet(DeepPatternNet):
-    """The same with rows twice as long, for those who have labels by the ten million.
-
-    From a few million it learns no more than `DeepPatternNet`; searches take up to a third more time.
-    """
-
-    name = "wide"
-    architecture = "wide patterns"
-    shape: ClassVar[Shape] = WIDE
-    search: ClassVar[np.dtype] = WIDE_NET

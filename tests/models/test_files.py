@@ -171,7 +171,7 @@ def test_safetensors_of_somebody_else_are_refused(tmp_path):
         ({"format": None}, "of format None: expected 1"),
         (
             {"architecture": "transformer"},
-            "of architecture 'transformer': expected one of linear patterns, deep patterns, wide patterns",
+            "of architecture 'transformer': expected one of linear patterns, deep patterns",
         ),
         ({"architecture": "deep patterns"}, "has no tensor 'rows'"),
         ({"variant": None}, "does not say its variant"),

@@ -66,7 +66,7 @@ def deep_value(network, own, opp, empties):
     phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
     numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
     rows, head = network.rows[phase], network.heads[phase].tolist()
-    width, units = {"deep": (8, 16), "wide": (16, 16)}[network.name]
+    width, units = 8, 16
     sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(width)]
     inputs = [min(max(x, 0.0), 127 / 128) for x in sums] + [min(max(-x, 0.0), 127 / 128) for x in sums]
     straight, first, (*others, constant) = head[:width], head[width : -2 * units - 1], head[-2 * units - 1 :]
@@ -80,7 +80,7 @@ def deep_value(network, own, opp, empties):
 def value(network, own, opp):
     """Any network's value of a position in discs, in plain Python."""
     rules, own, opp = network.rules, int(own), int(opp)
-    of_kind = {"linear": linear_value, "deep": deep_value, "wide": deep_value}[network.name]
+    of_kind = {"linear": linear_value, "deep": deep_value}[network.name]
     limit = rules.square_count - 0.5
     return min(max(of_kind(network, own, opp, rules.square_count - (own | opp).bit_count()), -limit), limit)
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from models.networks import NETWORKS
 from models.trainable import Trainable
 from search.solver import solve_batch
 from studies import comparing, losses
@@ -60,8 +59,7 @@ def test_mean_and_standard_error():
     assert comparing.mean_figures(measured[:1])["regret_standard_error"] is None
 
 
-def test_the_commands(reversi, json_lines, monkeypatch):
-    monkeypatch.delitem(NETWORKS, "wide")  # which is compiled for nothing else here
+def test_the_commands(reversi, json_lines):
     line = ["--positions", "60", "--exam", "40", "--epochs", "1", "--seeds", "1", "--empties", "3-4"]
     status, out, _ = reversi("experiment", "losses", *line)
     assert status == 0

@@ -27,8 +27,6 @@ from train.fitting.training import train_in_folder
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
-#: The wide network has no compiled steps: it has millions of parameters for torch to move, and needs few epochs.
-QUICK = [kind for kind in NETWORKS if kind != "wide"]
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
 
@@ -109,9 +107,7 @@ def test_what_is_held_out_is_never_learnt_from(labels):
     assert errors[1] > errors[0] + 5
 
 
-@pytest.mark.parametrize(
-    ("kind", "epochs"), [*((kind, 10) for kind in QUICK), pytest.param("wide", 3, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("kind", "epochs"), [(kind, 10) for kind in NETWORKS])
 def test_every_network_learns_is_saved_and_found_again(kind, epochs, labels, tmp_path):
     """With the preset of its kind, and through a file; what is rounded there is small."""
     net = Trainable(kind, 6)
@@ -186,7 +182,7 @@ def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
         assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
 
 
-@pytest.mark.parametrize("kind", QUICK)
+@pytest.mark.parametrize("kind", NETWORKS)
 def test_a_fit_goes_by_the_values_that_the_search_will_have(labels, tmp_path, kind):
     """Not by those before rounding, from which positions that have much in common may all be far, to the same side."""
     net = Trainable(kind, 6)
@@ -212,7 +208,7 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in QUICK), ("linear", "structural")])
+@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in NETWORKS), ("linear", "structural")])
 def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
     few = labels.select(np.arange(200))
     options = replace(FEW, epochs=5, loss=loss)

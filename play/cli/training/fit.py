@@ -50,9 +50,7 @@ def train(
     ] = None,
     network: Annotated[
         str | None,
-        typer.Option(
-            "--network", help="linear: one weight per pattern; deep, wide: one vector per pattern, and a head."
-        ),
+        typer.Option("--network", help="linear: one weight per pattern; deep: one vector per pattern, and a head."),
     ] = None,
     size: Annotated[int | None, typer.Option("--size", "-n", help="Board, from nothing: 4, 6 or 8.")] = None,
     variant: Annotated[

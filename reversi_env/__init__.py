@@ -32,10 +32,7 @@ explain_failed_imports()
 __getattr__, __dir__ = lazy_names(
     __name__,
     dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
-    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation")
-    # exported up to 0.1
-    | dict.fromkeys(("IllegalMoveError", "NotationError", "PositionError", "RulesError"), "reversi_env.errors")
-    | {"Move": "reversi_env.position", "Start": "reversi_env.rules", "Variant": "reversi_env.rules"},
+    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation"),
 )
 
 __all__ = [

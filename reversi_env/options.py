@@ -27,10 +27,7 @@ from reversi_env.rules import Rules, Variant
 
 @dataclass(frozen=True)
 class OptionField:
-    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices.
-
-    ``was``: its name up to 0.1, which files on disk keep, and which the command line takes for one more version.
-    """
+    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices."""
 
     name: str
     type: Any
@@ -41,7 +38,6 @@ class OptionField:
     high: float | None
     choices: tuple[Any, ...]
     even: bool = False
-    was: str = ""
 
     @property
     def is_tuple(self) -> bool:
@@ -107,13 +103,12 @@ def option(
     high: float | None = None,
     choices: Sequence[Any] = (),
     even: bool = False,
-    was: str = "",
 ) -> Any:
     """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself.
 
-    An *even* number is one of games: every opening is played from both sides. *was* is an older name, which files keep.
+    An *even* number is one of games: every opening is played from both sides.
     """
-    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "even": even, "was": was}
+    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "even": even}
     return field(default=default, metadata=about)
 
 
@@ -150,20 +145,18 @@ class Options:
                 raise TrainError(f"{one.name}={quoted(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
-        """The options as JSON and files have them: under the names that they had first."""
+        """The options as JSON and files have them."""
         return _plain(self)
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
         """All options that have a default, as `as_dict` has them."""
         known = option_fields(cls)  # type: ignore[arg-type]
-        return {one.was or one.name: _plain(one.default) for one in known if one.default is not MISSING}
+        return {one.name: _plain(one.default) for one in known if one.default is not MISSING}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The options of `as_dict`, or some of them, by old names or new; a name that is none of theirs is refused."""
-        names = {one.was: one.name for one in option_fields(cls) if one.was}  # type: ignore[arg-type]
-        values = {names.get(name, name): value for name, value in values.items()}
+        """The options of `as_dict`, or some of them; a name that is none of theirs is refused."""
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:
@@ -172,9 +165,7 @@ class Options:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; options in it, at any depth, under the names that they had first."""
-    if isinstance(value, Options):
-        return {one.was or one.name: _plain(getattr(value, one.name)) for one in option_fields(type(value))}  # type: ignore[arg-type]
+    """A value as JSON has it; options in it at any depth."""
     if is_dataclass(value):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):

@@ -16,7 +16,8 @@ from typing import Any, get_args
 import numpy as np
 
 from models.network import strongest_evaluator
-from reversi_env import Rules, Variant, batch
+from reversi_env import Rules, batch
+from reversi_env.rules import Variant
 from reversi_env.seeding import derive_seed
 from train.games.self_play import self_play
 from train.judging.endgames import solved_once

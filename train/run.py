@@ -38,6 +38,8 @@ from train.progress import Progress, silent
 
 #: Where a folder remembers the options of its run, or what it has; and where a training is.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
+#: What a file of options says that it is.
+FORMAT = "reversi-run-1"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
@@ -46,7 +48,7 @@ class Run:
     """The folder of a job, while it is written.
 
     ``file`` remembers the *options* and the *ingredients*: what else decides the results, as hashes of the weights that
-    options only name. It is JSON, of one level; with a *format* both have a level of their own. Options in *free* may change,
+    options only name. It is JSON of a *format*. Options in *free* may change,
     those in *growing* may grow. A job that has not *begun*, with nothing to go on from, may have any others; by default one
     has, once it has the file. A folder of another kind of run is refused: each has one of the files named above as its ``file``,
     or none, if what it writes may lie beside anything.
@@ -59,7 +61,7 @@ class Run:
         ingredients: Mapping[str, Any] | None = None,
         *,
         file: str | None = None,
-        format: str = "",
+        format: str = FORMAT,
         free: Collection[str] = (),
         growing: Collection[str] = (),
         begun: Callable[[], bool] | None = None,
@@ -113,10 +115,8 @@ class Run:
         """Write the options into the folder, or refuse to go on with others than those that are there."""
         if self.options is None:
             return
-        here: dict[str, Any] = {**self.options.as_dict(), **self.ingredients}
-        if self._format:
-            levels = {"options": self.options.as_dict(), "ingredients": self.ingredients}
-            here = {"format": self._format, "version": __version__, **levels}
+        levels = {"options": self.options.as_dict(), "ingredients": self.ingredients}
+        here: dict[str, Any] = {"format": self._format, "version": __version__, **levels}
         there = read_json(self._path, self._format) if self._path.exists() else None
         begun = there is not None if self._begun is None else self._begun()
         if begun and there is None:
@@ -129,20 +129,18 @@ class Run:
 
     def _options_of(self, there: dict[str, Any]) -> dict[str, Any]:
         """The options that the file has; those of another kind of run are refused."""
-        known = dict(there.get("options") or {}) if self._format else there
-        return _completed(self._path, known, type(self.options), {} if self._format else self.ingredients)  # type: ignore[arg-type]
+        return _completed(self._path, dict(there.get("options") or {}), type(self.options))  # type: ignore[arg-type]
 
     def _same(self, there: dict[str, Any], here: dict[str, Any]) -> bool:
         """Whether the file need not be written again; what cannot be gone on from raises."""
         assert self.options is not None
-        ingredients, marks = there, self.ingredients
-        if self._format:
-            marks, ingredients = as_hashes(marks), as_hashes(dict(there.get("ingredients") or {}))
-        # a hash that an earlier version did not write down is taken as it is now: the options, which are the same, name it
-        marks = {name: mark for name, mark in marks.items() if name in ingredients or not name.endswith("_sha256")}
         check_same(self.folder, self._options_of(there), self.options.as_dict(), free=self._free, growing=self._growing)
-        check_same(self.folder, ingredients, marks)
+        check_same(self.folder, self._marks(dict(there.get("ingredients") or {})), self._marks(self.ingredients))
         return {**there, "version": ""} == {**here, "version": ""}
+
+    def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:
+        """The ingredients under the names by which `check_same` knows hashes."""
+        return ingredients
 
 
 @dataclass(eq=False)
@@ -221,20 +219,21 @@ def remembered(folder: Path, kind: type[AnyOptions]) -> AnyOptions | None:
     path = folder / RUN
     if not path.exists():
         return None
-    found = _completed(path, read_json(path), kind)
     try:
-        return kind.from_dict({name: value for name, value in found.items() if not name.endswith("_sha256")})
+        return kind.from_dict(_completed(path, dict(read_json(path, FORMAT).get("options") or {}), kind))
+    except TrainError:
+        raise
     except ValueError as error:
         raise TrainError(f"{str(path)!r} cannot be read ({error}): expected the options of a run") from None
 
 
-def _completed(path: Path, found: dict[str, Any], kind: type[Options], others: Collection[str] = ()) -> dict[str, Any]:
+def _completed(path: Path, found: dict[str, Any], kind: type[Options]) -> dict[str, Any]:
     """Options as a file has them, with those that came later; the file of another kind of run is refused."""
-    expected = {one.was or one.name for one in option_fields(kind)}.union(others)  # type: ignore[arg-type]
+    expected = {one.name for one in option_fields(kind)}  # type: ignore[arg-type]
     if not expected & found.keys():
         raise TrainError(f"{str(path)!r} cannot be read (no options): expected what a run has written")
     for name in found:
-        if name not in expected and not name.endswith("_sha256"):
+        if name not in expected:
             raise TrainError(f"{str(path)!r} has {quoted(name)}, of another kind of run: expected another folder")
     return {**kind.defaults(), **found}
 

@@ -82,10 +82,6 @@ class JobOptions:
         app.command()(declared)
         return list(typer.main.get_command(app).params)
 
-    def renamed(self) -> dict[str, str]:
-        """Old names of options, which still work, and the new ones."""
-        return {f"--{one.was.replace('_', '-')}": self.option_name(one) for one in self.fields() if one.was}
-
     def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The fields' values, of what typer read; those that were not given are left to the class."""
         found = {one.name: self._value(one, given[one.name]) for one in self.fields()}

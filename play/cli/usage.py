@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from enum import Enum
 from functools import cached_property
@@ -93,9 +92,6 @@ class _Checked(_Base):
         """Read the command line; refuse numbers that no kernel can hold."""
         parameter: Any
         job = self.job_options
-        if job is not None:
-            own = self._own(args)
-            args = with_new_names(args[:own], job.renamed()) + args[own:]
         for parameter in self.get_params(ctx):
             if getattr(parameter, "_runtime_param", self) is None:
                 parameter._runtime_param = _Plain()
@@ -113,18 +109,6 @@ class _Checked(_Base):
         if job is not None and not ctx.resilient_parsing:
             keep_values(ctx, job)
         return rest
-
-
-def with_new_names(arguments: list[str], renamed: dict[str, str]) -> list[str]:
-    """The arguments with new names of options in the place of old ones, which is said; those after ``--`` are no options."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    changed = list(arguments)
-    for place, argument in enumerate(arguments[:end]):
-        name, equals, value = argument.partition("=")
-        if name in renamed:
-            changed[place] = renamed[name] + equals + value
-            print(f"reversi: {name} is called {renamed[name]} now; the old name works up to 0.2", file=sys.stderr)
-    return changed
 
 
 class Command(_Checked, TyperCommand):

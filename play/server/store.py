@@ -27,9 +27,8 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
 from reversi_env.notation import Game as Record
 
-#: What makes a new database, and what makes one of version *n* one of the next, at place *n*.
-_SCHEMAS = (
-    """
+#: What makes a new database, and its version.
+_SCHEMA = """
 CREATE TABLE games (
     id TEXT PRIMARY KEY,
     created REAL NOT NULL,
@@ -48,7 +47,9 @@ CREATE TABLE games (
     white_left REAL,
     ending TEXT,
     loser INTEGER,
-    score INTEGER             -- in discs for black
+    score INTEGER,            -- in discs for black
+    since REAL NOT NULL DEFAULT 0,  -- the server's time at `updated`, when the turn began
+    client TEXT NOT NULL DEFAULT '' -- the address that created it
 ) WITHOUT ROWID;
 CREATE INDEX games_by_age ON games (status, updated);
 CREATE TABLE moves (
@@ -59,16 +60,8 @@ CREATE TABLE moves (
     value REAL,
     PRIMARY KEY (game, ply)
 ) WITHOUT ROWID;
-""",
-    """
-ALTER TABLE games ADD COLUMN since REAL NOT NULL DEFAULT 0;  -- the server's time at `updated`, when the turn began
 CREATE TABLE uptime (seconds REAL NOT NULL);  -- the server's time, as of late
 INSERT INTO uptime VALUES (0);
-""",
-    """
-ALTER TABLE games ADD COLUMN client TEXT NOT NULL DEFAULT '';  -- the address that created it
-""",
-    """
 CREATE TABLE reviews (
     id TEXT PRIMARY KEY,
     created REAL NOT NULL,
@@ -77,9 +70,8 @@ CREATE TABLE reviews (
 );
 CREATE INDEX reviews_by_age ON reviews (created);
 CREATE INDEX reviews_by_client ON reviews (client);
-""",
-)
-VERSION = len(_SCHEMAS)
+"""
+VERSION = 4
 
 Outcome = TypeVar("Outcome")
 _Job = tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]
@@ -349,9 +341,10 @@ def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if not (0 < version <= VERSION or version == tables == 0):
+        if version == VERSION:
+            return
+        if version or tables:
             raise StoreError(f"database {str(path)!r} is of version {version}: expected {VERSION}, or a new file")
-        for schema in _SCHEMAS[version:]:
-            for statement in schema.split(";"):
-                connection.execute(statement)
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

@@ -9,9 +9,8 @@ from typing import Literal
 import pytest
 import typer
 
-from play.cli.app import application
 from play.cli.job_options import given, options_from
-from play.cli.usage import Application, UsageError, complaint, with_new_names
+from play.cli.usage import Application, UsageError, complaint
 from reversi_env.options import GameOptions, option
 
 
@@ -20,7 +19,7 @@ class Example(GameOptions):
     """One field of each sort, and one that is no option of the command line."""
 
     count: int = option(3, "how many", low=1, high=10)
-    learning_rate: float = option(0.5, "step of the optimiser", low=0, high=1, was="rate")
+    learning_rate: float = option(0.5, "step of the optimiser", low=0, high=1)
     depth: int | None = option(None, "plies", low=1, high=9)
     fast: bool = option(False, "no care")
     loss: Literal["plain", "structural"] = option("plain", "which errors count")
@@ -82,45 +81,3 @@ def test_bounds_and_choices_are_those_of_the_field(run, arguments, words):
     with pytest.raises(UsageError) as error:
         run(*arguments)
     assert words in complaint(error.value)
-
-
-def test_an_old_name_works_with_a_note(run, capsys):
-    assert with_new_names(["--rate=1", "--", "--rate"], {"--rate": "--learning-rate"}) == [
-        "--learning-rate=1",
-        "--",
-        "--rate",
-    ]
-    assert capsys.readouterr().err == "reversi: --rate is called --learning-rate now; the old name works up to 0.2\n"
-    assert run("--rate", 0.125, presets=True) == {"learning_rate": 0.125}
-
-
-#: Names that options had up to 0.1, by command; they work up to 0.2.
-OLD_NAMES = {
-    "label": {"--heat": "--temperature"},
-    "train": {
-        "--batch": "--batch-size",
-        "--rate": "--learning-rate",
-        "--decay": "--weight-decay",
-        "--bend": "--huber-delta",
-    },
-    "rl": {
-        "--batch": "--batch-size",
-        "--rate": "--learning-rate",
-        "--entropy": "--entropy-coefficient",
-        "--trace": "--gae-lambda",
-    },
-}
-
-
-def test_the_old_names_of_all_commands():
-    found = {}
-
-    def look(command, path):
-        job = command.job_options
-        if job is not None and job.place.startswith("train") and job.renamed():
-            found[path] = job.renamed()
-        for name, below in getattr(command, "commands", {}).items():
-            look(below, f"{path} {name}".strip())
-
-    look(typer.main.get_command(application()), "")
-    assert found == OLD_NAMES

@@ -283,15 +283,6 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     assert record["options"]["size"] == 4
 
 
-def test_a_folder_of_an_earlier_version_is_refused_at_once(tmp_path, small_training):
-    heard = []
-    training = Training(tmp_path, small_training(), regret=False, progress=lambda *told: heard.append(told))
-    (tmp_path / "checkpoint.pt").write_bytes(b"of an earlier version")
-    with pytest.raises(TrainError, match=r"checkpoint.pt' is of version 0.1: expected another folder"):
-        training.run()
-    assert heard == []
-
-
 def test_opponents_with_other_weights_than_it_was_begun_with_are_refused(tmp_path, small_training):
     options = small_training(opponents=("random", "cell-utility:depth=1"))
     Run(tmp_path, options, {"cell-utility_sha256": "0"}).remember()

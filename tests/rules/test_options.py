@@ -27,7 +27,7 @@ class Example(GameOptions):
     names: tuple[str, ...] = ("a",)
     range: tuple[int, int] = option((1, 2), low=0, high=60)
     shares: tuple[float, ...] = option((0.5,), low=0, high=1)
-    temperature: float = option(1.0, was="heat")
+    temperature: float = option(1.0)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,7 @@ def test_a_game_that_does_not_exist_is_refused():
 def test_options_come_back_from_json():
     options = Example(size=6, depth=4, names=("x", "y"))
     assert Example.from_dict(json.loads(json.dumps(options.as_dict()))) == options
-    assert Example(temperature=2.0).as_dict()["heat"] == 2.0  # files keep the older name
-    assert Example.from_dict({"heat": 2.0, "temperature": 3.0}).temperature == 3.0
+    assert Example.from_dict({"temperature": 3.0}).temperature == 3.0
     with pytest.raises(TrainError, match="option 'cuont' is unknown: expected some of size, variant, count"):
         Example.from_dict({"cuont": 1})
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import queue
-import sqlite3
 
 import pytest
 
@@ -274,25 +273,6 @@ def test_the_servers_time_never_goes_back():
     time.resume(9.5)
     hand.now = 4.5
     assert time.now() == 11.0
-
-
-def test_games_of_the_first_version_of_the_database_go_on(special, hand, tmp_path):
-    database = tmp_path / "games.sqlite3"
-    first = special(database=database)
-    created = started(first)
-    stop(first, database)
-    with sqlite3.connect(database) as old:  # as it was
-        for table in ("uptime", "reviews"):
-            old.execute(f"DROP TABLE {table}")
-        for column in ("since", "client"):
-            old.execute(f"ALTER TABLE games DROP COLUMN {column}")
-        old.execute("PRAGMA user_version = 1")
-    old.close()
-    second = special(database=database, monotonic=hand)
-    assert left(second, created) == 100
-    hand.now += 30
-    assert left(second, created) == 70
-    assert second.move(created, "white", "a1", 1).status_code == 200
 
 
 def test_an_agent_plans_by_the_time_that_it_is_charged_for(special, hand, monkeypatch):

@@ -24,17 +24,13 @@ class FitOptions(Options):
 
     epochs: int = option(20, "Times every position is seen.", low=1, high=10_000)
     batch_size: int | None = option(
-        None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24, was="batch"
+        None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24
     )
-    learning_rate: float = option(
-        0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0, was="rate"
-    )
-    weight_decay: float = option(
-        0.01, "Decoupled, a step, as a multiple of the learning rate.", low=0.0, high=100.0, was="decay"
-    )
+    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0)
+    weight_decay: float = option(0.01, "Decoupled, a step, as a multiple of the learning rate.", low=0.0, high=100.0)
     blur: float = option(2.0, "Empties by which phases are blurred.", low=0.0, high=30.0)
     blurred: float = option(0.7, "Share of the epochs, the first ones, with blur.", low=0.0, high=1.0)
-    huber_delta: float = option(8.0, "Discs beyond which errors count linearly.", low=1e-3, high=1e3, was="bend")
+    huber_delta: float = option(8.0, "Discs beyond which errors count linearly.", low=1e-3, high=1e3)
     held_out: float = option(0.05, "Share for validation.", low=0.0, high=0.5)
     patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
     seed: int = option(0, "Random seed of the order of positions and of the blur.", low=0, high=2**53)

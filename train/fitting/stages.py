@@ -11,11 +11,11 @@ from train.fitting.options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
 #: will be asked about; the others are what a search meets on the way. Named as files have them (`LabelOptions.as_dict`).
-GAMES: dict[str, Any] = {"heat": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
+GAMES: dict[str, Any] = {"temperature": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
 #: With a network that is good already to play them, games with smaller errors and shorter random beginnings: on tournament
 #: positions with 10 12 14 empties, 1.2 million labels of such games taught to errors of 6.31 6.38 6.62 discs, of GAMES to
 #: 6.34 6.44 6.66.
-GAMES_DEEP: dict[str, Any] = {"heat": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
+GAMES_DEEP: dict[str, Any] = {"temperature": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
 #: The first moves: there are so few positions that random games find most of them, and a search may meet any.
 GAMES_OPENING: dict[str, Any] = {"noise": (0.1, 0.5, 1.0), "prefixes": (1, 4)}
 #: The 4x4 board has so few positions that only random games find them.

@@ -19,7 +19,7 @@ from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf
 from train.games.openings import Opening
 from train.games.options import Fixture, TournamentOptions
 from train.games.playing import Forfeit, PlayedGame, result_of
-from train.run import MANIFEST, JsonLines, Run
+from train.run import MANIFEST, JsonLines, Run, as_hashes
 
 FORMAT = "reversi-tournament-1"
 GAMES, RECORDS, PLOT = "games.jsonl", "games.ggf", "ratings.svg"
@@ -52,6 +52,10 @@ class Folder(Run):
             growing=("games",),
             begun=lambda: bool(self._games),
         )
+
+    def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:
+        """The ingredients, all of them hashes."""
+        return as_hashes(ingredients)
 
     def read(self) -> list[Record]:
         """The games so far."""

@@ -42,7 +42,7 @@ class LabelOptions(GameOptions):
     play_depth: int = option(2, "Plies that it searches for a move, the move included.", low=1, high=12)
     noise: tuple[float, ...] = option((0.0, 0.02, 0.05), "Probabilities of a random move.", low=0, high=1)
     temperature: tuple[float, ...] = option(
-        (0.5, 1.0, 2.0), "Of its choice, in discs; 0 for the best move.", low=0, high=1000, was="heat"
+        (0.5, 1.0, 2.0), "Of its choice, in discs; 0 for the best move.", low=0, high=1000
     )
     prefixes: tuple[int, ...] = option((4, 10, 20), "Random moves at the start are fewer than these.", low=1, high=60)
     random_share: float = option(0.03, "Share of games that are random to the end.", low=0, high=MOST_RANDOM)

@@ -26,7 +26,6 @@ from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
 from search import agents
 from train.checkpoints import check_same_device, load_checkpoint, save_checkpoint
-from train.errors import TrainError
 from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl.checkpoints import model_state, restore_model
 from train.rl.environment import TrainingEnv
@@ -49,8 +48,6 @@ with extra_libraries():
 
 POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluations.csv", "curve.svg", "tensorboard"
 SELVES = "pool"
-#: What the checkpoint was up to version 0.1.
-OLD_CHECKPOINT = "checkpoint.pt"
 #: Minimum seconds between two checkpoints; one costs some hundredths of a second.
 CHECKPOINT_SECONDS = 5.0
 #: What stable-baselines3 counts from the last start, and not from the first.
@@ -102,9 +99,6 @@ class Training(BaseCallback):
         return found
 
     def _train(self) -> None:
-        old = self.folder / OLD_CHECKPOINT
-        if old.exists() and not (self.folder / CHECKPOINT).exists():
-            raise TrainError(f"{str(old)!r} is of version 0.1: expected another folder, or that version to go on")
         torch.set_num_threads(self.threads)
         self._began = time.perf_counter()
         self._tell("compiling", 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from contextlib import closing, suppress
 from threading import Event
@@ -80,9 +79,6 @@ def match(
     checked_seconds(chosen.get("time"))
     openings, seed = chosen.pop("openings"), chosen.pop("seed")
     rules = Rules(chosen.pop("size"), chosen.pop("variant"))
-    if openings.isdecimal():  # up to 0.1 this was another name of --plies
-        print(f"reversi: --openings {openings} is called --plies {openings} now", file=sys.stderr)
-        openings, plies = "random", int(openings)
     agents, played = (agent_a, agent_b), PlayerResults.of_match(())
     with progress_bar() as show:
 

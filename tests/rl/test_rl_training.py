@@ -191,7 +191,7 @@ class Killed(BaseException):
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """A ladder of one rung, a few solved endgames, and nothing drawn."""
-    monkeypatch.setattr("train.charts.installed", lambda library: False)
+    monkeypatch.setattr("train.charts.is_installed", lambda library: False)
     monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
     truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
     monkeypatch.setattr("train.rl.training.noisy_endgames", lambda options: truth)

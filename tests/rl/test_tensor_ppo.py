@@ -31,7 +31,7 @@ SMALL |= {"steps": 768, "batch_size": 64, "epochs": 2, "snapshot": 256, "evaluat
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
     """A ladder of one rung, a few solved endgames, nothing drawn."""
-    monkeypatch.setattr("train.charts.installed", lambda library: False)
+    monkeypatch.setattr("train.charts.is_installed", lambda library: False)
     monkeypatch.setattr(tensor_ppo, "Ladder", partial(Ladder, rungs=("random",)))
     truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
     monkeypatch.setattr(tensor_ppo, "noisy_endgames", lambda options: truth)

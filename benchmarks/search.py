@@ -13,11 +13,11 @@ import numpy as np
 from reversi_env import Position, Rules, batch
 from reversi_env.notation import read_obf
 from reversi_env.notation.obf import Problem
-from search.cuts import MARGIN
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import MARGIN
 from search.solver import Solver, solve_batch
-from search.table import Table
+from search.table import TranspositionTable
 
 EVALUATOR = "six-factor"
 SIGNATURE_DEPTH = 6
@@ -50,7 +50,7 @@ def signature() -> int:
     for position in midgame_positions():
         engine.clear()
         nodes += engine.search(position, Limits(depth=SIGNATURE_DEPTH, empties_exact=0)).nodes
-    solver = Solver(table=Table(16))
+    solver = Solver(table=TranspositionTable(16))
     own, opp = batch.random_positions(16, 46, seed=POSITIONS_SEED)
     for a, b in zip(own, opp, strict=True):
         solver.table.clear()
@@ -76,7 +76,7 @@ def midgame_rate(evaluator: str = EVALUATOR, depth: int = 8) -> float:
 def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     """FFO problems 40 to 44, each solved with an empty table of 256 MiB; an evaluator may help to order the moves."""
     results = []
-    solver = Solver(threads=threads, table=Table(256), evaluator=order)
+    solver = Solver(threads=threads, table=TranspositionTable(256), evaluator=order)
     solver.load_kernels()
     for number, problem in enumerate(ffo_problems(), start=40):
         solver.table.clear()

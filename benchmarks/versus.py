@@ -120,7 +120,7 @@ def main() -> None:
     from search.engine import Engine
     from search.limits import Limits
     from search.solver import Solver
-    from search.table import Table
+    from search.table import TranspositionTable
 
     made: dict[tuple[Any, ...], Any] = {}
     for line in sys.stdin:
@@ -131,7 +131,7 @@ def main() -> None:
         key = (rules, evaluator, depth is None)
         if depth is None:
             if key not in made:
-                made[key] = Solver(rules, table=Table(256), evaluator=evaluator)
+                made[key] = Solver(rules, table=TranspositionTable(256), evaluator=evaluator)
                 made[key].load_kernels()
             made[key].table.clear()
             began = process_time()

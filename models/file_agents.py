@@ -56,7 +56,7 @@ class FileAgent(Agent, Generic[Saved]):
 
     prepare = check
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The file."""
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 

@@ -19,7 +19,7 @@ import numpy as np
 from models.network import strongest_evaluator
 from reversi_env import Position, ReversiError, Rules
 from search.agent import Agent
-from search.agents import SEED, register, whole_number
+from search.agents import SEED, integer_option, register
 from search.limits import Limits
 from search.players import SearchAgent
 
@@ -139,7 +139,7 @@ class HumanAgent(Agent):
         engine = self._engine(position.rules)
         for depth in (GLANCE, KNOWN):
             limits = Limits(depth=depth, empties_exact=0)
-            result = engine.search(position, limits, multi_pv=ALL_MOVES, goes_on=bool(found))
+            result = engine.search(position, limits, multi_pv=ALL_MOVES, keep_estimates=bool(found))
             worth = {entry.move: entry.value for entry in result.moves}
             found.append(np.array([worth[name] for name in names]))
         return found[0], found[1]
@@ -158,10 +158,10 @@ class HumanAgent(Agent):
             self._searchers[key] = SearchAgent(strongest_evaluator(rules), limits, table=TABLE)
         return self._searchers[key]
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights, and how the level plays."""
         style = hashlib.sha256(repr((self.style, NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW)).encode()).hexdigest()
-        return self.searcher(rules).ingredients(rules) | {f"human:level={self.level}": style}
+        return self.searcher(rules).content_hashes(rules) | {f"human:level={self.level}": style}
 
     def prepare(self, rules: Rules) -> None:
         """Have the engine for that game ready."""
@@ -176,6 +176,6 @@ class HumanAgent(Agent):
 register(
     "human",
     HumanAgent,
-    {"level": whole_number(1, len(LEVELS)), "seed": SEED},
-    first="level",
+    {"level": integer_option(1, len(LEVELS)), "seed": SEED},
+    positional="level",
 )

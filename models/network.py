@@ -46,10 +46,10 @@ class NetworkEvaluator(Evaluator):
         return self._load(rules)[1].record
 
     def probcut(self, rules: Rules) -> dict[str, Any] | None:
-        """ProbCut's coefficients for these weights (`search.cuts.as_table`), if they were fitted."""
+        """ProbCut's coefficients for these weights (`search.probcut.as_table`), if they were fitted."""
         return self.weights(rules).record.get("probcut")
 
-    def content(self, rules: Rules) -> bytes:
+    def identity(self, rules: Rules) -> bytes:
         """The file with the weights."""
         return self.file(rules).read_bytes()
 

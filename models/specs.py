@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.agents import EXACT, SEED, WEIGHT_FILE, Option, made_when_needed, number, register, whole_number
+from search.agents import EXACT, SEED, WEIGHT_FILE, Option, integer_option, lazy_agent, number_option, register
 
 
 def _device(text: str) -> str:
@@ -13,15 +13,15 @@ def _device(text: str) -> str:
 
 register(
     "zero",
-    made_when_needed("models.zero:ZeroAgent"),
+    lazy_agent("models.zero:ZeroAgent"),
     {
         "weights": WEIGHT_FILE,
-        "simulations": whole_number(0, 100_000),
-        "depth": whole_number(0, 10),
+        "simulations": integer_option(0, 100_000),
+        "depth": integer_option(0, 10),
         "exact": EXACT,
-        "temperature": number(0, 100),
+        "temperature": number_option(0, 100),
         "seed": SEED,
         "device": Option(_device, "cpu or cuda"),
     },
-    first="weights",
+    positional="weights",
 )

@@ -28,10 +28,10 @@ from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import checked_rules
 from search.agent import Agent
-from search.functions import CalledEvaluator
+from search.functions import PythonEvaluator
 from search.limits import MoveValue, SearchResult
 from search.solver import Solver
-from search.table import Table
+from search.table import TranspositionTable
 
 with extra_libraries():
     import torch
@@ -53,7 +53,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class TorchEvaluator(CalledEvaluator):
+class TorchEvaluator(PythonEvaluator):
     """Values of positions of one game, in discs for the side to move, by a module.
 
     With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n
@@ -169,7 +169,7 @@ class TorchAgent(Agent):
 
     def _solve(self, position: Position) -> Any:
         if self._solver is None:
-            self._solver = Solver(position.rules, table=Table(16))
+            self._solver = Solver(position.rules, table=TranspositionTable(16))
         return self._solver.solve(position)
 
     def _searched(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
@@ -197,7 +197,7 @@ class TorchAgent(Agent):
         return best
 
     def _ordered(
-        self, own: np.uint64, opp: np.uint64, ties: np.random.Generator | None = None
+        self, own: np.uint64, opp: np.uint64, tie_rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, Boards, Boards, NDArray[np.float64]]:
         """Squares, children (own, opp) and their values for the side to move here, best first: one batch for the module."""
         rules = self.evaluator.rules
@@ -206,6 +206,6 @@ class TorchAgent(Agent):
         over = batch.is_over(children.own, children.opp, rules)
         values = -batch.final_scores(children.own, children.opp, rules).astype(np.float64)
         values[~over] = -self.evaluator.static_values(children.own[~over], children.opp[~over])
-        order = np.arange(values.size) if ties is None else ties.permutation(values.size)
+        order = np.arange(values.size) if tie_rng is None else tie_rng.permutation(values.size)
         order = order[np.argsort(-values[order], kind="stable")]
         return children.square[order], children.own[order], children.opp[order], values[order]

@@ -23,8 +23,8 @@ from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
 from models.tree_search import NEVER, TreeSearch
 from reversi_env import Position, ReversiError, Rules, functional
 from reversi_env.extras import extra_libraries
-from search.solver import MOST_ON_GPU, Solver
-from search.table import Table
+from search.solver import MAX_GPU_EMPTIES, Solver
+from search.table import TranspositionTable
 
 with extra_libraries():
     import torch
@@ -63,9 +63,9 @@ class ZeroAgent(FileAgent[SavedResidual]):
             other = f"simulations={simulations}" if simulations else f"temperature={temperature:g}"
             raise ReversiError(f"depth={depth} with {other}: expected one of them")
         exact = (EXACT_WITH_DEPTH if depth else 0) if exact is None else exact
-        if device == "cuda" and simulations and exact > MOST_ON_GPU:
+        if device == "cuda" and simulations and exact > MAX_GPU_EMPTIES:
             raise ReversiError(
-                f"exact={exact} with simulations on device 'cuda': expected at most {MOST_ON_GPU}, or device=cpu"
+                f"exact={exact} with simulations on device 'cuda': expected at most {MAX_GPU_EMPTIES}, or device=cpu"
             )
         if device == "cuda" and not torch.cuda.is_available():
             raise ReversiError("device 'cuda': expected one that torch finds here, or device=cpu")
@@ -134,5 +134,5 @@ class ZeroAgent(FileAgent[SavedResidual]):
             player, search = Player(self.saved(rules).net, self.device), None
             if self.simulations:
                 search = TreeSearch(player.answers, rules, self.simulations, exact=self.exact)
-            self._kept[key] = player, search, Solver(rules, table=Table(16)) if self.exact else None
+            self._kept[key] = player, search, Solver(rules, table=TranspositionTable(16)) if self.exact else None
         return self._kept[key]

@@ -30,7 +30,7 @@ _ROOT = Path(__file__).resolve().parents[1]
 def _search(evaluator: str) -> None:
     from search.engine import Engine
 
-    Engine(evaluator, megabytes=0.001, loads=False).load_search_kernels()
+    Engine(evaluator, megabytes=0.001, preload=False).load_search_kernels()
 
 
 def _double_alpha(evaluator: str) -> None:
@@ -41,10 +41,10 @@ def _double_alpha(evaluator: str) -> None:
 
 def _solver(evaluator: str) -> None:
     from search.solver import Solver
-    from search.table import Table
+    from search.table import TranspositionTable
 
     # the search by which a selective one foretells values is another part
-    Solver(table=Table(0.001), evaluator=evaluator or None, selective=False).load_kernels()
+    Solver(table=TranspositionTable(0.001), evaluator=evaluator or None, selective=False).load_kernels()
 
 
 def _environment(_: str) -> None:

@@ -1,4 +1,4 @@
-"""The engine room: one alpha-beta for every evaluator, an exact endgame solver, and the agents made of them.
+"""Alpha-beta search for any evaluator, an exact endgame solver, and agents built on them.
 
 * Searching a position: `Engine`, `Limits`, `SearchResult`; many of them, `search_batch`.
 * Perfect play: `Solver`, `solve`, `solve_all_moves`, `solve_batch`.

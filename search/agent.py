@@ -10,9 +10,9 @@ from reversi_env import Position, Rules
 
 
 class Agent(ABC):
-    """A player. It may keep state between moves (a random generator, a table), but none that a new game must reset.
+    """An agent that chooses moves. It may keep state between moves, but none that a new game would have to reset.
 
-    A player of one's own derives from this class and defines `choose`; it can then play matches, tournaments and environments.
+    Subclasses implement `choose`; they can then play matches, tournaments and environments.
 
     >>> class First(Agent):
     ...     def choose(self, position):
@@ -21,9 +21,9 @@ class Agent(ABC):
     'd3'
     """
 
-    #: Threads that it thinks with.
+    #: Number of threads that it searches with.
     threads: int = 1
-    #: Seconds a move that it was given; None: its moves are not timed.
+    #: Time per move in seconds; None: moves are not timed.
     time: float | None = None
     #: Whether a game may begin in any position; else only moves from the start of the game lead anywhere.
     sets_up_positions: bool = True
@@ -47,10 +47,10 @@ class Agent(ABC):
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""
 
     def prepare(self, rules: Rules) -> None:
-        """Load, compile or start what the agent needs for that game, so that no clock pays for it."""
+        """Load, compile or start everything the agent needs for that game, so that its first move is not slower than the others."""
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
-        """Hashes of what decides its moves in that game and may change behind the names in its spec: weights, a book."""
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
+        """Return content hashes of the files that determine the agent's moves in that game, such as weights and a book."""
         return {}
 
     def stop(self) -> None:

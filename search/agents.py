@@ -175,13 +175,13 @@ def _split(text: str) -> tuple[str, str]:
 
 def _split_program(text: str) -> tuple[str, str, str]:
     """The kind, the options and the command line of a program's spec."""
-    found = _PROGRAM.fullmatch(text)
-    if found is None:
+    match = _PROGRAM.fullmatch(text)
+    if match is None:
         raise AgentSpecError(
             f"agent {quoted(text)}: expected KIND:COMMAND LINE or KIND[key=value,…]:COMMAND LINE, as in gtp:gtp-rhino -l 3 -b 0"
         )
     try:
-        words = shlex.split(found["command"])
+        words = shlex.split(match["command"])
     except ValueError as error:
         raise AgentSpecError(
             f"agent {quoted(text)}: its command line cannot be read ({error}): expected it quoted as in a shell"
@@ -190,16 +190,16 @@ def _split_program(text: str) -> tuple[str, str, str]:
         raise AgentSpecError(
             f"agent {quoted(text)}: expected a command line behind the colon, as in gtp:gtp-rhino -l 3 -b 0"
         )
-    return found["kind"], found["options"] or "", found["command"].strip()
+    return match["kind"], match["options"] or "", match["command"].strip()
 
 
 def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
     options: dict[str, str] = {}
     for number, item in enumerate(filter(None, option_text.split(","))):
         key, equals, value = item.partition("=")
-        first = _kind(name).first if not equals and number == 0 else None
-        if first is not None:
-            key, value = first, item
+        positional = _kind(name).positional if not equals and number == 0 else None
+        if positional is not None:
+            key, value = positional, item
         elif not equals:
             raise AgentSpecError(f"option {quoted(item)} of agent {quoted(spec)}: expected key=value")
         if key in options:
@@ -233,7 +233,7 @@ class Option:
     expected: str
 
 
-def whole_number(low: int, high: int | None = None) -> Option:
+def integer_option(low: int, high: int | None = None) -> Option:
     """An option that is a whole number."""
 
     def read(text: str) -> int:
@@ -247,14 +247,14 @@ def whole_number(low: int, high: int | None = None) -> Option:
     return Option(read, f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}")
 
 
-def number(low: float, high: float) -> Option:
+def number_option(low: float, high: float) -> Option:
     """An option that is a number."""
 
     def read(text: str) -> float:
-        found = float(text)
-        if not low <= found <= high:
+        value = float(text)
+        if not low <= value <= high:
             raise ValueError
-        return found
+        return value
 
     return Option(read, f"a number from {low:.10g} to {high:.10g}")
 
@@ -266,38 +266,38 @@ def _not_empty(text: str) -> str:
 
 
 WEIGHT_FILE = Option(_not_empty, "the path of a weight file")
-SEED = whole_number(0)
-DEPTH = whole_number(1, 60)
-EXACT = whole_number(0, 64)
-_SOLVING = {"seed": SEED, "exact": EXACT, "threads": whole_number(1, 1024), "table": number(0.001, 2**20)}
+SEED = integer_option(0)
+DEPTH = integer_option(1, 60)
+EXACT = integer_option(0, 64)
+_SOLVING = {"seed": SEED, "exact": EXACT, "threads": integer_option(1, 1024), "table": number_option(0.001, 2**20)}
 _SEARCHING = _SOLVING | {
     "depth": DEPTH,
-    "time": number(0.001, 1e6),
-    "nodes": whole_number(1, 10**18),
-    "level": whole_number(1, 4),
+    "time": number_option(0.001, 1e6),
+    "nodes": integer_option(1, 10**18),
+    "level": integer_option(1, 4),
     "book": Option(_not_empty, "yes, or the path of a book"),
-    "variety": number(0, 64),
+    "variety": number_option(0, 64),
 }
-PROBCUT = number(0, 10)
+PROBCUT = number_option(0, 10)
 #: Evaluator of the players of report 002, unless they are told another.
 REPORT_002_EVALUATOR = "sixteen-weight"
 _EVALUATOR = {"evaluator": Option(lambda text: evaluators.get(text).name, "the name of an evaluator")}
 _LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": PROBCUT}
-_PLAYING = {"time": _SEARCHING["time"], "limit": number(0.001, 1e6)}
+_PLAYING = {"time": _SEARCHING["time"], "limit": number_option(0.001, 1e6)}
 #: Options that may be meant for another agent: those who do not know them play without.
 _SHARED = _LEARNED | _PLAYING
 
 
 @dataclass(frozen=True)
-class _Kind:
+class _AgentKind:
     """How agents of a name are made, of which options, and which of them may stand first without its name."""
 
     make: Callable[..., Agent]
     options: Mapping[str, Option]
-    first: str | None = None
+    positional: str | None = None
 
 
-def _searching(
+def _make_search_agent(
     evaluator: Evaluator | str,
     *,
     depth: int | None = None,
@@ -345,7 +345,7 @@ def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
     return ExactAgent(RandomAgent(seed), exact, **options)
 
 
-def made_when_needed(place: str) -> Callable[..., Agent]:
+def lazy_agent(place: str) -> Callable[..., Agent]:
     """Makes agents of the class at *place*, ``module:name``, which is imported for the first of them."""
 
     def make(*command: str, **options: Any) -> Agent:
@@ -356,32 +356,34 @@ def made_when_needed(place: str) -> Callable[..., Agent]:
     return make
 
 
-_KINDS: dict[str, _Kind] = {
-    "random": _Kind(RandomAgent, {"seed": SEED}),
-    "greedy": _Kind(GreedyAgent, {"seed": SEED}),
-    "greedy-invincible": _Kind(_greedy_invincible, _SOLVING | _EVALUATOR),
-    "exact": _Kind(_exact, _SOLVING),
-    "double-alpha": _Kind(
+_KINDS: dict[str, _AgentKind] = {
+    "random": _AgentKind(RandomAgent, {"seed": SEED}),
+    "greedy": _AgentKind(GreedyAgent, {"seed": SEED}),
+    "greedy-invincible": _AgentKind(_greedy_invincible, _SOLVING | _EVALUATOR),
+    "exact": _AgentKind(_exact, _SOLVING),
+    "double-alpha": _AgentKind(
         _double_alpha,
         {key: option for key, option in _SEARCHING.items() if key not in ("exact", "threads")} | _EVALUATOR,
     ),
 }
 #: Other programs, by the protocol that they speak.
-PROGRAMS: dict[str, _Kind] = {
-    "gtp": _Kind(made_when_needed("search.external.gtp:GtpAgent"), _PLAYING),
-    "nboard": _Kind(made_when_needed("search.external.nboard:NBoardAgent"), _PLAYING | {"depth": DEPTH}),
+PROGRAMS: dict[str, _AgentKind] = {
+    "gtp": _AgentKind(lazy_agent("search.external.gtp:GtpAgent"), _PLAYING),
+    "nboard": _AgentKind(lazy_agent("search.external.nboard:NBoardAgent"), _PLAYING | {"depth": DEPTH}),
 }
 
 
-def register(name: str, make: Callable[..., Agent], options: Mapping[str, Option], first: str | None = None) -> None:
+def register(
+    name: str, make: Callable[..., Agent], options: Mapping[str, Option], positional: str | None = None
+) -> None:
     """Make an agent available under *name*: how it is made of its options, and how each option's text is read.
 
-    *first*: the option whose value may stand alone behind the colon: ``rl:FILE`` is ``rl:weights=FILE``.
+    *positional*: the option whose value may stand alone behind the colon: ``rl:FILE`` is ``rl:weights=FILE``.
     """
-    _KINDS[name] = _Kind(make, options, first)
+    _KINDS[name] = _AgentKind(make, options, positional)
 
 
-def _kind(name: str) -> _Kind:
+def _kind(name: str) -> _AgentKind:
     if name in PROGRAMS:
         return PROGRAMS[name]
     if name not in _KINDS and not evaluators.exists(name):
@@ -389,7 +391,7 @@ def _kind(name: str) -> _Kind:
     if name in _KINDS:
         return _KINDS[name]
     if evaluators.exists(name):
-        return _Kind(partial(_searching, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING)
+        return _AgentKind(partial(_make_search_agent, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING)
     near = did_you_mean(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
     raise AgentSpecError(f"agent {quoted(name)} is unknown{near}: expected one of {', '.join(names())}")
 
@@ -420,5 +422,5 @@ def make(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
         options = {
             key: _value(f"{spec.name}:{key}={text}", key, str(text), _SEARCHING) for key, text in defaults.items()
         }
-        return _searching(spec, **options)
+        return _make_search_agent(spec, **options)
     return AgentSpec.parse(spec).make(**defaults)

@@ -16,16 +16,16 @@ from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search.core.batch_search import search_many
 from search.core.midgame import UNIT
-from search.cuts import checked_margin, set_cuts
 from search.evaluators import Evaluator, get
-from search.table import Table
-from search.works import checked_threads, make_works
+from search.probcut import checked_margin, load_probcut
+from search.table import TranspositionTable
+from search.thread_states import checked_threads, make_thread_states
 
 #: Positions that a thread takes at a time.
 CHUNK = 64
 #: Table of each thread, in MiB: small enough for the processor's cache.
-TABLE = 1.0
-DEEPEST = 60
+TABLE_MIB = 1.0
+MAX_DEPTH = 60
 
 
 def search_batch(
@@ -54,13 +54,13 @@ def search_batch(
     """
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
-    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= DEEPEST:
-        raise ReversiError(f"depth={quoted(depth)}: expected a whole number from 0 to {DEEPEST}")
+    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= MAX_DEPTH:
+        raise ReversiError(f"depth={quoted(depth)}: expected a whole number from 0 to {MAX_DEPTH}")
     count = checked_threads(core_count() if threads is None else threads)
     evaluator = get(evaluator)  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator, rules, int(depth), probcut)
     done = 0
-    with evaluator.searching(job.stop), ThreadPoolExecutor(count) as pool:
+    with evaluator.during_search(job.stop), ThreadPoolExecutor(count) as pool:
         try:
             for future in as_completed([pool.submit(job.run, rows) for rows in job.chunks()]):
                 done += future.result()
@@ -96,11 +96,11 @@ class _Job:
 
     def run(self, rows: np.ndarray) -> int:
         """Search the positions of *rows*; how many there are."""
-        works = self._works(int(self.empties[rows[0]]))
+        thread_states = self._thread_states(int(self.empties[rows[0]]))
         for some in (rows,) if not self.margin else rows[:, None]:
             values = np.zeros(some.size, np.int64)
             for depth in self._depths():
-                search_many(works, self.nets, self.own[some], self.opp[some], depth, values)
+                search_many(thread_states, self.nets, self.own[some], self.opp[some], depth, values)
             self.values[some] = values
             if self.margin:  # what was left out of one search must not count in the next
                 self._forget()
@@ -113,24 +113,30 @@ class _Job:
     def stop(self) -> None:
         """Make the threads return as soon as they can; what they have not finished stays 0."""
         self._stopped = True
-        for works in self._all_works:
-            works["stop"] = 1
+        for thread_states in self._all_works:
+            thread_states["stop"] = 1
 
-    def _works(self, empties: int) -> np.ndarray:
+    def _thread_states(self, empties: int) -> np.ndarray:
         """The calling thread's record, with a table that knows of no roots with other empties."""
         local = self._local
         if not hasattr(local, "works"):
-            local.table, local.works, local.empties = Table(TABLE), make_works(self.rules), empties
-            local.table.attach(local.works, "estimates")
+            local.table, local.thread_states, local.empties = (
+                TranspositionTable(TABLE_MIB),
+                make_thread_states(self.rules),
+                empties,
+            )
+            local.table.attach(local.thread_states, "estimates")
             if self.margin:
-                set_cuts(local.works, self.evaluator, self.rules)
-                local.works["cut_margin"] = self.margin
-            self._all_works.append(local.works)
-            local.works["stop"] = self._stopped  # read after that: whoever has not seen this record has set it before
+                load_probcut(local.thread_states, self.evaluator, self.rules)
+                local.thread_states["cut_margin"] = self.margin
+            self._all_works.append(local.thread_states)
+            local.thread_states["stop"] = (
+                self._stopped
+            )  # read after that: whoever has not seen this record has set it before
         if local.empties != empties:
             self._forget()
             local.empties = empties
-        return local.works
+        return local.thread_states
 
     def _forget(self) -> None:
         self._local.table.words()[:] = 0

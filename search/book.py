@@ -22,14 +22,14 @@ from reversi_env.errors import quoted
 
 FORMAT = "reversi-book-1"
 #: Values are kept in these parts of a disc.
-UNIT = 100
+UNITS_PER_DISC = 100
 #: The package's own books, and the word by which an agent asks for one of them.
 FOLDER = Path(__file__).parent / "books"
-OWN = "yes"
+PACKAGED = "yes"
 #: The share of the margin that a move may lose, by the book's own values, and still be played. They are values of a search, and a
 #: deeper one finds some moves worse: those that are played have the rest of the margin in hand. What loses even that, by a deeper
 #: search (`train.book.checking`), is not played.
-PLAYED = 1 / 6
+PLAYED_SHARE_OF_MARGIN = 1 / 6
 #: In place of the value of a deeper search where there was none.
 UNCHECKED = np.int16(-32768)
 _COLUMNS = {
@@ -76,7 +76,7 @@ class BookMove(NamedTuple):
 class Book:
     """A book of one game; the arrays have a row a position, in the order of ``own``, then ``opp``.
 
-    ``value`` in `UNIT` parts of a disc for the side to move; ``checked``: the same by a search deeper than the book's, or
+    ``value`` in `UNITS_PER_DISC` parts of a disc for the side to move; ``checked``: the same by a search deeper than the book's, or
     `UNCHECKED`; ``margin``: discs that a move may be worse than the best of its position; ``about``: what it was made with.
     """
 
@@ -98,7 +98,7 @@ class Book:
         row = self._row(position)
         if row is None:
             return None
-        return Entry(int(self.value[row]) / UNIT, int(self.depth[row]), int(self.lines[row]))
+        return Entry(int(self.value[row]) / UNITS_PER_DISC, int(self.depth[row]), int(self.lines[row]))
 
     def moves(self, position: Position) -> tuple[BookMove, ...]:
         """The book's moves in *position*, the best first: all that are within the margin; none where the book ends."""
@@ -107,14 +107,14 @@ class Book:
             return ()
         leads = ((action, self._row(position.play(action))) for action in position.legal_actions())
         after = {action: row for action, row in leads if row is not None}
-        good = self._not_worse(here, list(after.values()))
-        found = []
+        good = self._within_margin(here, list(after.values()))
+        moves = []
         for action, row in after.items():
             value, depth, lines = -int(self.value[row]), int(self.depth[row]), int(self.lines[row])
-            if (loss := (int(self.value[here]) - value) / UNIT - 1e-9) <= self.margin:
-                plays = loss <= PLAYED * self.margin and row in good
-                found.append(BookMove(position.rules.name_of(action), value / UNIT, depth, lines, plays))
-        return tuple(sorted(found, key=lambda move: -move.value))
+            if (loss := (int(self.value[here]) - value) / UNITS_PER_DISC - 1e-9) <= self.margin:
+                plays = loss <= PLAYED_SHARE_OF_MARGIN * self.margin and row in good
+                moves.append(BookMove(position.rules.name_of(action), value / UNITS_PER_DISC, depth, lines, plays))
+        return tuple(sorted(moves, key=lambda move: -move.value))
 
     def choose(
         self, position: Position, variety: float = 0.0, generator: np.random.Generator | None = None
@@ -153,7 +153,7 @@ class Book:
         }
         return pack_checksummed({name: getattr(self, name) for name in _COLUMNS}, header)
 
-    def _not_worse(self, here: int, after: list[int]) -> set[int]:
+    def _within_margin(self, here: int, after: list[int]) -> set[int]:
         """Those rows *after* a position to which a move leads that loses at most the margin by the deeper search.
 
         All of them where the position was not searched deeper; where it was, those that were not are none of them. The best move
@@ -163,7 +163,7 @@ class Book:
             return set(after)
         values = {row: -int(self.checked[row]) for row in after if self.checked[row] != UNCHECKED}
         best = max(int(self.checked[here]), *values.values(), -1 << 15)
-        return {row for row, value in values.items() if best - value <= self.margin * UNIT}
+        return {row for row, value in values.items() if best - value <= self.margin * UNITS_PER_DISC}
 
     def _row(self, position: Position) -> int | None:
         if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
@@ -191,10 +191,10 @@ def packaged_book(rules: Rules) -> Book | None:
 
 def book_for(name: str, rules: Rules) -> Book:
     """The book by the name that an agent's option has – ``yes`` or a file –, refused if it is not of that game."""
-    book = packaged_book(rules) if name == OWN else read_book(name)
+    book = packaged_book(rules) if name == PACKAGED else read_book(name)
     game = f"{rules.size}x{rules.size} {rules.variant}"
     if book is None:
-        raise BookError(f"book={OWN}: the package has no book of {game}; expected the file of one that you build")
+        raise BookError(f"book={PACKAGED}: the package has no book of {game}; expected the file of one that you build")
     if (book.rules.size, book.rules.variant) != (rules.size, rules.variant):
         raise BookError(
             f"book {name!r} is of {book.rules.size}x{book.rules.size} {book.rules.variant}: expected one of {game}"

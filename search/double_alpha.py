@@ -15,12 +15,12 @@ import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME, checked_rules
-from search.clock import Clock, Lateness
 from search.core.double_alpha import DOUBLE_ALPHA_WORK, ENTRY, search_position
 from search.evaluators import Evaluator, get
 from search.limits import Limits, MoveValue, SearchResult
 from search.stopping import StopSwitch
-from search.works import NO_NODE_LIMIT
+from search.thread_states import NO_NODE_LIMIT
+from search.timer import SearchTimer, StopLatency
 
 #: Depth of the first iteration, in plies.
 FIRST_DEPTH = 2
@@ -76,10 +76,10 @@ class DoubleAlpha:
         self.rules, self.evaluator = checked_rules(rules), get(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self._entries = np.zeros(1 << (2 * max(capacity, 1) - 1).bit_length(), ENTRY)
-        self._works = np.zeros(1, DOUBLE_ALPHA_WORK)
-        self._works["playable"], self._works["squares"] = self.rules.playable, self.rules.square_count
-        self._works["sign"], self._works["capacity"] = self.rules.sign, capacity
-        self._switch, self._lateness = StopSwitch(self._works), Lateness()
+        self._thread_states = np.zeros(1, DOUBLE_ALPHA_WORK)
+        self._thread_states["playable"], self._thread_states["squares"] = self.rules.playable, self.rules.square_count
+        self._thread_states["sign"], self._thread_states["capacity"] = self.rules.sign, capacity
+        self._switch, self._stop_latency = StopSwitch(self._thread_states), StopLatency()
         self._one_at_a_time = threading.Lock()
         self.search(Position.initial(self.rules), Limits(depth=FIRST_DEPTH))  # loads or compiles the kernels
 
@@ -89,85 +89,87 @@ class DoubleAlpha:
         limits: Limits | None = None,
         *,
         multi_pv: int = 1,
-        ties: np.random.Generator | None = None,
+        tie_rng: np.random.Generator | None = None,
     ) -> SearchResult:
         """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
 
         A proven win has the value of all squares, a proven loss the opposite: the search asks who wins, not by how much. A limit of
         nodes is a clock that counts nodes. The first iteration is always finished. Of equally promising moves the first on the
-        board is searched first, with *ties* a random one. Where several moves are valued, each is searched with open bounds.
+        board is searched first, with *tie_rng* a random one. Where several moves are valued, each is searched with open bounds.
         """
         if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
             raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
         if position.is_over():
             return SearchResult(None, float(position.score()), 0, 100, (), 0, 0.0)
-        with self._one_at_a_time, self.evaluator.searching(self.stop):
+        with self._one_at_a_time, self.evaluator.during_search(self.stop):
             self._switch.withdraw()
-            self._begin(ties)
+            self._begin(tie_rng)
             return self._deepen(position, limits or Limits(time=1.0), multi_pv)
 
     def stop(self) -> None:
         """Make a running search return as soon as it can; callable from any thread."""
         self._switch.request()
 
-    def _begin(self, ties: np.random.Generator | None) -> None:
+    def _begin(self, tie_rng: np.random.Generator | None) -> None:
         """Empty the table and the counters."""
         for counter in ("nodes", "stored"):
-            self._works[counter] = 0
-        self._works["search"] += 1
-        self._works["node_limit"] = NO_NODE_LIMIT
-        self._works["tie_order"] = np.arange(64) if ties is None else ties.permutation(64)
+            self._thread_states[counter] = 0
+        self._thread_states["search"] += 1
+        self._thread_states["node_limit"] = NO_NODE_LIMIT
+        self._thread_states["tie_order"] = np.arange(64) if tie_rng is None else tie_rng.permutation(64)
 
     def _deepen(self, position: Position, limits: Limits, multi_pv: int) -> SearchResult:
         """Iterate from depth 2 on, as long as the time control lets it."""
         usable = None if limits.time is None else USABLE_SHARE * limits.time
-        clock = Clock(Limits(time=usable), self._lateness, lambda: math.inf, self.stop)
+        timer = SearchTimer(Limits(time=usable), self._stop_latency, lambda: math.inf, self.stop)
         deepest = min(limits.depth or position.empties, position.empties)
         depth, last_move = min(FIRST_DEPTH, deepest), None
         while (moves := self._iterate(position, depth, multi_pv)) is None:
-            self._works["stop"] = 0  # asked to stop before there is a move
+            self._thread_states["stop"] = 0  # asked to stop before there is a move
         if limits.nodes is not None:
-            self._works["node_limit"] = int(USABLE_SHARE * limits.nodes)
-        clock.start()
+            self._thread_states["node_limit"] = int(USABLE_SHARE * limits.nodes)
+        timer.start()
         try:
-            while depth < deepest and self._goes_on(position, limits, clock, depth, moves[0], last_move):
+            while depth < deepest and self._goes_on(position, limits, timer, depth, moves[0], last_move):
                 deeper = self._iterate(position, depth + 1, multi_pv)
                 if deeper is None:
                     break
                 last_move, moves, depth = moves[0].move, deeper, depth + 1
         finally:
-            clock.end()
-        best, nodes = moves[0], int(self._works["nodes"][0])
+            timer.end()
+        best, nodes = moves[0], int(self._thread_states["nodes"][0])
         listed = tuple(moves[:multi_pv]) if multi_pv > 1 else ()
-        return SearchResult(best.move, best.value, depth, 0, (best.move,), nodes, clock.elapsed(), listed)
+        return SearchResult(best.move, best.value, depth, 0, (best.move,), nodes, timer.elapsed(), listed)
 
     def _goes_on(
-        self, position: Position, limits: Limits, clock: Clock, depth: int, best: MoveValue, last_move: str | None
+        self, position: Position, limits: Limits, timer: SearchTimer, depth: int, best: MoveValue, last_move: str | None
     ) -> bool:
         """Whether there is something left to find out, and by the time control time for it."""
-        is_proven = best.value == self.rules.square_count or not self._works["estimates"][0]
+        is_proven = best.value == self.rules.square_count or not self._thread_states["estimates"][0]
         if is_proven or self._switch.requested:
             return False
         breadth, changed = average_breadth(position, depth + 1), best.move != last_move
         nodes, in_time = limits.nodes or math.inf, limits.time or math.inf
         return begins_iteration(
-            clock.elapsed(), limits.soft or in_time, in_time, breadth, changed
-        ) and begins_iteration(int(self._works["nodes"][0]), nodes, nodes, breadth, changed)
+            timer.elapsed(), limits.soft or in_time, in_time, breadth, changed
+        ) and begins_iteration(int(self._thread_states["nodes"][0]), nodes, nodes, breadth, changed)
 
     def _iterate(self, position: Position, depth: int, multi_pv: int) -> list[MoveValue] | None:
         """The best move with its value, or all moves, best first; None if stopped before the end."""
-        self._works["estimates"] = 0
+        self._thread_states["estimates"] = 0
         rules, must_pass = self.rules, position.must_pass()
         if multi_pv == 1 or must_pass:
             value = self._value(position, depth)
-            best = int(self._works["best"][0, position.empties])
+            best = int(self._thread_states["best"][0, position.empties])
             moves = [MoveValue(PASS_NAME if must_pass else rules.name_of(rules.action_of(best)), value)]
         else:
             after = [(rules.name_of(action), position.play(action)) for action in position.legal_actions()]
             moves = [MoveValue(name, -self._value(child, depth - 1)) for name, child in after]
             moves.sort(key=lambda entry: -entry.value)
-        return None if self._works["stop"][0] else moves
+        return None if self._thread_states["stop"][0] else moves
 
     def _value(self, position: Position, depth: int) -> float:
         boards = np.uint64(position.own), np.uint64(position.opp)
-        return float(search_position(self._works, self._nets, self._entries, *boards, int(position.turn), depth))
+        return float(
+            search_position(self._thread_states, self._nets, self._entries, *boards, int(position.turn), depth)
+        )

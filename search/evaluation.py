@@ -18,8 +18,8 @@ from reversi_env.errors import quoted
 from search.core.evaluate import static_values
 
 #: What stands between the name of an evaluator and the file that its weights are from.
-FILE_MARK = ":weights="
-_NAME = re.compile(rf"[a-z0-9]+(-[a-z0-9]+)*({FILE_MARK}.+)?")
+WEIGHTS_SEPARATOR = ":weights="
+_NAME = re.compile(rf"[a-z0-9]+(-[a-z0-9]+)*({WEIGHTS_SEPARATOR}.+)?")
 
 
 class EvaluatorError(ReversiError):
@@ -28,7 +28,7 @@ class EvaluatorError(ReversiError):
 
 def file_name(name: str, path: object) -> str:
     """The name of the evaluator *name* with the weights of a file."""
-    return f"{name}{FILE_MARK}{path}"
+    return f"{name}{WEIGHTS_SEPARATOR}{path}"
 
 
 def checked_name(name: object) -> str:
@@ -57,7 +57,7 @@ class Evaluator(ABC):
     @property
     def family(self) -> str:
         """The name without the file that its weights are from."""
-        return self.name.partition(FILE_MARK)[0]
+        return self.name.partition(WEIGHTS_SEPARATOR)[0]
 
     def static_value(self, position: Position) -> float:
         """Value of the position in discs for the side to move, no search. Of a finished game, ask the rules."""
@@ -69,17 +69,17 @@ class Evaluator(ABC):
         return static_values(self.record(rules), *checked_boards(own, opp, rules))
 
     def probcut(self, rules: Rules) -> dict[str, Any] | None:
-        """ProbCut's coefficients (`search.cuts.as_table`), if some were fitted for this evaluator."""
+        """ProbCut's coefficients (`search.probcut.as_table`), if some were fitted for this evaluator."""
         return None
 
-    def content(self, rules: Rules) -> bytes:
+    def identity(self, rules: Rules) -> bytes:
         """What tells this evaluator from another of the same name: bytes to be hashed, the same in every process."""
         raise EvaluatorError(f"evaluator {self.name}: expected one with weights that can be told from others")
 
     def sha256(self, rules: Rules) -> str:
-        """The hash of `content`, for files that were made with this evaluator: its name stays the same when its weights change."""
-        return hashlib.sha256(self.content(rules)).hexdigest()
+        """The hash of `identity`, for files that were made with this evaluator: its name stays the same when its weights change."""
+        return hashlib.sha256(self.identity(rules)).hexdigest()
 
-    def searching(self, stop: Callable[[], None]) -> AbstractContextManager[object]:
+    def during_search(self, stop: Callable[[], None]) -> AbstractContextManager[object]:
         """Around a search, which *stop* ends; an evaluator that can fail raises here what went wrong."""
         return nullcontext()

@@ -33,7 +33,7 @@ import numpy as np
 from reversi_env import ReversiError, Rules, plugins
 from reversi_env.errors import did_you_mean, quoted
 from search.core import heuristics
-from search.evaluation import FILE_MARK, Evaluator, EvaluatorError
+from search.evaluation import WEIGHTS_SEPARATOR, Evaluator, EvaluatorError
 from search.formula_files import read_formula
 from search.formulas import Formula, Weights, square_classes
 
@@ -86,10 +86,10 @@ def formulas() -> tuple[str, ...]:
 
 def formula(name: str) -> Formula:
     """The formula of that name, or of ``name:weights=PATH``."""
-    found = get(name)
-    if not isinstance(found, Formula):
+    evaluator = get(name)
+    if not isinstance(evaluator, Formula):
         raise EvaluatorError(f"evaluator {quoted(name)} is no formula: expected one of {', '.join(formulas())}")
-    return found
+    return evaluator
 
 
 def published() -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def get(name: Evaluator | str) -> Evaluator:
     if isinstance(name, Evaluator):
         return name
     if isinstance(name, str):
-        family, given, path = name.partition(FILE_MARK)
+        family, given, path = name.partition(WEIGHTS_SEPARATOR)
         _load(family)
         if name in _REGISTRY:
             return _REGISTRY[name]

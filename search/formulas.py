@@ -155,7 +155,7 @@ class Formula(Evaluator):
             net[name] = fields[name]
         return net
 
-    def content(self, rules: Rules) -> bytes:
+    def identity(self, rules: Rules) -> bytes:
         """Its weights and what they are worth."""
-        told = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"
-        return (f"{told} {self.code}" if self.code else told).encode()
+        text = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"
+        return (f"{text} {self.code}" if self.code else text).encode()

@@ -32,8 +32,8 @@ from reversi_env.batch import checked_boards
 from reversi_env.core.compiling import FAILURES, explanations
 from reversi_env.errors import quoted
 from reversi_env.rules import Variant
-from search.core.called_back import CALLED_BACK
-from search.core.evaluate import essence, fingerprint, register_function
+from search.core.callback import CALLBACK
+from search.core.evaluate import code_fingerprint, fingerprint, register_function
 from search.core.heuristics import BOARD_FIELDS, in_discs, record_type
 from search.evaluation import Evaluator, EvaluatorError, checked_name
 from search.formulas import Formula, Weight, Weights
@@ -46,7 +46,7 @@ class SlowEvaluatorWarning(UserWarning):
     """An evaluator is called in Python for every position that is searched."""
 
 
-class CalledEvaluator(Evaluator):
+class PythonEvaluator(Evaluator):
     """An evaluator that the search calls in Python for every position: any code will do, but it is slow.
 
     A subclass defines `static_value`. Whatever that raises ends the search, and is raised by it.
@@ -76,13 +76,13 @@ class CalledEvaluator(Evaluator):
                 stacklevel=3,
             )
         if rules not in self._functions:
-            self._functions[rules] = _C_FUNCTION(lambda own, opp: self._called(Position(rules, own, opp)))
-        net = np.zeros(1, CALLED_BACK)
+            self._functions[rules] = _C_FUNCTION(lambda own, opp: self._evaluate_safely(Position(rules, own, opp)))
+        net = np.zeros(1, CALLBACK)
         net["value_function"] = ctypes.cast(self._functions[rules], ctypes.c_void_p).value
         return net
 
     @contextmanager
-    def searching(self, stop: Callable[[], None]) -> Iterator[None]:
+    def during_search(self, stop: Callable[[], None]) -> Iterator[None]:
         """Around a search: a failure calls *stop*, and is raised at the end."""
         self._stops.append(stop)
         try:
@@ -95,7 +95,7 @@ class CalledEvaluator(Evaluator):
         if failure is not None:
             raise failure
 
-    def _called(self, position: Position) -> float:
+    def _evaluate_safely(self, position: Position) -> float:
         if self._failure is not None:
             return 0.0
         try:
@@ -112,7 +112,7 @@ class CalledEvaluator(Evaluator):
         return self.__dict__ | {"_functions": {}, "_failure": None, "_stops": []}
 
 
-class FunctionEvaluator(CalledEvaluator):
+class FunctionEvaluator(PythonEvaluator):
     """A Python function as an evaluator; calling it calls the function."""
 
     def __init__(self, function: ValueFunction, name: str, written_for: Variant = "normal") -> None:
@@ -188,7 +188,7 @@ def evaluator(
     return make if function is None else make(function)
 
 
-def _first_words(error: BaseException) -> str:
+def _numba_error_summary(error: BaseException) -> str:
     """What numba says first, the call that it is about and the line, without the colours and the list of all that it tried."""
     text = re.sub(r"\x1b\[[0-9;]*m|\.* Raised from None", "", str(error)).removeprefix(
         "Failed in nopython mode pipeline"
@@ -207,7 +207,7 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
         raise EvaluatorError(f"evaluator {name} asks its record for {error}: expected a weight, or playable") from None
     except FAILURES as error:
         raise EvaluatorError(
-            f"evaluator {name} cannot be compiled ({_first_words(error)}): expected other code"
+            f"evaluator {name} cannot be compiled ({_numba_error_summary(error)}): expected other code"
         ) from None
     given = function.overloads[arguments].signature.return_type
     if not isinstance(given, (types.Number, types.Boolean)):
@@ -217,7 +217,7 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
     """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
     # A function that is changed and defined again, in a notebook or with another constant, is another one.
-    code = essence(function)
+    code = code_fingerprint(function)
     source = hashlib.sha256(f"{fingerprint(function)} {code}".encode()).hexdigest()
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
     for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:

@@ -20,8 +20,8 @@ class Limits:
     exactly from so many empty squares on; None leaves that to the engine, which solves when it expects to finish in
     time. With none of them a search goes on until it has solved the position, or `Engine.stop` ends it.
 
-    ``soft``, in seconds too, is for a game clock, where what is left over is used later: a search that has settled ends then, or
-    before if its move is far ahead, and only one that has not goes on up to ``time``.
+    ``soft`` (seconds) is the target time under a game clock. A search with a stable best move stops there, or earlier if the move
+    is clearly best; an unstable one may use up to ``time``.
     """
 
     time: float | None = None

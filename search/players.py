@@ -70,7 +70,7 @@ class GreedyAgent(Agent):
         """Have the evaluator's kernel ready."""
         self._values([Position.initial(rules)])
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights."""
         return {} if self._evaluator is None else {self._evaluator: evaluators.get(self._evaluator).sha256(rules)}
 
@@ -78,41 +78,41 @@ class GreedyAgent(Agent):
 class ExactAgent(Agent):
     """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
 
-    def __init__(self, before: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
-        self._before, self.exact = before, exact
+    def __init__(self, fallback: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
+        self._fallback, self.exact = fallback, exact
         self.threads, self._table = threads, table
         self._solvers: dict[tuple[int, str], Solver] = {}
 
     def choose(self, position: Position) -> int:
         """A best action, or the other agent's."""
         if position.empties > self.exact or position.must_pass():
-            return self._before.choose(position)
+            return self._fallback.choose(position)
         move = self.solver(position.rules).solve(position).move
         return position.rules.action_from_name(move or "pass")
 
     def solver(self, rules: Rules) -> Solver:
         """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
         from search.solver import Solver
-        from search.table import Table
+        from search.table import TranspositionTable
 
         key = (rules.size, rules.variant)
         if key not in self._solvers:
-            self._solvers[key] = Solver(rules, threads=self.threads, table=Table(self._table))
+            self._solvers[key] = Solver(rules, threads=self.threads, table=TranspositionTable(self._table))
             self._solvers[key].load_kernels()
         return self._solvers[key]
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the other agent cannot play that game."""
-        self._before.check(rules)
+        self._fallback.check(rules)
 
     def prepare(self, rules: Rules) -> None:
         """Have the solver for that game ready, and what the other agent needs."""
-        self._before.prepare(rules)
+        self._fallback.prepare(rules)
         self.solver(rules)
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """Those of the other agent."""
-        return self._before.ingredients(rules)
+        return self._fallback.content_hashes(rules)
 
     def stop(self) -> None:
         """Stop the solvers."""
@@ -171,10 +171,10 @@ class SearchAgent(Agent):
 
         Where a book has a move, and not several are to be valued, that is the answer.
         """
-        if multi_pv == 1 and (known := self.known(position, draws)) is not None:
+        if multi_pv == 1 and (known := self.book_move(position, draws)) is not None:
             return known
         searcher = self._searcher(position.rules)
-        return searcher.search(position, limits or self.limits, ties=draws or self._ties, multi_pv=multi_pv)
+        return searcher.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
 
     def _searcher(self, rules: Rules) -> Engine | DoubleAlpha:
         """Return what searches for its moves."""
@@ -186,7 +186,7 @@ class SearchAgent(Agent):
 
         return None if self._book is None else book_for(self._book, rules)
 
-    def known(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
+    def book_move(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
         """What the book says of a position, if it has a move there; *draws* in place of the agent's own lot."""
         book = self.book(position.rules)
         if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
@@ -214,12 +214,12 @@ class SearchAgent(Agent):
         self.evaluator.record(rules)
         self.book(rules)
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights, and the book."""
-        found = {self.evaluator.name: self.evaluator.sha256(rules)}
+        hashes = {self.evaluator.name: self.evaluator.sha256(rules)}
         if (book := self.book(rules)) is not None:
-            found[f"book={self._book}"] = book.sha256
-        return found
+            hashes[f"book={self._book}"] = book.sha256
+        return hashes
 
     def prepare(self, rules: Rules) -> None:
         """Have the engine for that game ready."""

@@ -1,181 +1,231 @@
-"""Fits multi-ProbCut: how well a shallow search foretells a deep one, for one evaluator and game.
+"""Multi-ProbCut parameters of one evaluator and game: which shallow depth predicts which deep one, with which line and deviation.
 
-A null-window search may be skipped when a much shallower one is so far outside the window that the deep one would
-hardly come back (Buro, 1997). How far is far enough follows from data: over many positions, the deep value is a line in
-the shallow value plus noise; `fit` measures slope and shift for every pair of depths, and the noise for all of them together
-as a function of both depths and of the empty squares. `fit_ends` does the same for searches to the end of the game. The engine
-prunes with them only when asked to (`Engine.set_probcut`) or short of time.
+A search to a depth is predicted by one half as deep, one of two plies by the static evaluation, and a search to the end of the game
+by one of a few plies. `SELECTIVITIES` are the confidence levels at which the endgame is searched.
 """
 
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.rules import checked_rules
-from search.cuts import (
-    END,
-    LEAST_SLOPE,
-    SHALLOWEST,
-    Cuts,
-    Pair,
-    Spread,
-    shallow_of,
-    spread_terms,
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import quoted
+from search.core.endgame import EXACT, PROBCUT_EMPTIES
+from search.core.midgame import STATIC_DEPTH, UNIT
+from search.core.thread_state import THREAD_STATE
+
+if TYPE_CHECKING:
+    from search.evaluators import Evaluator
+
+#: Minimum and maximum depth of a search that a shallower one predicts.
+SHALLOWEST, DEEPEST = 3, 24
+#: A shallow search that a deep one follows less than this tells nothing.
+MIN_SLOPE = 0.1
+#: Standard deviations of safety, and the most that make sense.
+MARGIN, MAX_MARGIN = 1.0, 10
+#: Deviations in discs that make sense; beyond the positions that were measured the formula may run away.
+DEVIATIONS = (0.25, 64.0)
+#: Depth of a search to the end of the game, whatever the empties.
+END = 64
+#: What a searching thread's record has of all this.
+CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
+END_FIELDS = ("end_depth", "end_slope", "end_shift", "end_deviation")
+
+
+class Selectivity(NamedTuple):
+    """A selectivity level: the confidence of a value in percent, and the margin in standard deviations."""
+
+    confidence: int
+    margin: float
+
+
+#: Levels of the endgame search under a time limit: each is more reliable than the one before and finds its moves in the table. The
+#: last one is exact: nothing is pruned.
+SELECTIVITIES = tuple(
+    Selectivity(*level) for level in ((73, 1.1), (87, 1.5), (95, 2.0), (98, 2.4), (99, 2.6), (100, 0.0))
 )
-from search.engine import Engine
-from search.evaluators import Evaluator
-from search.limits import Limits
-from search.works import checked_threads
-
-#: Fewest positions that a line is fitted to.
-FEWEST_POSITIONS = 30
-#: Deepest search that may foretell the end of a game.
-DEEPEST_SCOUT = 8
-#: MiB of a table that is cleared before every position: enough for those depths, and soon cleared.
-TABLE = 16
-#: Steps of the fit of the noise, which is done after a few.
-SPREAD_STEPS = 60
-#: Standard deviations in a mean absolute error, if errors are normal.
-DEVIATIONS_A_MEAN = (math.pi / 2) ** 0.5
+assert len(SELECTIVITIES) == EXACT + 1
 
 
-def fit(
-    evaluator: Evaluator | str,
-    rules: Rules | None = None,
-    *,
-    deepest: int = 8,
-    positions: int | list[Position] = 300,
-    seed: int = 0,
-    threads: int = 1,
-    progress: Callable[[int], None] = lambda done: None,
-) -> Cuts:
-    """Measure all pairs of depths up to *deepest*; *progress* counts positions.
+def probcut_depth(deep: int) -> int:
+    """Return the depth of the search that predicts one *deep* plies deep: half as deep, and of equal parity.
 
-    *positions* are given, or are so many of the midgame reached by random play. Coefficients that the evaluator may have are not
-    even read.
+    Evaluations swing with the side that moved last.
     """
-    rules = checked_rules(rules)
-    count = positions if isinstance(positions, int) else len(positions)
-    if count < FEWEST_POSITIONS or deepest < SHALLOWEST:
+    half = deep // 2
+    return half - (deep - half) % 2
+
+
+def endgame_probcut_depth(empties: int) -> int:
+    """Return the depth of the search that predicts the score with so many *empties*; 0: none, the end itself is as near."""
+    if empties < PROBCUT_EMPTIES:
+        return 0
+    return 2 if empties < 16 else 4 if empties < 21 else 6
+
+
+@dataclass(frozen=True)
+class DepthPair:
+    """deep value = slope * shallow value + shift, on average over so many positions; values in discs. ``deep`` may be END."""
+
+    deep: int
+    shallow: int
+    slope: float
+    shift: float
+    positions: int
+
+
+@dataclass(frozen=True)
+class DeviationModel:
+    """Standard deviation in discs of a deep value from its prediction by a shallow one, as an exponential.
+
+    It grows with the plies between the two and towards the end of the game, where every disc is at stake.
+    """
+
+    constant: float
+    deep: float
+    shallow: float
+    empties: float
+    empties_squared: float
+
+    def deviation(self, deep: int, shallow: int, empties: Any) -> Any:
+        """One standard deviation in discs; of an array of empties, an array."""
+        exponent = spread_terms(deep, shallow, empties) @ np.array(astuple(self))
+        return np.clip(np.exp(np.minimum(exponent, 10.0)), *DEVIATIONS)
+
+
+def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
+    """What `DeviationModel`'s numbers are multiplied by: ``(…, 5)`` for an array of empties."""
+    e = np.asarray(empties, np.float64)
+    return np.stack([np.ones_like(e), np.full_like(e, deep), np.full_like(e, shallow), e, e * e], axis=-1)
+
+
+@dataclass(frozen=True)
+class ProbCutModel:
+    """The ProbCut parameters of an evaluator in one game; ``empties``: minimum and maximum of the positions measured.
+
+    ``ends``: the same for searches to the end of the game, in weights that were measured for them.
+    """
+
+    pairs: tuple[DepthPair, ...]
+    spread: DeviationModel
+    empties: tuple[int, int]
+    ends: ProbCutModel | None = None
+
+    def deviation(self, pair: DepthPair, empties: Any) -> Any:
+        """Return the standard deviation, in discs, of the deep value of *pair* from its prediction; also for arrays."""
+        return self.spread.deviation(pair.deep, pair.shallow, np.clip(empties, *self.empties))
+
+
+def coefficients(cuts: ProbCutModel) -> np.ndarray:
+    """A thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
+    record = np.zeros((), THREAD_STATE)
+    record["cut_slope"] = record["end_slope"] = 1.0
+    for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
+        record["cut_depth"][pair.deep] = pair.shallow
+        record["cut_slope"][pair.deep] = pair.slope
+        record["cut_shift"][pair.deep] = pair.shift * UNIT
+        record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
+    at_hand = cuts.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *cuts.empties))
+    record["cut_deviation"][STATIC_DEPTH] = at_hand * UNIT
+    if cuts.ends is not None:
+        _write_endgame_coefficients(record, cuts.ends)
+    return record
+
+
+def _write_endgame_coefficients(record: np.ndarray, ends: ProbCutModel) -> None:
+    pairs = {pair.shallow: pair for pair in ends.pairs}
+    for empties in range(64):
+        pair = pairs.get(endgame_probcut_depth(empties))
+        if pair is not None:
+            record["end_depth"][empties] = pair.shallow
+            record["end_slope"][empties] = pair.slope
+            record["end_shift"][empties] = pair.shift * UNIT
+            record["end_deviation"][empties] = ends.deviation(pair, empties) * UNIT
+
+
+def checked_margin(margin: float, known: Any = True) -> float:
+    """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
+    if isinstance(margin, bool) or not isinstance(margin, (int, float, np.number)) or not 0 <= margin <= MAX_MARGIN:
+        raise ReversiError(f"ProbCut margin {quoted(margin)}: expected a number from 0 to {MAX_MARGIN}")
+    if margin and not known:
         raise ReversiError(
-            f"{count} positions to depth {deepest}: expected at least {FEWEST_POSITIONS} and depth {SHALLOWEST}"
+            "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
+            "search.probcut_fit.fit"
         )
-    sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
-    values = _values(evaluator, rules, sampled, deepest, threads, progress)[:, : deepest + 1]
-    lines = [_line(values, deep, shallow) for deep, shallow in _depths(deepest)]
-    empties = np.array([position.empties for position in sampled])
-    used = tuple(line.pair for line in lines if line.pair.shallow == shallow_of(line.pair.deep))
-    return Cuts(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
+    return float(margin)
 
 
-def fit_ends(
-    evaluator: Evaluator | str,
-    rules: Rules,
-    positions: list[Position],
-    *,
-    threads: int = 1,
-    progress: Callable[[int], None] = lambda done: None,
-) -> Cuts:
-    """Measure how well shallow searches foretell the end of the game, on *positions* that can be solved; *progress* counts them."""
-    empties = np.array([position.empties for position in positions])
-    if len(positions) < FEWEST_POSITIONS or empties.min() <= DEEPEST_SCOUT:
-        raise ReversiError(
-            f"{len(positions)} positions with {empties.min(initial=64)} empties and more: expected at least {FEWEST_POSITIONS}, "
-            f"with more than {DEEPEST_SCOUT}"
-        )
-    values = _values(evaluator, rules, positions, DEEPEST_SCOUT, threads, progress, solves=True)
-    lines = [_line(values, END, shallow) for shallow in range(1, DEEPEST_SCOUT + 1)]
-    used = tuple(line.pair for line in lines if line.pair.shallow % 2 == 0)
-    return Cuts(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
-
-
-def _depths(deepest: int) -> Iterator[tuple[int, int]]:
-    """All pairs of depths of equal parity: the noise is learnt from those too that are not used."""
-    for deep in range(SHALLOWEST, deepest + 1):
-        for shallow in range(2 - deep % 2, deep, 2):
-            yield deep, shallow
-
-
-def _values(
-    evaluator: Evaluator | str,
-    rules: Rules,
-    positions: list[Position],
-    deepest: int,
-    threads: int,
-    progress: Callable[[int], None],
-    *,
-    solves: bool = False,
-) -> np.ndarray:
-    """Values in discs of every position (rows) searched to every depth (columns, the first is not used), and to the END."""
-    values = np.zeros((len(positions), END + 1))
-    rows = iter(range(len(positions)))  # whose next() is one step of the interpreter: threads share it safely
-    done = iter(range(1, len(positions) + 1))
-    ended = threading.Event()
-
-    def work(engine: Engine) -> None:
-        for row in rows:
-            engine.clear()
-            for depth in range(1, deepest + 1):
-                if ended.is_set():
-                    return
-                values[row, depth] = engine.search(positions[row], Limits(depth=depth, empties_exact=0)).value
-            if solves:
-                values[row, END] = engine.search(positions[row], Limits(empties_exact=END)).value
-            progress(next(done))
-
-    engines = [Engine(evaluator, rules, megabytes=TABLE, selective=False) for _ in range(checked_threads(threads))]
-    with ThreadPoolExecutor(threads) as pool:
+def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
+    """Take the coefficients that came with the evaluator, if any did, into the threads' records."""
+    table = evaluator.probcut(rules)
+    if table:
         try:
-            list(pool.map(work, engines))
-        finally:  # Ctrl-C: nothing more is begun, and what was begun ends soon
-            ended.set()
-            for engine in engines:
-                engine.stop()
-    return values
+            coefficients_record = coefficients(from_table(table))
+        except ReversiError as error:
+            raise ReversiError(f"evaluator {evaluator.name!r}: {error}") from None
+        for field in (*CUT_FIELDS, *END_FIELDS):
+            thread_states[field] = coefficients_record[field]
 
 
-def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]:
-    """Positions from the whole midgame with more empties than the deepest search reaches."""
-    most = rules.square_count - 4 - deepest - 2
-    if most < 4:
-        raise ReversiError(
-            f"depth {deepest} on the {rules.size}x{rules.size} board leaves no midgame to fit on: expected less"
-        )
-    plies = 4 + np.arange(count) % (most - 3)
-    own, opp = batch.random_positions(count, plies, rules, seed=seed)
-    return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+def as_table(cuts: ProbCutModel) -> dict[str, Any]:
+    """The cuts as plain data, for a file."""
+    table = asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
+    del table["ends"]
+    return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
 
 
-class _Line(NamedTuple):
-    """How a deep value follows a shallow one, and what it misses by on each position, in discs."""
+def from_table(table: Any) -> ProbCutModel:
+    """The inverse of `as_table`; whatever else a file may hold is refused."""
+    with suppress(TypeError, ValueError, LookupError, OverflowError):
+        cuts = _read(table)
+        if table.get("ends") is not None:
+            cuts = replace(cuts, ends=_read(table["ends"]))
+        if _are_sensible(cuts):
+            return cuts
+    raise ReversiError(
+        f"ProbCut coefficients {quoted(table)}: expected those of this version; "
+        f"`reversi train --probcut FILE --out FOLDER` measures them anew, whatever the file has"
+    )
 
-    pair: Pair
-    errors: np.ndarray
+
+def _read(table: Any) -> ProbCutModel:
+    low, high = table["empties"]
+    return ProbCutModel(
+        tuple(DepthPair(**entry) for entry in table["pairs"]), DeviationModel(**table["spread"]), (low, high)
+    )
 
 
-def _line(values: np.ndarray, deep: int, shallow: int) -> _Line:
-    slope, shift = np.polyfit(values[:, shallow], values[:, deep], 1)
-    if slope < LEAST_SLOPE:
-        raise ReversiError(f"depth {shallow} tells nothing about depth {deep} with this evaluator (slope {slope:.2f})")
-    pair = Pair(deep, shallow, float(slope), float(shift), len(values))
-    return _Line(pair, values[:, deep] - slope * values[:, shallow] - shift)
+def _are_sensible(cuts: ProbCutModel) -> bool:
+    if cuts.ends is not None:
+        return _fit(cuts.ends, deepest=END, least=END) and _are_sensible(replace(cuts, ends=None))
+    return _fit(cuts, deepest=DEEPEST, least=0)
 
 
-def _spread(lines: list[_Line], empties: np.ndarray) -> Spread:
-    """The `Spread` that fits the absolute errors: their mean is the exponential of a linear formula.
+def _fit(cuts: ProbCutModel, *, deepest: int, least: int) -> bool:
+    """Whether all numbers make sense, for searches of at *least* and at *deepest* so many plies."""
+    low, high = cuts.empties
+    whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
+    numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))
+    return (
+        len(cuts.pairs) > 0
+        and all(type(number) is int for number in whole)
+        and all(math.isfinite(number) for number in numbers)
+        and 0 <= low <= high <= 64
+        and all(0 < pair.shallow < pair.deep <= deepest and pair.deep >= least for pair in cuts.pairs)
+        and all(pair.slope >= MIN_SLOPE and abs(pair.shift) <= 64 for pair in cuts.pairs)
+    )
 
-    Absolute, not squared: a few positions in which all is lost or won at once would rule the squares.
-    """
-    terms = np.concatenate([spread_terms(pair.deep, pair.shallow, empties) for pair, _ in lines])
-    errors = DEVIATIONS_A_MEAN * np.abs(np.concatenate([line.errors for line in lines]))
-    numbers = np.linalg.lstsq(terms, np.log(errors + 0.05), rcond=None)[0]
-    for _ in range(SPREAD_STEPS):  # Newton's method, as for a generalised linear model with exponential errors
-        numbers += np.linalg.lstsq(terms, errors * np.exp(-terms @ numbers) - 1, rcond=None)[0]
-    return Spread(*(float(number) for number in numbers))
+
+def _beyond(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
+    """Pairs deeper than those measured: on average as the deepest of their parity."""
+    for parity in (0, 1):
+        deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
+        if deepest is not None:
+            for deep in range(deepest.deep + 2, DEEPEST + 1, 2):
+                yield replace(deepest, deep=deep, shallow=probcut_depth(deep))

@@ -15,8 +15,8 @@ from gymnasium.utils import RecordConstructorArgs
 from reversi_env import Position
 from reversi_env.errors import quoted
 from search.limits import LimitsError
-from search.solver import MOST_SOLVED, Solver
-from search.table import Table
+from search.solver import MAX_SOLVED_EMPTIES, Solver
+from search.table import TranspositionTable
 
 
 class ExactRegret(gym.Wrapper, RecordConstructorArgs):
@@ -38,7 +38,7 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self._game = cast(Any, env.unwrapped)
         self.max_empties = _checked_empties(max_empties, self._game.rules.size)
-        self._solver = Solver(self._game.rules, threads=threads, table=Table(megabytes))
+        self._solver = Solver(self._game.rules, threads=threads, table=TranspositionTable(megabytes))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play *action*, judged in the position it was played in."""
@@ -57,7 +57,7 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
 def _checked_empties(empties: Any, size: int) -> int:
     """The number, if positions of that board with so many empties are solved while somebody waits."""
     whole = size * size - 4
-    most = MOST_SOLVED[size] if MOST_SOLVED[size] < whole else size * size
+    most = MAX_SOLVED_EMPTIES[size] if MAX_SOLVED_EMPTIES[size] < whole else size * size
     if isinstance(empties, bool) or not isinstance(empties, Integral) or empties not in range(most + 1):
         raise LimitsError(
             f"max_empties={quoted(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"

@@ -18,28 +18,28 @@ from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search import evaluators
 from search.core import endgame, midgame
-from search.cuts import EXACT, LADDER, set_cuts
 from search.evaluators import Evaluator
+from search.probcut import EXACT, SELECTIVITIES, load_probcut
 from search.stopping import StopSwitch
-from search.table import Table
-from search.team import Team
-from search.works import NO_NODE_LIMIT, checked_threads, give_near_tables, make_works, sharing
+from search.table import TranspositionTable
+from search.thread_group import ThreadGroup
+from search.thread_states import NO_NODE_LIMIT, attach_shallow_tables, checked_threads, make_thread_states, sharing
 
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
-#: From so many empties on, the first step of the ladder comes before the last.
-LADDER_EMPTIES = 16
+#: From so many empties on, the first selectivity level is searched before the exact one.
+SELECTIVE_EMPTIES = 16
 #: Table of a solver's own estimates, in MiB.
-ESTIMATES = 16
+ESTIMATE_TABLE_MIB = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
-BATCH_TABLE = 1.0
+BATCH_TABLE_MIB = 1.0
 #: Most empties of a position that the solver on a GPU takes (`search.gpu.endgame`).
-MOST_ON_GPU = 16
+MAX_GPU_EMPTIES = 16
 #: Most empties of a position that is solved for a label or a judge, by board size: about a minute of one core, several in the
 #: reversed game. With a table as small as `solve_batch` has, positions of noisy play took 35 to 185 million nodes with 22 empties
 #: on 8x8 and more than 600 million with 24; on 6x6 up to 104 million with 24 and up to 440 million with 26. Two empties more make
 #: it four times as many or more. All of 4x4 is solved at once.
-MOST_SOLVED = {4: 12, 6: 26, 8: 24}
+MAX_SOLVED_EMPTIES = {4: 12, 6: 26, 8: 24}
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Solution:
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
     ``lower`` and ``upper`` differ only if the solver was stopped, or came to its node limit; the line may then be cut
     short or missing, and without a line the move is the best known, not a proven one. ``confidence`` in percent: below
-    100 the solver was asked for a step of the `LADDER` only.
+    100 the solver was asked for a step of the `SELECTIVITIES` only.
     """
 
     score: int
@@ -69,11 +69,11 @@ class Solution:
 
 
 class Solver:
-    """Solves positions of one game to the end, with a table that it keeps between them.
+    """Solves positions of one game exactly and keeps its transposition table between them.
 
     *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
     to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
-    coefficients for searches to the end (`search.cuts`) also guesses the value and the best moves, unless the solver is not
+    coefficients for searches to the end (`search.probcut`) also guesses the value and the best moves, unless the solver is not
     *selective*. `stop` may be called from any thread. `bounds` tells how far the present position's value is known. One
     position is solved at a time: a second call waits for the first.
     """
@@ -83,27 +83,27 @@ class Solver:
         rules: Rules | None = None,
         *,
         threads: int = 1,
-        table: Table | None = None,
+        table: TranspositionTable | None = None,
         evaluator: Evaluator | str | None = None,
         selective: bool = True,
     ) -> None:
         self.rules = checked_rules(rules)
-        self.table = table or Table()
-        self._works = make_works(self.rules, checked_threads(threads))
+        self.table = table or TranspositionTable()
+        self._thread_states = make_thread_states(self.rules, checked_threads(threads))
         self._evaluator = None if evaluator is None else evaluators.get(evaluator)
         if self._evaluator is None:
             self._nets = np.zeros(1, endgame.NO_EVALUATOR)
         else:
             self._nets = self._evaluator.record(self.rules)
-            self._works["rank_empties"] = endgame.RANK_EMPTIES
+            self._thread_states["rank_empties"] = endgame.RANK_EMPTIES
             if selective:
-                set_cuts(self._works, self._evaluator, self.rules)
-        self._near = give_near_tables(self._works)
+                load_probcut(self._thread_states, self._evaluator, self.rules)
+        self._shallow_tables = attach_shallow_tables(self._thread_states)
         self._window = -self.rules.square_count, self.rules.square_count
         #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
-        self._estimates: Table | None = None
-        self._switch = StopSwitch(self._works)
-        self._team = Team(self._works, self._switch)
+        self._estimates: TranspositionTable | None = None
+        self._switch = StopSwitch(self._thread_states)
+        self._thread_group = ThreadGroup(self._thread_states, self._switch)
         self._one_at_a_time = threading.Lock()
 
     def solve(
@@ -113,15 +113,14 @@ class Solver:
         wld: bool = False,
         guess: int | None = None,
         window: tuple[int, int] | None = None,
-        hints: Table | None = None,
+        hints: TranspositionTable | None = None,
         node_limit: int | None = None,
     ) -> Solution:
         """The value of *position* and a best line.
 
-        ``wld=True`` only finds out who wins. *guess* is where to look first, *window* a range that the value is known
-        to lie in, which is taken for granted: where it does not, the range's nearer end may come out. *hints* is a
-        table of estimates whose best moves are tried first. With *node_limit* (of each thread) the bounds may stay
-        apart.
+        ``wld=True`` solves for win, loss or draw only. *guess* is the first null window; *window* is a range known to contain
+        the value (if it does not, the nearer end may be returned). *hints* is a table of estimates whose best moves are tried
+        first. With *node_limit* (per thread) the bounds may not meet.
         """
         with self._one_at_a_time:
             self._switch.withdraw()
@@ -129,8 +128,8 @@ class Solver:
 
     @property
     def selective(self) -> bool:
-        """Whether the evaluator came with what the steps of the `LADDER` below the last need."""
-        return bool(self._works["end_depth"].any())
+        """Whether the evaluator came with what the steps of the `SELECTIVITIES` below the last need."""
+        return bool(self._thread_states["end_depth"].any())
 
     def _solve(
         self,
@@ -139,7 +138,7 @@ class Solver:
         wld: bool = False,
         guess: int | None = None,
         window: tuple[int, int] | None = None,
-        hints: Table | None = None,
+        hints: TranspositionTable | None = None,
         node_limit: int | None = None,
     ) -> Solution:
         """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
@@ -153,9 +152,9 @@ class Solver:
         if guess is not None:
             guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
         asked = self._window = self._checked_window(window, wld)
-        self.begin(hints, node_limit)
-        for step in self.steps(position):
-            lower, upper = self._close_in(position, *asked, guess, step=step)
+        self.prepare_search(hints, node_limit)
+        for selectivity in self.selectivity_levels(position):
+            lower, upper = self._narrow_bounds(position, *asked, guess, selectivity=selectivity)
             guess = lower
         if wld:
             lower, upper = _sign(lower), _sign(upper)
@@ -163,43 +162,43 @@ class Solver:
             raise ReversiError(f"window {quoted(window)}: expected a range that the value lies in")
         pv: tuple[str, ...] = ()
         if lower == upper and not wld:
-            pv = self._line(position, lower)
+            pv = self._principal_variation(position, lower)
         elif lower == upper >= 0:  # any move that wins, or draws, will do
-            pv = self._line(position, 2 * lower, longest=1)
+            pv = self._principal_variation(position, 2 * lower, longest=1)
         solution = self._solution(position, (lower, upper), pv, EXACT, began)
         move = solution.move or next(iter(position.legal_moves()), None)
         return replace(solution, move=move, pv=() if wld else pv)
 
-    def steps(self, position: Position) -> tuple[int, ...]:
-        """The steps of the `LADDER` that solve *position* in the least time.
+    def selectivity_levels(self, position: Position) -> tuple[int, ...]:
+        """The steps of the `SELECTIVITIES` that solve *position* in the least time.
 
         The first takes hardly a twentieth of the work, and then the best moves are known, and the window.
         """
-        return (0, EXACT) if self.selective and position.empties >= LADDER_EMPTIES else (EXACT,)
+        return (0, EXACT) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT,)
 
-    def climb(self, position: Position, step: int, guess: int | None) -> Solution:
-        """One step of the `LADDER` after `begin`; what was found before stays in the table and helps."""
+    def solve_at(self, position: Position, selectivity: int, guess: int | None) -> Solution:
+        """One step of the `SELECTIVITIES` after `prepare_search`; what was found before stays in the table and helps."""
         began = perf_counter()
         most = self.rules.square_count
-        lower, upper = self._close_in(position, -most, most, guess, step=step)
-        if step < EXACT and lower > upper:  # answers that are not sure may contradict each other
+        lower, upper = self._narrow_bounds(position, -most, most, guess, selectivity=selectivity)
+        if selectivity < EXACT and lower > upper:  # answers that are not sure may contradict each other
             upper = lower
         pv: tuple[str, ...] = ()
         if lower == upper:
-            pv = self._line(position, lower) if step == EXACT else self._table_line(position)
-        return self._solution(position, (lower, upper), pv, step, began)
+            pv = self._principal_variation(position, lower) if selectivity == EXACT else self._table_line(position)
+        return self._solution(position, (lower, upper), pv, selectivity, began)
 
     def winning_move(self, position: Position, guess: int) -> str | None:
-        """A move that is proven to win after `begin`, or to draw if none is; None where the time is too short, or it loses."""
-        lower, upper = self._close_in(position, -2, 2, guess, step=EXACT)
-        line = self._line(position, lower, longest=1) if lower >= max(0, upper) else ()
+        """Return a move that is proven to win, or to draw if none wins, after `prepare_search`; None if all lose or time ends."""
+        lower, upper = self._narrow_bounds(position, -2, 2, guess, selectivity=EXACT)
+        line = self._principal_variation(position, lower, longest=1) if lower >= max(0, upper) else ()
         return line[0] if line else None
 
     def _solution(
-        self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], step: int, began: float
+        self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], selectivity: int, began: float
     ) -> Solution:
         move = pv[0] if pv else self._table_move(position)
-        nodes, confidence = int(self._works["nodes"].sum()), LADDER[step].confidence
+        nodes, confidence = int(self._thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
     def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
@@ -222,15 +221,15 @@ class Solver:
     def load_kernels(self) -> None:
         """Compile or load what solving needs, so that no clock pays for it."""
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
-        solver = Solver(self.rules, table=Table(0.001), evaluator=self._evaluator, selective=False)
+        solver = Solver(self.rules, table=TranspositionTable(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
-        endgame.table_move(solver._works, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
-        self._note_negamax()
+        endgame.table_move(solver._thread_states, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
+        self._register_negamax()
 
-    def _note_negamax(self) -> None:
-        """Let the kernels know the search by which they foretell values, if they do; it is compiled with the engine's."""
-        if self.selective and not self._works["negamax"][0]:
-            midgame.note_negamax(self._works, self._nets)
+    def _register_negamax(self) -> None:
+        """Register the midgame search for ProbCut in the kernels, if they use it; it is compiled with the engine's."""
+        if self.selective and not self._thread_states["negamax"][0]:
+            midgame.register_negamax(self._thread_states, self._nets)
 
     def stop(self) -> None:
         """Make a running solver return as soon as it can; callable from any thread."""
@@ -239,9 +238,9 @@ class Solver:
     def bounds(self) -> tuple[int, int, int]:
         """(lower, upper, nodes) of the position that is being solved; only what is proven counts."""
         lower, upper = self._window
-        if self._works["step"][0] == EXACT:
-            lower, upper = int(self._works["lower"].max()), int(self._works["upper"].min())
-        return lower, upper, int(self._works["nodes"].sum())
+        if self._thread_states["selectivity"][0] == EXACT:
+            lower, upper = int(self._thread_states["lower"].max()), int(self._thread_states["upper"].min())
+        return lower, upper, int(self._thread_states["nodes"].sum())
 
     def clear(self) -> None:
         """Forget all that the tables know."""
@@ -253,62 +252,68 @@ class Solver:
         if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
             raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
 
-    def begin(self, hints: Table | None, node_limit: int | None) -> None:
+    def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
         """Make ready for searches of one position, or of its moves."""
-        self._near[:] = 0
+        self._shallow_tables[:] = 0
         self.table.new_search()
-        self.table.attach_endings(
-            self._works, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
+        self.table.attach_endgame(
+            self._thread_states, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
         )
         self._switch.release()
-        self._works["nodes"] = 0
-        self._works["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
-        self._note_negamax()
+        self._thread_states["nodes"] = 0
+        self._thread_states["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
+        self._register_negamax()
         if hints is None and self.selective:
-            hints = self._estimates = self._estimates or Table(ESTIMATES)
+            hints = self._estimates = self._estimates or TranspositionTable(ESTIMATE_TABLE_MIB)
             hints.new_search()
         if hints is None:
-            self._works["table"] = 0
+            self._thread_states["table"] = 0
         else:
-            hints.attach(self._works, "estimates")
+            hints.attach(self._thread_states, "estimates")
 
-    def _close_in(self, position: Position, lower: int, upper: int, guess: int | None, *, step: int) -> tuple[int, int]:
-        """Bounds of the value within those given, as sure as the *step* of the ladder is; with all threads."""
-        works, boards = self._works, (np.uint64(position.own), np.uint64(position.opp))
-        works["lower"], works["upper"] = lower, upper
-        works["step"], works["end_margin"] = step, LADDER[step].margin
+    def _narrow_bounds(
+        self, position: Position, lower: int, upper: int, guess: int | None, *, selectivity: int
+    ) -> tuple[int, int]:
+        """Return bounds of the value within those given, at one selectivity level, with all threads."""
+        thread_states, boards = self._thread_states, (np.uint64(position.own), np.uint64(position.opp))
+        thread_states["lower"], thread_states["upper"] = lower, upper
+        thread_states["selectivity"], thread_states["end_margin"] = selectivity, SELECTIVITIES[selectivity].margin
         start = guess if guess is not None else endgame.NO_GUESS if self.selective else 0
-        if len(works) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
-            endgame.solve_one(works[:1], self._nets, *boards, start)
+        if len(thread_states) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
+            endgame.solve_one(thread_states[:1], self._nets, *boards, start)
         else:
-            self._close_in_together(boards, start)
-        if step == EXACT:
-            return int(works["lower"].max()), int(works["upper"].min())
+            self._narrow_bounds_in_parallel(boards, start)
+        if selectivity == EXACT:
+            return int(thread_states["lower"].max()), int(thread_states["upper"].min())
         # not sure: other threads may have found other answers than the one that came to its end
-        ended = int(np.argmax(works["lower"] >= works["upper"]))
-        return int(works["lower"][ended]), int(works["upper"][ended])
+        ended = int(np.argmax(thread_states["lower"] >= thread_states["upper"]))
+        return int(thread_states["lower"][ended]), int(thread_states["upper"][ended])
 
-    def _close_in_together(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
-        works = self._works
+    def _narrow_bounds_in_parallel(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
+        thread_states = self._thread_states
 
         def close_in(k: int) -> bool:
-            endgame.solve_one(works[k : k + 1], self._nets, *boards, guess)
-            return bool(works["lower"][k] >= works["upper"][k])
+            endgame.solve_one(thread_states[k : k + 1], self._nets, *boards, guess)
+            return bool(thread_states["lower"][k] >= thread_states["upper"][k])
 
-        with sharing(works):
-            self._team.run(close_in, any_ends=True)
-        if int(works["nodes"].max()) <= int(works["node_limit"][0]):
+        with sharing(thread_states):
+            self._thread_group.run(close_in, stop_when_any_ends=True)
+        if int(thread_states["nodes"].max()) <= int(thread_states["node_limit"][0]):
             self._switch.release()
 
-    def _line(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
+    def _principal_variation(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
         """Moves for both sides to the end that keep *score*; the table makes finding them again quick."""
         names: list[str] = []
-        work = self._works[:1]
+        thread = self._thread_states[:1]
         while not position.is_over() and not self._switch.requested and len(names) < longest:
             if position.must_pass():
                 move: str | int = "pass"
             else:
-                sq = int(endgame.move_worth(work, self._nets, np.uint64(position.own), np.uint64(position.opp), score))
+                sq = int(
+                    endgame.best_move_with_value(
+                        thread, self._nets, np.uint64(position.own), np.uint64(position.opp), score
+                    )
+                )
                 if sq == PASS_SQUARE:
                     break
                 move = self.rules.action_of(sq)
@@ -343,7 +348,7 @@ class Solver:
         moves = position.legal_moves()
         if len(moves) < 2:
             return moves[0] if moves else None
-        sq = int(endgame.table_move(self._works[:1], np.uint64(position.own), np.uint64(position.opp)))
+        sq = int(endgame.table_move(self._thread_states[:1], np.uint64(position.own), np.uint64(position.opp)))
         return None if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
 
 
@@ -352,14 +357,14 @@ def solve(
     *,
     threads: int = 1,
     wld: bool = False,
-    table: Table | None = None,
+    table: TranspositionTable | None = None,
     evaluator: Evaluator | str | None = None,
 ) -> Solution:
     """Solve one position."""
     return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)
 
 
-def solve_all_moves(position: Position, *, threads: int = 1, table: Table | None = None) -> dict[str, int]:
+def solve_all_moves(position: Position, *, threads: int = 1, table: TranspositionTable | None = None) -> dict[str, int]:
     """The exact value of every legal move by name, best first."""
     return Solver(position.rules, threads=threads, table=table).solve_all_moves(position)
 
@@ -384,19 +389,19 @@ def solve_batch(
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)
     starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
-    local, all_works, stopped = threading.local(), list[np.ndarray](), threading.Event()
+    local, all_states, stopped = threading.local(), list[np.ndarray](), threading.Event()
     nets = np.zeros(1, endgame.NO_EVALUATOR)
 
     def run(start: int) -> int:
-        if not hasattr(local, "works"):
-            local.table, local.works = Table(BATCH_TABLE), make_works(rules, 1)
-            local.table.attach_endings(local.works, "exact values")
-            local.near = give_near_tables(local.works)
-            all_works.append(local.works)
+        if not hasattr(local, "thread_states"):
+            local.table, local.thread_states = TranspositionTable(BATCH_TABLE_MIB), make_thread_states(rules, 1)
+            local.table.attach_endgame(local.thread_states, "exact values")
+            local.shallow_table = attach_shallow_tables(local.thread_states)
+            all_states.append(local.thread_states)
             # read after that: whoever has not seen this record has set it before
-            local.works["stop"] = stopped.is_set()
+            local.thread_states["stop"] = stopped.is_set()
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
-        endgame.solve_many(local.works, nets, own[rows], opp[rows], scores[rows])
+        endgame.solve_many(local.thread_states, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
 
     done = 0
@@ -407,8 +412,8 @@ def solve_batch(
                 progress(done)
         finally:
             stopped.set()
-            for works in all_works:
-                works["stop"] = 1
+            for thread_states in all_states:
+                thread_states["stop"] = 1
             pool.shutdown(cancel_futures=True)
     return scores
 

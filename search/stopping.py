@@ -13,8 +13,8 @@ class StopSwitch:
     looked for after they are taken back.
     """
 
-    def __init__(self, works: np.ndarray) -> None:
-        self._flags = works["stop"]
+    def __init__(self, thread_states: np.ndarray) -> None:
+        self._flags = thread_states["stop"]
         self.requested = False
 
     def request(self) -> None:

@@ -1,4 +1,4 @@
-"""`Table`: the memory of a transposition table, owned by Python and shared by the threads of a search."""
+"""`TranspositionTable`: the memory of a transposition table, owned by Python and shared by the threads of a search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from reversi_env import ReversiError
 from reversi_env.errors import quoted
-from search.core.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, spread
+from search.core.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, rehash
 
 DEFAULT_MEGABYTES = 64
 _LARGEST_MEGABYTES = 1 << 20
@@ -16,11 +16,11 @@ _LINE = 8
 _FIRST_BUCKETS = 1 << 13
 
 
-class Table:
+class TranspositionTable:
     """A transposition table of at most *megabytes* MiB (a power of two of 96-byte buckets, four entries each).
 
     Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced;
-    `clear` forgets everything. A table that *grows* uses a small part of its memory until it is told to `make_room`.
+    `clear` forgets everything. A table that *grows* uses a small part of its memory until it is told to `reserve`.
     """
 
     def __init__(self, megabytes: float = DEFAULT_MEGABYTES, *, grows: bool = False) -> None:
@@ -79,7 +79,7 @@ class Table:
         sample = self._used()[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
         return float((sample[:, 2] != 0).mean())
 
-    def make_room(self, entries: float) -> None:
+    def reserve(self, entries: float) -> None:
         """Use so much of the memory that *entries* have room, as far as there is any.
 
         Nobody may be searching; threads that go on with the table are attached to it again.
@@ -89,28 +89,28 @@ class Table:
             buckets *= 2
         if buckets > used:
             self.bucket_mask = buckets - 1  # before: Ctrl-C meanwhile may lose entries, but not what is in use
-            spread(self.address, used, self.bucket_mask)
+            rehash(self.address, used, self.bucket_mask)
 
     def load_kernels(self) -> None:
         """Compile or load what growing needs, so that no clock pays for it."""
-        spread(self.address, 0, self.bucket_mask)
+        rehash(self.address, 0, self.bucket_mask)
 
     def _used(self) -> np.ndarray:
         return self._words[: (self.bucket_mask + 1) * WORDS_PER_BUCKET]
 
-    def attach(self, works: np.ndarray, contents: str) -> None:
+    def attach(self, thread_states: np.ndarray, contents: str) -> None:
         """Let the threads' records use this table, which holds *contents* from now on and nothing else until `clear`."""
         self._holds(contents)
-        works["table"] = self.address
-        works["bucket_mask"] = self.bucket_mask
-        works["generation"] = self.generation
+        thread_states["table"] = self.address
+        thread_states["bucket_mask"] = self.bucket_mask
+        thread_states["generation"] = self.generation
 
-    def attach_endings(self, works: np.ndarray, contents: str) -> None:
+    def attach_endgame(self, thread_states: np.ndarray, contents: str) -> None:
         """`attach`, for values at the end of the game."""
         self._holds(contents)
-        works["endings"] = self.address
-        works["endings_mask"] = self.bucket_mask
-        works["endings_generation"] = self.generation
+        thread_states["endgame_table"] = self.address
+        thread_states["endgame_mask"] = self.bucket_mask
+        thread_states["endgame_generation"] = self.generation
 
     def _holds(self, contents: str) -> None:
         if self._contents not in (None, contents):

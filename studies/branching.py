@@ -11,10 +11,10 @@ import numpy as np
 
 from reversi_env import Position, ReversiError
 from reversi_env.options import option
-from search import evaluators, probcut
-from search.cuts import coefficients
+from search import evaluators, probcut_fit
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import coefficients
 from studies.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
 from studies.sections import Section, Table, count, game_name
 from studies.study import StudyOptions
@@ -105,7 +105,7 @@ def _factors(by_depth: Sequence[dict[str, Any]]) -> dict[str, float]:
 def _coefficients(options: BranchingOptions) -> np.ndarray | None:
     """ProbCut's coefficients for this evaluator; None where the board leaves nothing to fit on."""
     try:
-        fitted = probcut.fit(
+        fitted = probcut_fit.fit(
             options.evaluator, options.rules, deepest=options.depth, positions=FIT_POSITIONS, seed=options.seed
         )
     except ReversiError:

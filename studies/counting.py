@@ -15,12 +15,12 @@ from reversi_env import Rules
 from search.core.midgame import INFINITY, negamax
 from search.core.refinements import ALPHA_BETA as PRUNES
 from search.core.refinements import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER
-from search.core.work import WORK
-from search.cuts import CUT_FIELDS
-from search.engine import ASPIRATION
+from search.core.thread_state import THREAD_STATE
+from search.engine import ASPIRATION_WINDOW
 from search.evaluators import Evaluator, get
-from search.table import Table
-from search.works import make_works
+from search.probcut import CUT_FIELDS
+from search.table import TranspositionTable
+from search.thread_states import make_thread_states
 from train.games.batch import RandomPlayer, play_games
 from train.games.openings import Openings
 
@@ -29,7 +29,11 @@ TABLE_SIZE = 4.0
 #: The engine's record, with the refinements that are on and counts of inner nodes and of moves searched at them: see
 #: `search.core.refinements`. They come first: numba takes a record that begins as another does for one of the other's kind.
 COUNTED = np.dtype(
-    [("switches", np.int64), ("counts", np.int64, (2,)), *((name, WORK[name]) for name in WORK.names or ())],
+    [
+        ("switches", np.int64),
+        ("counts", np.int64, (2,)),
+        *((name, THREAD_STATE[name]) for name in THREAD_STATE.names or ()),
+    ],
     align=True,
 )
 
@@ -91,21 +95,24 @@ def count_nodes(
     found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 
     def run(rows: NDArray[np.int64]) -> None:
-        works = make_works(rules, dtype=COUNTED)
-        works["switches"] = how.switches
-        table = Table(TABLE_SIZE) if how.table else None
+        thread_states = make_thread_states(rules, dtype=COUNTED)
+        thread_states["switches"] = how.switches
+        table = TranspositionTable(TABLE_SIZE) if how.table else None
         if table is not None:
-            table.attach(works, "estimates")
+            table.attach(thread_states, "estimates")
         if how.cuts and probcut is not None:
-            works["cut_margin"] = margin
+            thread_states["cut_margin"] = margin
             for name in CUT_FIELDS:
-                works[name] = probcut[name]
+                thread_states[name] = probcut[name]
         for row in rows:
             if table is not None:
                 table.words()[:] = 0
-            works["nodes"], works["counts"] = 0, 0
-            found.values[row] = _search(works[0], nets[0], own[row], opp[row], depth, how)
-            found.nodes[row], (found.inner[row], found.moves[row]) = works["nodes"][0], works["counts"][0]
+            thread_states["nodes"], thread_states["counts"] = 0, 0
+            found.values[row] = _search(thread_states[0], nets[0], own[row], opp[row], depth, how)
+            found.nodes[row], (found.inner[row], found.moves[row]) = (
+                thread_states["nodes"][0],
+                thread_states["counts"][0],
+            )
 
     count = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(count) as pool:
@@ -114,16 +121,16 @@ def count_nodes(
     return found
 
 
-def _search(work: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: int, how: Refinement) -> int:
+def _search(thread: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: int, how: Refinement) -> int:
     """Value of one position to *depth* plies in UNITs, at once or deepening from 1, then around the last value or not."""
     value = 0
     for step in range(1 if how.deepens else depth, depth + 1):
         low, high = -INFINITY, INFINITY
         if how.aspires and step > 1:
-            low, high = value - ASPIRATION, value + ASPIRATION
-        value = negamax(work, net, own, opp, low, high, step)
+            low, high = value - ASPIRATION_WINDOW, value + ASPIRATION_WINDOW
+        value = negamax(thread, net, own, opp, low, high, step)
         if value <= low or value >= high:  # outside the window: only a bound
-            value = negamax(work, net, own, opp, -INFINITY, INFINITY, step)
+            value = negamax(thread, net, own, opp, -INFINITY, INFINITY, step)
     return value
 
 

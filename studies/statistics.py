@@ -21,13 +21,13 @@ def first_line_flips(sq, own, opp):
     """The discs that turn in the first direction, row by row from the top left, in which any do: report 002's mistake."""
     for direction in range(8):
         row, column = sq // 8 + _ROW_STEPS[direction], sq % 8 + _COLUMN_STEPS[direction]
-        turned = NO_SQUARE
+        flipped = NO_SQUARE
         while 0 <= row < 8 and 0 <= column < 8:
             bit = ONE << np.uint64(8 * row + column)
             if opp & bit != NO_SQUARE:
-                turned |= bit
-            elif own & bit != NO_SQUARE and turned != NO_SQUARE:
-                return turned
+                flipped |= bit
+            elif own & bit != NO_SQUARE and flipped != NO_SQUARE:
+                return flipped
             else:
                 break
             row += _ROW_STEPS[direction]
@@ -53,8 +53,8 @@ def _count_game(mover, other, playable, state, one_line, moves, visits):
         word, state = next_random(state)
         sq = random_square(legal, word)
         if one_line:
-            turned = first_line_flips(sq, mover, other)
-            mover, other = other ^ turned, mover | turned | ONE << np.uint64(sq)
+            flipped = first_line_flips(sq, mover, other)
+            mover, other = other ^ flipped, mover | flipped | ONE << np.uint64(sq)
         else:
             mover, other = play(sq, mover, other)
 

@@ -1,8 +1,8 @@
-"""How often a step of the ladder keeps its promise: ``python -m studies.steps --empties 20 22 --count 300``, a JSON object.
+"""How often a selectivity level is as reliable as stated: ``python -m studies.steps --empties 20 22 --count 300``, a JSON object.
 
-Positions of the network's own games are solved, and searched to the end by each step of `search.cuts.LADDER`; or, with ``--wthor
-FOLDER``, positions of tournament games with 24 empties, whose exact scores the files hold. A value keeps the promise of its step if
-it is no more than two discs from the exact score.
+Positions of the network's own games are solved, and searched to the end at each level of `search.probcut.SELECTIVITIES`; or, with
+``--wthor FOLDER``, positions of tournament games with 24 empties, whose exact scores the files hold. A value is right if it is no
+more than two discs from the exact score.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy as np
 
 from reversi_env import Position, Rules
 from reversi_env.notation import read_wthor
-from search.cuts import EXACT, LADDER
+from search.probcut import EXACT, SELECTIVITIES
 from search.solver import Solver
-from search.table import Table
+from search.table import TranspositionTable
 from train.fitting.cuts import own_positions
 
 #: Discs by which a value may be off.
@@ -45,18 +45,18 @@ def of_tournaments(folder: Path, count: int, seed: int) -> list[Task]:
 
 @lru_cache
 def _solver(rules: Rules) -> Solver:
-    return Solver(rules, evaluator="network", table=Table(64))
+    return Solver(rules, evaluator="network", table=TranspositionTable(64))
 
 
 def climb(rules: Rules, steps: int, task: Task) -> tuple[list[int], list[int], int]:
     """The values of the first *steps*, the nodes that each took with those before it, and the exact score."""
     solver, position = _solver(rules), Position(rules, task.own, task.opp)
     solver.clear()
-    solver.begin(None, None)
+    solver.prepare_search(None, None)
     values: list[int] = []
     nodes: list[int] = []
     for step in range(steps):
-        found = solver.climb(position, step, values[-1] if values else None)
+        found = solver.solve_at(position, step, values[-1] if values else None)
         values.append(found.score)
         nodes.append(found.nodes)
     return values, nodes, solver.solve(position).score if task.score is None else task.score
@@ -68,7 +68,7 @@ def summary(results: list[tuple[list[int], list[int], int]]) -> list[dict[str, f
     errors = np.abs(values - scores[:, None])
     return [
         {
-            "confidence": LADDER[step].confidence,
+            "confidence": SELECTIVITIES[step].confidence,
             "near": round(100 * float((errors[:, step] <= NEAR).mean()), 1),
             "exact": round(100 * float((errors[:, step] == 0).mean()), 1),
             "error": round(float(errors[:, step].mean()), 2),

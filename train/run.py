@@ -66,7 +66,7 @@ class Run:
         growing: Collection[str] = (),
         begun: Callable[[], bool] | None = None,
     ) -> None:
-        self.folder, self.options, self.ingredients = folder, options, dict(ingredients or {})
+        self.folder, self.options, self.content_hashes = folder, options, dict(ingredients or {})
         self._file = file or (RUN if options is not None else None)
         self._format, self._free, self._growing, self._begun = format, free, growing, begun
         self._lock: int | None = None
@@ -115,7 +115,7 @@ class Run:
         """Write the options into the folder, or refuse to go on with others than those that are there."""
         if self.options is None:
             return
-        levels = {"options": self.options.as_dict(), "ingredients": self.ingredients}
+        levels = {"options": self.options.as_dict(), "ingredients": self.content_hashes}
         here: dict[str, Any] = {"format": self._format, "version": __version__, **levels}
         there = read_json(self._path, self._format) if self._path.exists() else None
         begun = there is not None if self._begun is None else self._begun()
@@ -135,7 +135,7 @@ class Run:
         """Whether the file need not be written again; what cannot be gone on from raises."""
         assert self.options is not None
         check_same(self.folder, self._options_of(there), self.options.as_dict(), free=self._free, growing=self._growing)
-        check_same(self.folder, self._marks(dict(there.get("ingredients") or {})), self._marks(self.ingredients))
+        check_same(self.folder, self._marks(dict(there.get("ingredients") or {})), self._marks(self.content_hashes))
         return {**there, "version": ""} == {**here, "version": ""}
 
     def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:

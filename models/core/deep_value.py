@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic, register_jitable
 
 from models.arrays import library_of
-from models.core.carried_states import after_move, begin, try_move
+from models.core.carried_states import refresh_accumulator, update_accumulator, update_for_value
 from models.core.pattern_states import emit_numbers, states_on_stack
 from models.core.pattern_value import COUNTS
 from models.core.vectors import (
@@ -39,7 +39,7 @@ from models.core.vectors import (
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import emit_run_ends, popcount
 from reversi_env.rules import SIZES
-from search.core.carried import Carried, carries
+from search.core.accumulator import IncrementalEvaluator, register_incremental
 from search.core.evaluate import evaluator
 
 #: The whole number that stands for 1 in a row.
@@ -221,7 +221,7 @@ def _sum_for(shape: Shape) -> Callable:
     def deep_sum(
         typing_context: Any,
         squares: Any,
-        room: Any,
+        accumulator: Any,
         rows: Any,
         head: Any,
         own_moves: Any,
@@ -233,19 +233,21 @@ def _sum_for(shape: Shape) -> Callable:
     ) -> Any:
         """The network's output before it is kept within the limit, float32.
 
-        *room*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the next three
+        *accumulator*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the next three
         are the numbers of the rows of the two numbers of moves and of the empty squares.
         """
 
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-            squares, room, rows, head, own_moves, opp_moves, empties, own, opp, playable = args
+            squares, accumulator, rows, head, own_moves, opp_moves, empties, own, opp, playable = args
             forward, done = _Forward(context, builder, shape), builder.append_basic_block()
             found = []
             for size in reversed(SIZES):
                 block, other = builder.append_basic_block(), builder.append_basic_block()
                 builder.cbranch(builder.icmp_signed("==", squares, WORD(size * size)), block, other)
                 builder.position_at_end(block)
-                found.append((forward.sum_of_rows(rows, emit_numbers(context, builder, size, room)), builder.block))
+                found.append(
+                    (forward.sum_of_rows(rows, emit_numbers(context, builder, size, accumulator)), builder.block)
+                )
                 builder.branch(done)
                 builder.position_at_end(other)
             builder.unreachable()
@@ -285,13 +287,13 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
     deep_sum = _sum_for(shape)
 
     @register_jitable
-    def value_of(net, room, empties, own, opp, moves):
-        """Value of the position with the states in *room* and those legal *moves*, in discs for the side to move."""
+    def value_of(net, accumulator, empties, own, opp, moves):
+        """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
         rows, head = net.deep_rows[np.uint64(empties)], net.heads[np.uint64(empties)]
         own_moves = net.states + popcount(moves)
         opp_moves = net.states + COUNTS
         left = net.states + 2 * COUNTS + empties
-        value = deep_sum(net.squares, room, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
+        value = deep_sum(net.squares, accumulator, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
         return min(max(np.float64(value), -net.limit), net.limit)
 
     @evaluator(net)
@@ -301,7 +303,7 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
         empties = net.squares - popcount(own | opp)
         return value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
 
-    carries(net, Carried(begin, after_move, try_move, value_of))
+    register_incremental(net, IncrementalEvaluator(refresh_accumulator, update_accumulator, update_for_value, value_of))
     return net, deep_value
 
 

@@ -19,19 +19,19 @@ from reversi_env.core.intrinsics import popcount
 
 
 @intrinsic(prefer_literal=True)
-def store_numbers(typing_context: Any, size: Any, room: Any, address: Any) -> Any:
+def store_numbers(typing_context: Any, size: Any, accumulator: Any, address: Any) -> Any:
     """Write the numbers of all instances' states on the board of *size*, a literal, to the int32 array at *address*.
 
-    *room* is the address of the position's states.
+    *accumulator* is the address of the position's states.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, room, address = args
+        _, accumulator, address = args
         number = ir.IntType(32)
         array = builder.inttoptr(address, ir.PointerType(number))
-        for k, (state, first) in enumerate(emit_numbers(context, builder, size.literal_value, room)):
+        for k, (state, first) in enumerate(emit_numbers(context, builder, size.literal_value, accumulator)):
             index = builder.add(builder.trunc(state, number), number(first))
             builder.store(index, builder.gep(array, [WORD(k)]))
         return context.get_dummy_value()
@@ -48,13 +48,13 @@ def write_rows(squares, playable, own, opp, digits, tied, weights, instances, ou
     """
     states = np.zeros(64, np.int32)
     for i in range(own.size):
-        room = states_on_stack(own[i], opp[i], digits.ctypes.data)
+        accumulator = states_on_stack(own[i], opp[i], digits.ctypes.data)
         if squares == 64:
-            store_numbers(8, room, states.ctypes.data)
+            store_numbers(8, accumulator, states.ctypes.data)
         elif squares == 36:
-            store_numbers(6, room, states.ctypes.data)
+            store_numbers(6, accumulator, states.ctypes.data)
         else:
-            store_numbers(4, room, states.ctypes.data)
+            store_numbers(4, accumulator, states.ctypes.data)
         for j in range(instances):
             out[i, j] = tied[states[j]]
         out[i, instances] = weights + popcount(legal_moves(own[i], opp[i], playable))

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from models.core.patterns import patterns_of
 from models.core.vectors import WORD, is_arm
-from search.core.carried import ROOM
+from search.core.accumulator import ACCUMULATOR_BYTES
 
 NUMBER = ir.IntType(16)
 #: The vectors in which the states of any board are added up: 256 bits at most. (With 512 a Skylake was slower.)
@@ -30,7 +30,7 @@ VECTORS = [ir.VectorType(NUMBER, lanes) for lanes in LANES]
 STATES = 64
 #: Bytes of a number of all states, of which a search's room has two.
 SIDE = 2 * STATES
-assert 2 * SIDE == ROOM
+assert 2 * SIDE == ACCUMULATOR_BYTES
 #: Settings of the eight bits of a row, and of all rows.
 SETTINGS = 256
 ALL_SETTINGS = 8 * SETTINGS
@@ -55,14 +55,14 @@ def digit_table(size: int) -> np.ndarray:
     return table
 
 
-def emit_numbers(context: Any, builder: ir.IRBuilder, size: int, room: Any) -> list[tuple[Any, int]]:
-    """For every instance its state, as *room* has it, and the number of its pattern's first state among those of all.
+def emit_numbers(context: Any, builder: ir.IRBuilder, size: int, accumulator: Any) -> list[tuple[Any, int]]:
+    """For every instance its state, as *accumulator* has it, and the number of its pattern's first state among those of all.
 
     ARM's CPUs hand on what was just stored only to loads at the beginning or the middle of it; all others wait until it is in the
     cache. So four numbers are loaded at a time there, 64 bits of the 128 that were stored.
     """
     patterns = patterns_of(size)
-    numbers = builder.inttoptr(_emit_unknown(builder, room), ir.PointerType(NUMBER))
+    numbers = builder.inttoptr(_emit_unknown(builder, accumulator), ir.PointerType(NUMBER))
     count = len(patterns.instances)
     if is_arm(context):
         words = builder.bitcast(numbers, ir.PointerType(WORD))
@@ -85,8 +85,8 @@ def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(NUMBER, STATES))
-        address = builder.ptrtoint(room, WORD)
+            accumulator = builder.alloca(ir.ArrayType(NUMBER, STATES))
+        address = builder.ptrtoint(accumulator, WORD)
         for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *args), strict=True)):
             _emit_store(builder, address, k, builder.add(mine, builder.add(theirs, theirs)))
         return address
@@ -95,28 +95,28 @@ def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any
 
 
 @intrinsic
-def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, room: Any) -> Any:
-    """Write the states of a position to *room*."""
+def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, accumulator: Any) -> Any:
+    """Write the states of a position to *accumulator*."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        *boards_and_digits, room = args
+        *boards_and_digits, accumulator = args
         for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *boards_and_digits), strict=True)):
-            _emit_store(builder, room, k, builder.add(mine, builder.add(theirs, theirs)))
-            _emit_store(builder, builder.add(room, WORD(SIDE)), k, builder.add(theirs, builder.add(mine, mine)))
+            _emit_store(builder, accumulator, k, builder.add(mine, builder.add(theirs, theirs)))
+            _emit_store(builder, builder.add(accumulator, WORD(SIDE)), k, builder.add(theirs, builder.add(mine, mine)))
         return context.get_dummy_value()
 
     return types.none(types.uint64, types.uint64, types.int64, types.int64), codegen
 
 
 @intrinsic
-def move_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
+def move_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumulator: Any) -> Any:
     """Write the states after a move to the next level's room."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        room, after, placed, turns = _emit_move(builder, *args)
+        accumulator, after, placed, turns = _emit_move(builder, *args)
         other = builder.add(after, WORD(SIDE))
         for k in range(len(VECTORS)):
-            mine = _emit_load(builder, room, k)
+            mine = _emit_load(builder, accumulator, k)
             _emit_store(builder, other, k, builder.sub(builder.add(mine, placed[k]), turns[k]))
         return context.get_dummy_value()
 
@@ -124,7 +124,7 @@ def move_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: An
 
 
 @intrinsic
-def try_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any) -> Any:
+def try_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumulator: Any) -> Any:
     """Write the states after a move, as the side sees them that is to move then, to the next level's room."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
@@ -135,19 +135,19 @@ def try_states(typing_context: Any, sq: Any, turned: Any, digits: Any, room: Any
 
 
 def _emit_move(
-    builder: ir.IRBuilder, sq: Any, turned: Any, digits: Any, room: Any
+    builder: ir.IRBuilder, sq: Any, flipped: Any, digits: Any, accumulator: Any
 ) -> tuple[Any, Any, list[Any], list[Any]]:
     """Write the states after a move, as the next side to move sees them; both rooms, and what was added.
 
     The placed disc is the other side's then, and so is each turned one, which it has lost.
     """
-    after = builder.sub(room, WORD(ROOM))
-    turns, placed = _emit_sum_of_discs(builder, turned, digits), _emit_digits(builder, sq, digits)
-    other = builder.add(room, WORD(SIDE))
+    after = builder.sub(accumulator, WORD(ACCUMULATOR_BYTES))
+    turns, placed = _emit_sum_of_discs(builder, flipped, digits), _emit_digits(builder, sq, digits)
+    other = builder.add(accumulator, WORD(SIDE))
     for k in range(len(VECTORS)):
         theirs = _emit_load(builder, other, k)
         _emit_store(builder, after, k, builder.add(builder.add(theirs, turns[k]), builder.add(placed[k], placed[k])))
-    return room, after, placed, turns
+    return accumulator, after, placed, turns
 
 
 def _emit_both_sums(builder: ir.IRBuilder, own: Any, opp: Any, digits: Any) -> tuple[list[Any], list[Any]]:

@@ -20,18 +20,18 @@ def emit_load(builder: ir.IRBuilder, address: Any, index: Any) -> Any:
 
 
 @intrinsic(prefer_literal=True)
-def pattern_sum(typing_context: Any, size: Any, room: Any, weights: Any) -> Any:
+def pattern_sum(typing_context: Any, size: Any, accumulator: Any, weights: Any) -> Any:
     """Sum of the weights of all instances on the board of *size*, a literal.
 
-    *room* is the address of the position's states, *weights* that of the phase's row.
+    *accumulator* is the address of the position's states, *weights* that of the phase's row.
     """
     assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
     Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        _, room, weights = args
+        _, accumulator, weights = args
         total = WORD(0)
-        for state, first in emit_numbers(context, builder, size.literal_value, room):
+        for state, first in emit_numbers(context, builder, size.literal_value, accumulator):
             total = builder.add(total, emit_load(builder, builder.add(weights, WORD(2 * first)), state))
         return total
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from models.core.carried_states import after_move, begin, try_move
+from models.core.carried_states import refresh_accumulator, update_accumulator, update_for_value
 from models.core.pattern_states import states_on_stack
 from models.core.pattern_sum import load_weight, pattern_sum
 from reversi_env.core.bitboard import legal_moves
 from reversi_env.core.intrinsics import popcount
-from search.core.carried import Carried, carries
+from search.core.accumulator import IncrementalEvaluator, register_incremental
 from search.core.evaluate import evaluator
 
 #: Value of one disc.
@@ -40,23 +40,25 @@ PATTERN_NET = np.dtype(
 
 
 @register_jitable
-def _value_of(net, room, empties, own, opp, moves):
-    """Value of the position with the states in *room* and those legal *moves*, in discs for the side to move."""
+def _value_of(net, accumulator, empties, own, opp, moves):
+    """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
     phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
     if net.squares == 64:
-        total = pattern_sum(8, room, weights)
+        total = pattern_sum(8, accumulator, weights)
     elif net.squares == 36:
-        total = pattern_sum(6, room, weights)
+        total = pattern_sum(6, accumulator, weights)
     else:
-        total = pattern_sum(4, room, weights)
+        total = pattern_sum(4, accumulator, weights)
     total += load_weight(weights, net.states + popcount(moves))
     total += load_weight(weights, net.states + COUNTS + popcount(legal_moves(opp, own, net.playable)))
     total += load_weight(net.pattern_weights, net.phases * net.row + empties)
     return min(max(total / UNITS, -net.limit), net.limit)
 
 
-carries(PATTERN_NET, Carried(begin, after_move, try_move, _value_of))
+register_incremental(
+    PATTERN_NET, IncrementalEvaluator(refresh_accumulator, update_accumulator, update_for_value, _value_of)
+)
 
 
 @evaluator(PATTERN_NET)

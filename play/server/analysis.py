@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from search.engine import SOLVE_GROWTH, SOLVE_SPEED
+from search.engine import SOLVE_GROWTH, SOLVE_NODES_PER_SECOND
 from search.limits import Limits, SearchResult
 from train.judging.review import verdict
 
@@ -47,9 +47,9 @@ def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str,
     """Values of searches to the end of the game, exact or likely, if they can be had."""
     moves = max(1, len(position.legal_moves()))
     limits = Limits(time=seconds)
-    if moves * SOLVE_GROWTH**position.empties / SOLVE_SPEED <= seconds:
+    if moves * SOLVE_GROWTH**position.empties / SOLVE_NODES_PER_SECOND <= seconds:
         limits = Limits(time=PATIENCE * seconds, empties_exact=position.empties)
-    elif not engine.steps(position, limits, multi_pv=ALL_MOVES):
+    elif not engine.selectivity_levels(position, limits, multi_pv=ALL_MOVES):
         return None
     result = engine.search(position, limits, multi_pv=ALL_MOVES)
     return _as_dict(result, _values(result)) if result.confidence else None
@@ -65,7 +65,7 @@ def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, A
         if results and left < (1 - LAST_START) * seconds:
             break
         limits = Limits(time=max(left, LEAST_SECONDS) if results else None, depth=depth, empties_exact=0)
-        result = engine.search(position, limits, multi_pv=ALL_MOVES, goes_on=depth > 1)
+        result = engine.search(position, limits, multi_pv=ALL_MOVES, keep_estimates=depth > 1)
         nodes += result.nodes
         if result.depth == depth or not results:
             results.append(result)

@@ -19,7 +19,7 @@ from reversi_env.extras import is_installed, missing_extra_error
 from reversi_env.rules import SIZES, Variant
 from search.agent import Agent
 from search.agents import AgentSpec, option_names
-from search.book import OWN, packaged_book
+from search.book import PACKAGED, packaged_book
 from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
 from train.rl import FOLDER as POLICIES
 
@@ -120,8 +120,8 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
 
 
 def _check_book(spec: AgentSpec, size: int) -> None:
-    if spec.options.get("book", OWN) != OWN:
-        raise Refused(400, "bad_agent", f"a book by its file is not on offer: expected book={OWN}")
+    if spec.options.get("book", PACKAGED) != PACKAGED:
+        raise Refused(400, "bad_agent", f"a book by its file is not on offer: expected book={PACKAGED}")
     if "book" in spec.options and size not in book_sizes():
         raise Refused(400, "bad_agent", f"no book for {size}x{size}: expected size {', '.join(map(str, book_sizes()))}")
 

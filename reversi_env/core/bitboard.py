@@ -53,8 +53,8 @@ def play(sq, own, opp):
     """Boards (own, opp) after the side to move plays the legal move *sq* or passes, seen by the *next* side to move."""
     if sq == PASS_SQUARE:
         return opp, own
-    turned = outflanked(sq, own, opp)
-    return opp ^ turned, own | turned | (ONE << np.uint64(sq))
+    flipped = outflanked(sq, own, opp)
+    return opp ^ flipped, own | flipped | (ONE << np.uint64(sq))
 
 
 @kernel

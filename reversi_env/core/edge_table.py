@@ -23,15 +23,15 @@ TERNARY = np.array([sum(3**i for i in range(8) if bits >> i & 1) for bits in ran
 
 def _turned(square: int, mover: int, other: int) -> int:
     """Discs of *other* on the edge that turn when *mover* puts a disc on *square*."""
-    turned = 0
+    flipped = 0
     for step in (1, -1):
         run, at = 0, square + step
         while 0 <= at < 8 and other >> at & 1:
             run |= 1 << at
             at += step
         if 0 <= at < 8 and mover >> at & 1:
-            turned |= run
-    return turned
+            flipped |= run
+    return flipped
 
 
 @cache
@@ -42,10 +42,10 @@ def safe_discs(own: int, opp: int, squares: int) -> int:
         bit = 1 << square
         if not (squares & ~(own | opp) & bit):
             continue
-        turned = _turned(square, own, opp)
-        safe &= ~turned & safe_discs(own | bit | turned, opp ^ turned, squares)
-        turned = _turned(square, opp, own)
-        safe &= ~turned & safe_discs(own ^ turned, opp | bit | turned, squares)
+        flipped = _turned(square, own, opp)
+        safe &= ~flipped & safe_discs(own | bit | flipped, opp ^ flipped, squares)
+        flipped = _turned(square, opp, own)
+        safe &= ~flipped & safe_discs(own ^ flipped, opp | bit | flipped, squares)
     return safe
 
 

@@ -30,8 +30,8 @@ def perft(own, opp, playable, depth):
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         moves &= moves - bit_of(0)
-        turned = flips(sq, own, opp)
-        next_own, next_opp = opp ^ turned, own | turned | bit_of(sq)
+        flipped = flips(sq, own, opp)
+        next_own, next_opp = opp ^ flipped, own | flipped | bit_of(sq)
         if depth == 2:
             leaves += _last_ply(next_own, next_opp, playable)
         else:

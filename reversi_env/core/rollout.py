@@ -121,8 +121,8 @@ def child_of(own, opp, legal, sq):
     """After the move *sq*: the boards seen by the next side to move, and the discs turned; nothing of it if it is illegal."""
     if (legal & bit_of(sq)) == NO_SQUARE:
         return NO_SQUARE, NO_SQUARE, np.int64(0)
-    turned = flips(sq, own, opp)
-    return opp ^ turned, own | turned | bit_of(sq), popcount(turned)
+    flipped = flips(sq, own, opp)
+    return opp ^ flipped, own | flipped | bit_of(sq), popcount(flipped)
 
 
 # --- the CPU's loops ------------------------------------------------------------------------------
@@ -157,13 +157,13 @@ def step_rows(share, states, games, at_random, actions, rewards, flags, finals):
 
 
 @loop(grain=512)
-def expand_rows(share, states, squares, children, turned):
+def expand_rows(share, states, squares, children, flipped):
     """`child_of` for every square of the board; *children* has a row of environments for own and one for opp."""
     while take(share):
         for i in taken(share):
             for k in range(squares.size):
                 own, opp, count = child_of(states[i].own, states[i].opp, states[i].legal, np.int64(squares[k]))
-                children[0, i, k], children[1, i, k], turned[i, k] = own, opp, count
+                children[0, i, k], children[1, i, k], flipped[i, k] = own, opp, count
 
 
 @kernel

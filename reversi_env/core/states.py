@@ -75,11 +75,11 @@ def score_states(share, own, opp, status, games, scores):
 
 
 @loop(grain=4096)
-def turn_boards(share, boards, symmetries, turned):
+def turn_boards(share, boards, symmetries, flipped):
     """Every board under its symmetry."""
     while take(share):
         for i in taken(share):
-            turned[i] = transform(boards[i], symmetries[i])
+            flipped[i] = transform(boards[i], symmetries[i])
 
 
 @loop(grain=1024)

@@ -27,19 +27,19 @@ WINDOW = 4 * UNIT
 
 
 @kernel
-def search_many(works, nets, own, opp, depth, values):
+def search_many(thread_states, nets, own, opp, depth, values):
     """Write the value to *depth* plies of every position into *values*; return early, the rest unwritten, at a stop."""
-    work, net = works[0], nets[0]
+    thread, net = thread_states[0], nets[0]
     # a literal argument would give negamax a type of its own, which crashes the next process, from the cache
     lowest, highest, shallow = np.int64(-INFINITY), np.int64(INFINITY), np.int64(depth - GUESS_PLIES)
     for i in range(own.size):
         low, high = lowest, highest
         if depth >= GUESS_DEPTH:
-            guess = negamax(work, net, own[i], opp[i], lowest, highest, shallow)
+            guess = negamax(thread, net, own[i], opp[i], lowest, highest, shallow)
             low, high = np.int64(guess - WINDOW), np.int64(guess + WINDOW)
-        value = negamax(work, net, own[i], opp[i], low, high, depth)
+        value = negamax(thread, net, own[i], opp[i], low, high, depth)
         if value <= low or value >= high:  # outside the window: only a bound
-            value = negamax(work, net, own[i], opp[i], lowest, highest, depth)
-        if work.stop:
+            value = negamax(thread, net, own[i], opp[i], lowest, highest, depth)
+        if thread.stop:
             return
         values[i] = value

@@ -18,7 +18,7 @@ from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.symmetry import position_hash
 from search.core.evaluate import evaluate
-from search.core.move_lists import MOST_MOVES
+from search.core.move_lists import MAX_MOVES
 
 #: A slot of the table. The array's length is a power of two, at least twice the entries that it may hold.
 ENTRY = np.dtype([("black", np.uint64), ("white", np.uint64), ("value", np.float64), ("search", np.int64)], align=True)
@@ -37,12 +37,12 @@ DOUBLE_ALPHA_WORK = np.dtype(
         ("capacity", np.int64),  # the most there may be: the report's M
         ("tie_order", np.int64, (64,)),  # by square: of equally promising moves the lowest comes first
         ("best", np.int64, (65,)),  # by level: square of the best move
-        ("order", np.int64, (65, MOST_MOVES)),  # places of the moves in the lists below, the most promising first
-        ("square", np.int64, (65, MOST_MOVES)),
-        ("own", np.uint64, (65, MOST_MOVES)),  # boards after the move, of the side to move there
-        ("opp", np.uint64, (65, MOST_MOVES)),
-        ("in_table", np.int64, (65, MOST_MOVES)),
-        ("promise", np.float64, (65, MOST_MOVES)),  # value of the move, from the table or the evaluation
+        ("order", np.int64, (65, MAX_MOVES)),  # places of the moves in the lists below, the most promising first
+        ("square", np.int64, (65, MAX_MOVES)),
+        ("own", np.uint64, (65, MAX_MOVES)),  # boards after the move, of the side to move there
+        ("opp", np.uint64, (65, MAX_MOVES)),
+        ("in_table", np.int64, (65, MAX_MOVES)),
+        ("promise", np.float64, (65, MAX_MOVES)),  # value of the move, from the table or the evaluation
     ],
     align=True,
 )
@@ -52,61 +52,61 @@ DOUBLE_ALPHA_WORK = np.dtype(
 
 
 @kernel
-def probe(work, entries, black, white):
+def probe(thread, entries, black, white):
     """Index of the board's entry, or of the empty slot where it would be."""
     mask = entries.size - 1
     slot = np.int64(position_hash(black, white) & np.uint64(mask))
-    while entries[slot].search == work.search and (entries[slot].black != black or entries[slot].white != white):
+    while entries[slot].search == thread.search and (entries[slot].black != black or entries[slot].white != white):
         slot = (slot + 1) & mask
     return slot
 
 
 @kernel
-def store(work, entries, own, opp, colour, value):
+def store(thread, entries, own, opp, colour, value):
     """Store the value of a position for its side to move, unless the table is full."""
-    if work.stored >= work.capacity:
+    if thread.stored >= thread.capacity:
         return
     black, white = (own, opp) if colour < 0 else (opp, own)
-    slot = probe(work, entries, black, white)
+    slot = probe(thread, entries, black, white)
     entry = entries[slot]
-    work.stored += entry.search != work.search
-    entry.black, entry.white, entry.value, entry.search = black, white, value * colour, work.search
+    thread.stored += entry.search != thread.search
+    entry.black, entry.white, entry.value, entry.search = black, white, value * colour, thread.search
 
 
 # --- values and moves -----------------------------------------------------------------------------
 
 
 @kernel
-def utility(work, own, opp):
+def utility(thread, own, opp):
     """Value of a finished game: all squares to the winner."""
-    return np.float64(work.squares * work.sign * np.sign(disc_difference(own, opp)))
+    return np.float64(thread.squares * thread.sign * np.sign(disc_difference(own, opp)))
 
 
 @kernel
-def estimate(work, net, own, opp):
+def estimate(thread, net, own, opp):
     """Evaluation, kept inside the range of proven values."""
-    limit = work.squares - 0.5
+    limit = thread.squares - 0.5
     return min(max(evaluate(net, own, opp), -limit), limit)
 
 
 @kernel
-def static_value(work, net, own, opp):
+def static_value(thread, net, own, opp):
     """Value without search."""
-    return utility(work, own, opp) if is_over(own, opp, work.playable) else estimate(work, net, own, opp)
+    return utility(thread, own, opp) if is_over(own, opp, thread.playable) else estimate(thread, net, own, opp)
 
 
 @kernel
-def precedes(work, level, i, j):
+def precedes(thread, level, i, j):
     """Whether the listed move *i* is searched before *j*: table values before evaluations, then the higher value."""
-    if work.in_table[level, i] != work.in_table[level, j]:
-        return work.in_table[level, i] > work.in_table[level, j]
-    if work.promise[level, i] != work.promise[level, j]:
-        return work.promise[level, i] > work.promise[level, j]
-    return work.tie_order[work.square[level, i]] < work.tie_order[work.square[level, j]]
+    if thread.in_table[level, i] != thread.in_table[level, j]:
+        return thread.in_table[level, i] > thread.in_table[level, j]
+    if thread.promise[level, i] != thread.promise[level, j]:
+        return thread.promise[level, i] > thread.promise[level, j]
+    return thread.tie_order[thread.square[level, i]] < thread.tie_order[thread.square[level, j]]
 
 
 @kernel
-def sorted_moves(work, net, entries, own, opp, colour, moves, level):
+def sorted_moves(thread, net, entries, own, opp, colour, moves, level):
     """Write the moves into the lists of this level, and their order; their number."""
     listed = 0
     while moves != NO_SQUARE:
@@ -114,35 +114,35 @@ def sorted_moves(work, net, entries, own, opp, colour, moves, level):
         moves &= moves - ONE
         child_own, child_opp = play(sq, own, opp)
         black, white = (child_opp, child_own) if colour < 0 else (child_own, child_opp)
-        entry = entries[probe(work, entries, black, white)]
-        in_table = entry.search == work.search
-        work.square[level, listed], work.own[level, listed], work.opp[level, listed] = sq, child_own, child_opp
-        work.in_table[level, listed] = in_table
-        work.promise[level, listed] = (
-            entry.value * colour if in_table else -static_value(work, net, child_own, child_opp)
+        entry = entries[probe(thread, entries, black, white)]
+        in_table = entry.search == thread.search
+        thread.square[level, listed], thread.own[level, listed], thread.opp[level, listed] = sq, child_own, child_opp
+        thread.in_table[level, listed] = in_table
+        thread.promise[level, listed] = (
+            entry.value * colour if in_table else -static_value(thread, net, child_own, child_opp)
         )
         place = listed
-        while place > 0 and precedes(work, level, listed, work.order[level, place - 1]):
-            work.order[level, place] = work.order[level, place - 1]
+        while place > 0 and precedes(thread, level, listed, thread.order[level, place - 1]):
+            thread.order[level, place] = thread.order[level, place - 1]
             place -= 1
-        work.order[level, place] = listed
+        thread.order[level, place] = listed
         listed += 1
     return listed
 
 
 @kernel
-def best_leaf(work, net, own, opp, moves, level):
+def best_leaf(thread, net, own, opp, moves, level):
     """Value of the best of the moves that lead to leaves, each of them a node."""
     best = -np.inf
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         child_own, child_opp = play(sq, own, opp)
-        work.nodes += 1
-        work.estimates += not is_over(child_own, child_opp, work.playable)
-        value = -static_value(work, net, child_own, child_opp)
-        if value > best or (value == best and work.tie_order[sq] < work.tie_order[work.best[level]]):
-            best, work.best[level] = value, sq
+        thread.nodes += 1
+        thread.estimates += not is_over(child_own, child_opp, thread.playable)
+        value = -static_value(thread, net, child_own, child_opp)
+        if value > best or (value == best and thread.tie_order[sq] < thread.tie_order[thread.best[level]]):
+            best, thread.best[level] = value, sq
     return best
 
 
@@ -150,42 +150,42 @@ def best_leaf(work, net, own, opp, moves, level):
 
 
 @kernel
-def maximax(work, net, entries, own, opp, colour, depth, black_alpha, white_alpha):
+def maximax(thread, net, entries, own, opp, colour, depth, black_alpha, white_alpha):
     """Value for the side to move, *colour* (-1 black, +1 white), to *depth* plies; 0 once the search is stopped.
 
     The alphas are what each colour can be sure of, in its own view. The value is exact if neither colour has better elsewhere.
     """
-    work.nodes += 1
-    if work.nodes > work.node_limit:
-        work.stop = 1
-    if work.stop:
+    thread.nodes += 1
+    if thread.nodes > thread.node_limit:
+        thread.stop = 1
+    if thread.stop:
         return 0.0
-    moves = legal_moves(own, opp, work.playable)
-    if moves == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
-        return utility(work, own, opp)
+    moves = legal_moves(own, opp, thread.playable)
+    if moves == NO_SQUARE and legal_moves(opp, own, thread.playable) == NO_SQUARE:
+        return utility(thread, own, opp)
     if depth == 0:
-        work.estimates += 1
-        return estimate(work, net, own, opp)
-    level = work.squares - popcount(own | opp)
+        thread.estimates += 1
+        return estimate(thread, net, own, opp)
+    level = thread.squares - popcount(own | opp)
     if moves == NO_SQUARE:
-        value = -maximax(work, net, entries, opp, own, np.int64(-colour), depth, black_alpha, white_alpha)
-        if not work.stop:
-            store(work, entries, own, opp, colour, value)
+        value = -maximax(thread, net, entries, opp, own, np.int64(-colour), depth, black_alpha, white_alpha)
+        if not thread.stop:
+            store(thread, entries, own, opp, colour, value)
         return value
     if depth == 1:
-        return best_leaf(work, net, own, opp, moves, level)
+        return best_leaf(thread, net, own, opp, moves, level)
     best = -np.inf
-    for place in range(sorted_moves(work, net, entries, own, opp, colour, moves, level)):
-        i = work.order[level, place]
-        child_own, child_opp = work.own[level, i], work.opp[level, i]
+    for place in range(sorted_moves(thread, net, entries, own, opp, colour, moves, level)):
+        i = thread.order[level, place]
+        child_own, child_opp = thread.own[level, i], thread.opp[level, i]
         value = -maximax(
-            work, net, entries, child_own, child_opp, np.int64(-colour), np.int64(depth - 1), black_alpha, white_alpha
+            thread, net, entries, child_own, child_opp, np.int64(-colour), np.int64(depth - 1), black_alpha, white_alpha
         )
-        if work.stop:
+        if thread.stop:
             return 0.0
-        store(work, entries, child_own, child_opp, -colour, -value)
+        store(thread, entries, child_own, child_opp, -colour, -value)
         if value > best:
-            best, work.best[level] = value, work.square[level, i]
+            best, thread.best[level] = value, thread.square[level, i]
             if colour < 0:
                 black_alpha = max(black_alpha, best)
             else:
@@ -196,7 +196,7 @@ def maximax(work, net, entries, own, opp, colour, depth, black_alpha, white_alph
 
 
 @kernel
-def search_position(works, nets, entries, own, opp, colour, depth):
+def search_position(thread_states, nets, entries, own, opp, colour, depth):
     """Value of a position to *depth* plies, both alphas at the value of a loss; the record has the best move at its level."""
-    lost = -np.float64(works[0].squares)
-    return maximax(works[0], nets[0], entries, own, opp, np.int64(colour), np.int64(depth), lost, lost)
+    lost = -np.float64(thread_states[0].squares)
+    return maximax(thread_states[0], nets[0], entries, own, opp, np.int64(colour), np.int64(depth), lost, lost)

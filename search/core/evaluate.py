@@ -77,46 +77,46 @@ def fingerprint(function: Callable) -> str:
         file = inspect.getsourcefile(function)
         if file is not None:
             return source_fingerprint(file)
-    return essence(function)
+    return code_fingerprint(function)
 
 
-def essence(function: Callable) -> str:
+def code_fingerprint(function: Callable) -> str:
     """Hash of what decides the compiled form of a function: its code, and the constants and functions that it refers to."""
-    return hashlib.sha256(repr(_essence(function, ())).encode()).hexdigest()
+    return hashlib.sha256(repr(_fingerprint_of(function, ())).encode()).hexdigest()
 
 
-def _essence(value: Any, within: tuple[Any, ...]) -> Any:
+def _fingerprint_of(value: Any, within: tuple[Any, ...]) -> Any:
     function = value.py_func if isinstance(value, Dispatcher) else value
     if isinstance(function, FunctionType) and function not in within:
-        return _essence_of_function(function, (*within, function))
+        return _fingerprint_of_function(function, (*within, function))
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes()
     if isinstance(value, (tuple, list)):
-        return type(value).__name__, [_essence(one, within) for one in value]
+        return type(value).__name__, [_fingerprint_of(one, within) for one in value]
     return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # where things are says nothing of them
 
 
-def _essence_of_function(function: FunctionType, within: tuple[Any, ...]) -> Any:
+def _fingerprint_of_function(function: FunctionType, within: tuple[Any, ...]) -> Any:
     """Code, defaults, and what the names in it, and in the functions inside it, stand for as far as that is known by now."""
     code, known = function.__code__, dict[str, Any]()
-    instructions, names = _essence_of_code(code)
+    instructions, names = _fingerprint_of_code(code)
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # nothing is in it yet
             known[name] = cell.cell_contents
     known |= {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
     for module, library in [(name, one) for name, one in known.items() if isinstance(one, ModuleType)]:
         for name in sorted(names & vars(library).keys()):
-            found = vars(library)[name]
-            if not callable(found) or isinstance(found, Dispatcher):  # numba takes constants in as they are
-                known[f"{module}.{name}"] = found
+            value = vars(library)[name]
+            if not callable(value) or isinstance(value, Dispatcher):  # numba takes constants in as they are
+                known[f"{module}.{name}"] = value
     defaults = function.__defaults__, sorted((function.__kwdefaults__ or {}).items())
-    values = [(name, _essence(one, within)) for name, one in known.items() if not isinstance(one, ModuleType)]
-    return instructions, _essence(list(defaults), within), values
+    values = [(name, _fingerprint_of(one, within)) for name, one in known.items() if not isinstance(one, ModuleType)]
+    return instructions, _fingerprint_of(list(defaults), within), values
 
 
-def _essence_of_code(code: CodeType) -> tuple[Any, set[str]]:
+def _fingerprint_of_code(code: CodeType) -> tuple[Any, set[str]]:
     """Instructions, names and constants, those of the functions inside too; and all the names."""
-    inside = [_essence_of_code(one) for one in code.co_consts if isinstance(one, CodeType)]
+    inside = [_fingerprint_of_code(one) for one in code.co_consts if isinstance(one, CodeType)]
     constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
     names = set(code.co_names).union(*(found for _, found in inside))
     return (code.co_code, code.co_names, constants, [one for one, _ in inside]), names

@@ -137,11 +137,11 @@ def edge_runs(net, discs):
 @kernel
 def turnable_discs(own, opp, opp_moves):
     """Own discs that one of the opponent's moves would turn."""
-    turned = NO_SQUARE
+    flipped = NO_SQUARE
     while opp_moves != NO_SQUARE:
-        turned |= flips(trailing_zeros(opp_moves), opp, own)
+        flipped |= flips(trailing_zeros(opp_moves), opp, own)
         opp_moves &= opp_moves - ONE
-    return turned
+    return flipped
 
 
 @kernel

@@ -38,148 +38,154 @@ FALLING, RISING = (
 )
 
 
-def _turned_in_line(place: int, own: int) -> int:
+def _flipped_in_line(place: int, own: int) -> int:
     """Discs between *place* of a line of eight and the nearest own disc (a bit of *own*) on each side, if there is one."""
     sides = range(place + 1, 8), range(place - 1, -1, -1)
     return sum(next((n for n, other in enumerate(side) if own >> other & 1), 0) for side in sides)
 
 
-TURNED_IN_LINE = np.array([[_turned_in_line(place, own) for own in range(256)] for place in range(8)], np.uint8)
+FLIPPED_IN_LINE = np.array([[_flipped_in_line(place, own) for own in range(256)] for place in range(8)], np.uint8)
 
 
 @kernel
-def _turned(sq, own, opp):
+def _flipped(sq, own, opp):
     """Discs turned by *sq*; cheap if no opponent's disc is next to it."""
     return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARE
 
 
 @kernel
-def count_turned(sq, own):
+def count_flips(sq, own):
     """Number of discs that *own* turns by playing at *sq*, the only empty square: all other discs are the opponent's.
 
     Each line through the square is brought into a byte, and the rest is a table; no board is made.
     """
     column, row = sq & 7, sq >> 3
-    count = np.int64(TURNED_IN_LINE[column, (own >> np.uint64(sq & 56)) & np.uint64(255)])
-    count += TURNED_IN_LINE[row, (((own >> np.uint64(column)) & FIRST_COLUMN) * COLUMN_TO_BYTE) >> np.uint64(56)]
-    count += TURNED_IN_LINE[column, ((own & FALLING[sq]) * FIRST_COLUMN) >> np.uint64(56)]
-    return count + TURNED_IN_LINE[column, ((own & RISING[sq]) * FIRST_COLUMN) >> np.uint64(56)]
+    count = np.int64(FLIPPED_IN_LINE[column, (own >> np.uint64(sq & 56)) & np.uint64(255)])
+    count += FLIPPED_IN_LINE[row, (((own >> np.uint64(column)) & FIRST_COLUMN) * COLUMN_TO_BYTE) >> np.uint64(56)]
+    count += FLIPPED_IN_LINE[column, ((own & FALLING[sq]) * FIRST_COLUMN) >> np.uint64(56)]
+    return count + FLIPPED_IN_LINE[column, ((own & RISING[sq]) * FIRST_COLUMN) >> np.uint64(56)]
 
 
 @kernel
-def last_one(work, own, opp, sq):
+def last_one(thread, own, opp, sq):
     """Value with one empty square left.
 
     It is found out even where a bound would do: the second count costs less than the nodes that a weaker bound leaves to others.
     """
-    work.nodes += 1
-    difference = 2 * popcount(own) - work.squares + 1
-    turned = count_turned(sq, own)
-    if turned:
-        return work.sign * (difference + 2 * turned + 1)
-    turned = count_turned(sq, opp)
-    if turned:
-        return work.sign * (difference - 2 * turned - 1)
-    return work.sign * (difference + 1 if difference > 0 else difference - 1)
+    thread.nodes += 1
+    difference = 2 * popcount(own) - thread.squares + 1
+    flipped = count_flips(sq, own)
+    if flipped:
+        return thread.sign * (difference + 2 * flipped + 1)
+    flipped = count_flips(sq, opp)
+    if flipped:
+        return thread.sign * (difference - 2 * flipped - 1)
+    return thread.sign * (difference + 1 if difference > 0 else difference - 1)
 
 
 @kernel
-def value_at_end(work, own, opp):
+def terminal_score(thread, own, opp):
     """Value of a finished game."""
-    return work.sign * final_score(own, opp, work.playable)
+    return thread.sign * final_score(own, opp, thread.playable)
 
 
 @kernel
-def last_two(work, own, opp, a, b, alpha):
+def last_two(thread, own, opp, a, b, alpha):
     """Null window with two empty squares."""
-    work.nodes += 1
+    thread.nodes += 1
     best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(a), b)
+    flipped = _flipped(a, own, opp)
+    if flipped:
+        best = -last_one(thread, opp ^ flipped, own | flipped | ONE << np.uint64(a), b)
         if best > alpha:
             return best
-    turned = _turned(b, own, opp)
-    if turned:
-        return max(best, -last_one(work, opp ^ turned, own | turned | ONE << np.uint64(b), a))
+    flipped = _flipped(b, own, opp)
+    if flipped:
+        return max(best, -last_one(thread, opp ^ flipped, own | flipped | ONE << np.uint64(b), a))
     if best > WORST:
         return best
     best = -WORST
-    turned = _turned(a, opp, own)
-    if turned:
-        best = last_one(work, own ^ turned, opp | turned | ONE << np.uint64(a), b)
+    flipped = _flipped(a, opp, own)
+    if flipped:
+        best = last_one(thread, own ^ flipped, opp | flipped | ONE << np.uint64(a), b)
         if best <= alpha:
             return best
-    turned = _turned(b, opp, own)
-    if turned:
-        return min(best, last_one(work, own ^ turned, opp | turned | ONE << np.uint64(b), a))
-    return best if best < -WORST else value_at_end(work, own, opp)
+    flipped = _flipped(b, opp, own)
+    if flipped:
+        return min(best, last_one(thread, own ^ flipped, opp | flipped | ONE << np.uint64(b), a))
+    return best if best < -WORST else terminal_score(thread, own, opp)
 
 
 @kernel
-def last_three(work, own, opp, a, b, c, alpha, passed):
+def last_three(thread, own, opp, a, b, c, alpha, passed):
     """Null window with three empty squares, tried in the order given."""
-    work.nodes += 1
+    thread.nodes += 1
     best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, -alpha - 1)
+    flipped = _flipped(a, own, opp)
+    if flipped:
+        best = -last_two(thread, opp ^ flipped, own | flipped | ONE << np.uint64(a), b, c, -alpha - 1)
         if best > alpha:
             return best
-    turned = _turned(b, own, opp)
-    if turned:
-        best = max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, -alpha - 1))
+    flipped = _flipped(b, own, opp)
+    if flipped:
+        best = max(best, -last_two(thread, opp ^ flipped, own | flipped | ONE << np.uint64(b), a, c, -alpha - 1))
         if best > alpha:
             return best
-    turned = _turned(c, own, opp)
-    if turned:
-        return max(best, -last_two(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, -alpha - 1))
+    flipped = _flipped(c, own, opp)
+    if flipped:
+        return max(best, -last_two(thread, opp ^ flipped, own | flipped | ONE << np.uint64(c), a, b, -alpha - 1))
     if best > WORST:
         return best
     if passed:
-        return value_at_end(work, own, opp)
-    return -last_three(work, opp, own, a, b, c, -alpha - 1, np.bool_(True))
+        return terminal_score(thread, own, opp)
+    return -last_three(thread, opp, own, a, b, c, -alpha - 1, np.bool_(True))
 
 
 @kernel
-def three_empties(work, own, opp, a, b, c, alpha):
+def three_empties(thread, own, opp, a, b, c, alpha):
     """Order three squares, a lonely one first, and search."""
     if QUADRANT_OF[a] == QUADRANT_OF[b]:
         if QUADRANT_OF[b] != QUADRANT_OF[c]:
-            return last_three(work, own, opp, c, a, b, alpha, np.bool_(False))
+            return last_three(thread, own, opp, c, a, b, alpha, np.bool_(False))
     elif QUADRANT_OF[a] == QUADRANT_OF[c]:
-        return last_three(work, own, opp, b, a, c, alpha, np.bool_(False))
-    return last_three(work, own, opp, a, b, c, alpha, np.bool_(False))
+        return last_three(thread, own, opp, b, a, c, alpha, np.bool_(False))
+    return last_three(thread, own, opp, a, b, c, alpha, np.bool_(False))
 
 
 @kernel
-def last_four(work, own, opp, a, b, c, d, alpha, passed):
+def last_four(thread, own, opp, a, b, c, d, alpha, passed):
     """Null window with four empty squares, tried in the order given."""
-    work.nodes += 1
+    thread.nodes += 1
     best = WORST
-    turned = _turned(a, own, opp)
-    if turned:
-        best = -three_empties(work, opp ^ turned, own | turned | ONE << np.uint64(a), b, c, d, -alpha - 1)
+    flipped = _flipped(a, own, opp)
+    if flipped:
+        best = -three_empties(thread, opp ^ flipped, own | flipped | ONE << np.uint64(a), b, c, d, -alpha - 1)
         if best > alpha:
             return best
-    turned = _turned(b, own, opp)
-    if turned:
-        best = max(best, -three_empties(work, opp ^ turned, own | turned | ONE << np.uint64(b), a, c, d, -alpha - 1))
+    flipped = _flipped(b, own, opp)
+    if flipped:
+        best = max(
+            best, -three_empties(thread, opp ^ flipped, own | flipped | ONE << np.uint64(b), a, c, d, -alpha - 1)
+        )
         if best > alpha:
             return best
-    turned = _turned(c, own, opp)
-    if turned:
-        best = max(best, -three_empties(work, opp ^ turned, own | turned | ONE << np.uint64(c), a, b, d, -alpha - 1))
+    flipped = _flipped(c, own, opp)
+    if flipped:
+        best = max(
+            best, -three_empties(thread, opp ^ flipped, own | flipped | ONE << np.uint64(c), a, b, d, -alpha - 1)
+        )
         if best > alpha:
             return best
-    turned = _turned(d, own, opp)
-    if turned:
-        return max(best, -three_empties(work, opp ^ turned, own | turned | ONE << np.uint64(d), a, b, c, -alpha - 1))
+    flipped = _flipped(d, own, opp)
+    if flipped:
+        return max(
+            best, -three_empties(thread, opp ^ flipped, own | flipped | ONE << np.uint64(d), a, b, c, -alpha - 1)
+        )
     if best > WORST:
         return best
     if passed:
-        return value_at_end(work, own, opp)
-    return -last_four(work, opp, own, a, b, c, d, -alpha - 1, np.bool_(True))
+        return terminal_score(thread, own, opp)
+    return -last_four(thread, opp, own, a, b, c, d, -alpha - 1, np.bool_(True))
 
 
 @kernel
@@ -196,7 +202,7 @@ def odd_squares(empties):
 
 
 @kernel
-def four_empties(work, own, opp, empties, alpha):
+def four_empties(thread, own, opp, empties, alpha):
     """Order four empty squares by parity, and search."""
     odd = empties & odd_squares(empties)
     first, rest = odd, empties & ~odd
@@ -213,23 +219,23 @@ def four_empties(work, own, opp, empties, alpha):
     c = trailing_zeros(first)
     first &= first - ONE
     d = trailing_zeros(first if first != NO_SQUARE else rest)
-    return last_four(work, own, opp, a, b, c, d, alpha, np.bool_(False))
+    return last_four(thread, own, opp, a, b, c, d, alpha, np.bool_(False))
 
 
 @kernel
-def few_empties(work, own, opp, alpha, count):
+def few_empties(thread, own, opp, alpha, count):
     """Null window with at most four empty squares."""
-    empties = work.playable & ~(own | opp)
+    empties = thread.playable & ~(own | opp)
     if count == 4:
-        return four_empties(work, own, opp, empties, alpha)
+        return four_empties(thread, own, opp, empties, alpha)
     if count == 0:
-        work.nodes += 1
-        return value_at_end(work, own, opp)
+        thread.nodes += 1
+        return terminal_score(thread, own, opp)
     a = trailing_zeros(empties)
     if count == 1:
-        return last_one(work, own, opp, a)
+        return last_one(thread, own, opp, a)
     empties &= empties - ONE
     b = trailing_zeros(empties)
     if count == 2:
-        return last_two(work, own, opp, a, b, alpha)
-    return three_empties(work, own, opp, a, b, trailing_zeros(empties & (empties - ONE)), alpha)
+        return last_two(thread, own, opp, a, b, alpha)
+    return three_empties(thread, own, opp, a, b, trailing_zeros(empties & (empties - ONE)), alpha)

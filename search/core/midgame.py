@@ -4,12 +4,12 @@ Values are whole UNITs, 128 to a disc, for the side to move; a finished game cou
 kept strictly inside that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up
 depth.
 
-`descend` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
+`pvs` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
 ``beta = alpha + 1``. It calls itself and nothing that calls it back, which is what the on-disk cache of recursive kernels
 needs.
 
-Threads search one tree to one depth. As in the solver, each leaves moves that another one is searching for later, when the answer
-will be in the table, and leaves a position when its question, or one on the way there, has been answered meanwhile.
+Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA) and abandons a
+node when it or one of its ancestors has been resolved meanwhile.
 """
 
 from __future__ import annotations
@@ -19,18 +19,24 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core.busy import is_busy, put_off_busy, set_busy, set_free, shares
-from search.core.by_address import address_of
-from search.core.carried import after_move, begin, room_of, try_move, value_of
-from search.core.move_lists import add_move, bring_best
+from search.core.abdada import defer_busy, is_busy, mark_busy, shares, unmark_busy
+from search.core.accumulator import (
+    accumulator_of,
+    accumulator_value,
+    refresh_accumulator,
+    update_accumulator,
+    update_for_value,
+)
+from search.core.indirect_call import address_of
+from search.core.move_lists import add_move, pick_best
 from search.core.refinements import ALPHA_BETA, LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 from search.core.table import (
     NO_MOVE,
     bucket_of,
     depth_of,
-    expect,
     lower_of,
     move_of,
+    prefetch,
     probe,
     second_move_of,
     store,
@@ -40,11 +46,11 @@ from search.core.table import (
 UNIT = 128
 #: Beyond every value.
 INFINITY = 30_000
-#: From so much depth on: results are kept in the table …
+#: From this depth on, results are stored in the transposition table.
 TABLE_DEPTH = 2
-#: … moves are ranked by their evaluation, not by mobility alone …
+#: From this depth on, moves are ordered by their static evaluation as well as by mobility.
 EVALUATION_RANK_DEPTH = 3
-#: … and children are looked up in the table before any is searched.
+#: From this depth on, all children are probed in the table before any is searched.
 LOOK_AHEAD_DEPTH = 4
 #: Units that one reply of the opponent counts in a move's rank.
 REPLY_RANK = 48
@@ -52,20 +58,19 @@ REPLY_RANK = 48
 FIRST_RANK, SECOND_RANK = -2_000_000, -1_000_000
 #: Not the rank of any move.
 NOT_RANKED = 1 << 40
-#: ProbCut is tried where the evaluation itself is so many standard deviations beyond the window (seldom does it succeed
-#: elsewhere) …
-CUT_SCREEN = 0.7
-#: … and in the shallow searches of such trials too, so often within each other.
-CUT_NESTING = 2
-#: So near the leaves the evaluation alone leaves nodes out, since any search would cost as much as is saved; with so many times
-#: the safety that a shallow search needs.
+#: ProbCut is tried where the static evaluation is so many standard deviations outside the window; elsewhere it seldom succeeds.
+PROBCUT_SCREEN = 0.7
+#: Maximum nesting of ProbCut: a shallow search may prune by ProbCut too.
+MAX_PROBCUT_NESTING = 2
+#: At this depth the static evaluation alone prunes nodes, since any search would cost as much as it saves. Its margin is so many
+#: times that of a shallow search.
 STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
-#: With ProbCut, from so much depth on, moves from the fourth on which rank so many units behind the best are first searched so many
-#: plies less deep: by an even number, since evaluations swing with the side that moved last.
-LATE_MOVE, LATE_DEPTH, LATE_GAP, LATE_PLIES = 3, 4, UNIT, 2
-#: The same for moves that rank far behind: 51.7 ± 1.6 % of 1,674 games, both variants, 0.1 s a move, against two plies less from
-#: two discs on.
-FAR_DEPTH, FAR_GAP, FAR_PLIES = 6, 3 * UNIT, 4
+#: Late-move reduction: from depth LMR_DEPTH on, moves after the third that rank LMR_GAP units behind the best are searched
+#: LMR_PLIES less deep first. The reduction is even because static values alternate with the side that moved last.
+LMR_MOVE, LMR_DEPTH, LMR_GAP, LMR_PLIES = 3, 4, UNIT, 2
+#: A larger reduction for moves that rank far behind: 51.7 ± 1.6 % of 1,674 games, both variants, 0.1 s per move, against two plies
+#: less from two discs on.
+LMR_FAR_DEPTH, LMR_FAR_GAP, LMR_FAR_PLIES = 6, 3 * UNIT, 4
 
 
 @kernel
@@ -76,56 +81,58 @@ def units(value, squares):
 
 
 @kernel
-def empties_of(work, own, opp):
+def empties_of(thread, own, opp):
     """Number of empty squares: the level of the position."""
-    return work.squares - popcount(own | opp)
+    return thread.squares - popcount(own | opp)
 
 
 @kernel
-def finished(work, own, opp):
-    """Value of a finished game."""
-    return UNIT * work.sign * final_score(own, opp, work.playable)
+def terminal_value(thread, own, opp):
+    """Return the exact value of a terminal position."""
+    return UNIT * thread.sign * final_score(own, opp, thread.playable)
 
 
 @kernel
-def list_moves(work, own, opp, moves, level, depth, first, second):
+def list_moves(thread, own, opp, moves, level, depth, first, second):
     """Write the moves into the lists of this level, the table's moves with a rank before all others; their number."""
-    listed, looks_up = 0, work.table != 0 and depth > TABLE_DEPTH
+    listed, looks_up = 0, thread.table != 0 and depth > TABLE_DEPTH
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
         bit = moves & (~moves + ONE)
         moves ^= bit
-        turned = flips(sq, own, opp)
+        flipped = flips(sq, own, opp)
         if looks_up:
-            expect(work.table, opp ^ turned, own | turned | bit, work.bucket_mask)
+            prefetch(thread.table, opp ^ flipped, own | flipped | bit, thread.bucket_mask)
         rank = FIRST_RANK if sq == first else SECOND_RANK if sq == second else 0
-        listed = add_move(work, level, listed, turned, sq, rank)
+        listed = add_move(thread, level, listed, flipped, sq, rank)
     return listed
 
 
 @kernel
-def rank_moves(work, net, own, opp, level, start, listed, depth):
+def rank_moves(thread, net, own, opp, level, start, listed, depth):
     """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
-    room, child_room = room_of(work, level), room_of(work, level - 1)
+    accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
     for i in range(start, listed):
-        turned, sq, rank = work.turned[level, i], work.square[level, i], 0
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
-        replies = legal_moves(child_own, child_opp, work.playable)
-        if uses(work, REPLY_ORDER):
+        flipped, sq, rank = thread.flipped[level, i], thread.square[level, i], 0
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(sq)
+        replies = legal_moves(child_own, child_opp, thread.playable)
+        if uses(thread, REPLY_ORDER):
             rank += REPLY_RANK * popcount(replies)
-        if depth >= EVALUATION_RANK_DEPTH and uses(work, VALUE_ORDER):
-            try_move(net, room, sq, turned)
-            rank += units(value_of(net, child_room, level - 1, child_own, child_opp, replies), work.squares)
-        work.rank[level, i] = rank
+        if depth >= EVALUATION_RANK_DEPTH and uses(thread, VALUE_ORDER):
+            update_for_value(net, accumulator, sq, flipped)
+            rank += units(
+                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.squares
+            )
+        thread.rank[level, i] = rank
 
 
 @kernel
-def refuting_child(work, own, opp, level, listed, depth, beta):
+def refuting_child(thread, own, opp, level, listed, depth, beta):
     """A bound of at least *beta* that some child's table entry proves, or -INFINITY."""
     for i in range(listed):
-        turned = work.turned[level, i]
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, i])
-        data = probe(work.table, bucket_of(child_own, child_opp, work.bucket_mask), child_own, child_opp)
+        flipped = thread.flipped[level, i]
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[level, i])
+        data = probe(thread.table, bucket_of(child_own, child_opp, thread.bucket_mask), child_own, child_opp)
         if data and depth_of(data) >= depth - 1 and -upper_of(data) >= beta:
             return -upper_of(data)
     return -INFINITY
@@ -144,393 +151,400 @@ def deciding_bound(data, alpha, beta, depth):
 
 
 @kernel
-def answer(work, level):
-    """What the table has to say, meanwhile, to what is asked of the position on the way here with so many empties; or -INFINITY."""
-    own, opp = work.path_own[level], work.path_opp[level]
-    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
-    alpha, beta, depth = work.path_alpha[level], work.path_beta[level], work.path_depth[level]
+def path_bound(thread, level):
+    """Return the bound that the table now has for the node at *level* on the current path, or -INFINITY if it decides nothing."""
+    own, opp = thread.path_own[level], thread.path_opp[level]
+    data = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
+    alpha, beta, depth = thread.path_alpha[level], thread.path_beta[level], thread.path_depth[level]
     return deciding_bound(data, alpha, beta, depth) if data else -INFINITY
 
 
 @kernel
-def answered_above(work, level):
-    """Empties of the position nearest to the root, among those that led here, whose question another thread has answered; or 0."""
-    for above in range(work.root, level, -1):
-        if answer(work, above) > -INFINITY:
+def resolved_ancestor(thread, level):
+    """Return the level (empties) of the ancestor nearest to the root that another thread has resolved, or 0."""
+    for above in range(thread.root, level, -1):
+        if path_bound(thread, above) > -INFINITY:
             return above
     return 0
 
 
 @kernel
-def ask(work, own, opp, alpha, beta, depth, level):
-    """Note what is asked of a position, for `answered_above`."""
-    work.path_own[level], work.path_opp[level] = own, opp
-    work.path_alpha[level], work.path_beta[level], work.path_depth[level] = alpha, beta, depth
+def push_path(thread, own, opp, alpha, beta, depth, level):
+    """Write a node and its window to the current path, for `resolved_ancestor`."""
+    thread.path_own[level], thread.path_opp[level] = own, opp
+    thread.path_alpha[level], thread.path_beta[level], thread.path_depth[level] = alpha, beta, depth
 
 
 @kernel
-def may_cut(work, depth, level):
-    """Whether ProbCut may be tried there. To the end of the game nothing is cut: what is found there is true."""
-    return level > depth and work.cut_margin > 0.0 and work.cut_nesting < CUT_NESTING and work.cut_depth[depth] != 0
+def may_probcut(thread, depth, level):
+    """Return whether ProbCut may be tried. A search to the end of the game is never pruned: its values are exact."""
+    return (
+        level > depth
+        and thread.cut_margin > 0.0
+        and thread.cut_nesting < MAX_PROBCUT_NESTING
+        and thread.cut_depth[depth] != 0
+    )
 
 
 @kernel
-def static_value(work, net, own, opp, moves, level, rank):
+def static_value(thread, net, own, opp, moves, level, rank):
     """The evaluation of a position with those legal *moves*: it is part of the *rank* of the move that led there, if that has one.
 
     Nine in ten need not be computed a second time: 1.03 times the nodes a second.
     """
     if rank == NOT_RANKED:
-        return units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
-    return rank - REPLY_RANK * popcount(moves) if uses(work, REPLY_ORDER) else rank
+        return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.squares)
+    return rank - REPLY_RANK * popcount(moves) if uses(thread, REPLY_ORDER) else rank
 
 
 @kernel
-def static_bound(work, net, own, opp, moves, alpha, depth, rank):
-    """The end of the null window above *alpha* beyond which the evaluation alone foretells the value; -INFINITY: neither.
+def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
+    """Return the bound of the null window above *alpha* that the static evaluation predicts to fail, or -INFINITY.
 
     *moves* are the legal ones, and *rank* is that of the move that led there.
     """
-    level = empties_of(work, own, opp)
+    level = empties_of(thread, own, opp)
     if level <= depth:  # to the end of the game nothing is cut
         return -INFINITY
-    static = static_value(work, net, own, opp, moves, level, rank)
-    safety = STATIC_SAFETY * work.cut_margin * work.cut_deviation[depth, level]
+    static = static_value(thread, net, own, opp, moves, level, rank)
+    safety = STATIC_SAFETY * thread.cut_margin * thread.cut_deviation[depth, level]
     if static >= alpha + 1 + safety:
         return alpha + 1
     return alpha if static <= alpha - safety else -INFINITY
 
 
 @kernel
-def cut_side(work, static, alpha, beta, depth, level):
-    """To which side of the null window ProbCut may leave a node out: 1 above, -1 below, 0 if it has to be searched."""
-    screen = CUT_SCREEN * work.cut_deviation[depth, level]
+def probcut_side(thread, static, alpha, beta, depth, level):
+    """Return on which side ProbCut may prune the node: 1 fail high, -1 fail low, 0 if the static evaluation is too close."""
+    screen = PROBCUT_SCREEN * thread.cut_deviation[depth, level]
     if static >= beta + screen:
         return 1
     return -1 if static <= alpha - screen else 0
 
 
 @kernel
-def cut_window(bound, side, safety, slope, shift):
-    """Lower end of the null window of a shallow search which, from beyond it, the deep one would hardly come back.
+def probcut_window(bound, side, safety, slope, shift):
+    """Return the lower end of the null window of ProbCut's shallow search.
 
-    *bound* is the deep search's, on the *side* (1 above, -1 below) to which a node may be left out; *safety*, in units like it,
-    is how far beyond it the value that is foretold by *slope* and *shift* has to be.
+    *bound* is the deep search's bound on the *side* (1 fail high, -1 fail low) that may be pruned. The value predicted by
+    *slope* and *shift* has to be *safety* units beyond it.
     """
-    bar = np.int64((bound + side * safety - shift) / slope)
-    bar = min(max(bar, -INFINITY + 2), INFINITY - 2)
-    return bar - 1 if side > 0 else bar
+    threshold = np.int64((bound + side * safety - shift) / slope)
+    threshold = min(max(threshold, -INFINITY + 2), INFINITY - 2)
+    return threshold - 1 if side > 0 else threshold
 
 
 @kernel
-def cut_trial(work, net, own, opp, moves, alpha, depth, level, rank):
-    """ProbCut's trial at a node with the null window above *alpha*: to which side (0: none is tried), and `cut_window`.
+def probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank):
+    """Return the side (0: none) and the `probcut_window` of a ProbCut trial at a node with the null window above *alpha*.
 
     *moves* are the legal ones, and *rank* is that of the move that led there.
     """
-    if not may_cut(work, depth, level):
+    if not may_probcut(thread, depth, level):
         return 0, alpha
-    static = static_value(work, net, own, opp, moves, level, rank)
-    side = cut_side(work, static, alpha, alpha + 1, depth, level)
-    safety = work.cut_margin * work.cut_deviation[depth, level]
+    static = static_value(thread, net, own, opp, moves, level, rank)
+    side = probcut_side(thread, static, alpha, alpha + 1, depth, level)
+    safety = thread.cut_margin * thread.cut_deviation[depth, level]
     bound = alpha + 1 if side > 0 else alpha
-    return side, cut_window(bound, side, safety, work.cut_slope[depth], work.cut_shift[depth])
+    return side, probcut_window(bound, side, safety, thread.cut_slope[depth], thread.cut_shift[depth])
 
 
 @kernel
-def plies_less(work, level, i, lowest, depth):
-    """By how much less deep than the others move *i* of a node with a null window is tried; *lowest* is the best move's rank."""
-    if work.cut_margin == 0.0 or depth < LATE_DEPTH or level <= depth or i < LATE_MOVE or not uses(work, VALUE_ORDER):
+def late_move_reduction(thread, level, i, lowest, depth):
+    """Return the late-move reduction of move *i* in plies; *lowest* is the rank of the best move."""
+    if thread.cut_margin == 0.0 or depth < LMR_DEPTH or level <= depth or i < LMR_MOVE or not uses(thread, VALUE_ORDER):
         return 0
-    behind = work.rank[level, i] - lowest
-    if behind < work.cut_margin * LATE_GAP or work.rank[level, i] >= NOT_RANKED:
+    behind = thread.rank[level, i] - lowest
+    if behind < thread.cut_margin * LMR_GAP or thread.rank[level, i] >= NOT_RANKED:
         return 0
-    return FAR_PLIES if depth >= FAR_DEPTH and behind >= work.cut_margin * FAR_GAP else LATE_PLIES
+    return LMR_FAR_PLIES if depth >= LMR_FAR_DEPTH and behind >= thread.cut_margin * LMR_FAR_GAP else LMR_PLIES
 
 
 @kernel
-def entered(work):
-    """Count a node; whether it may be searched."""
-    work.nodes += 1
-    if work.nodes > work.node_limit:
-        work.stop = 1
-    return work.stop == 0
+def enter_node(thread):
+    """Count a node. Return whether it may be searched."""
+    thread.nodes += 1
+    if thread.nodes > thread.node_limit:
+        thread.stop = 1
+    return thread.stop == 0
 
 
 @kernel
-def last_ply(work, net, own, opp, moves, alpha, beta):
+def last_ply(thread, net, own, opp, moves, alpha, beta):
     """Value to a depth of one ply: no list of moves and no ranks, since what follows is as cheap as a rank.
 
     First comes the move that refuted the last such position with as many empties, most often a sister: 0.91 of all nodes.
     """
-    best, nodes = -INFINITY, work.nodes
-    level = empties_of(work, own, opp)
-    room, child_room = room_of(work, level), room_of(work, level - 1)
-    first = moves & work.killer[level] if uses(work, REPLY_ORDER) else NO_SQUARE
+    best, nodes = -INFINITY, thread.nodes
+    level = empties_of(thread, own, opp)
+    accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
+    first = moves & thread.killer[level] if uses(thread, REPLY_ORDER) else NO_SQUARE
     while moves != NO_SQUARE:
         next_one = first if first != NO_SQUARE else moves
         sq = trailing_zeros(next_one)
         bit = next_one & (~next_one + ONE)
         first, moves = NO_SQUARE, moves ^ bit
-        turned = flips(sq, own, opp)
-        child_own, child_opp = opp ^ turned, own | turned | bit
-        if not entered(work):
+        flipped = flips(sq, own, opp)
+        child_own, child_opp = opp ^ flipped, own | flipped | bit
+        if not enter_node(thread):
             return alpha
-        try_move(net, room, sq, turned)
-        replies = legal_moves(child_own, child_opp, work.playable)
-        if replies == NO_SQUARE and legal_moves(child_opp, child_own, work.playable) == NO_SQUARE:
-            value = finished(work, child_own, child_opp)
+        update_for_value(net, accumulator, sq, flipped)
+        replies = legal_moves(child_own, child_opp, thread.playable)
+        if replies == NO_SQUARE and legal_moves(child_opp, child_own, thread.playable) == NO_SQUARE:
+            value = terminal_value(thread, child_own, child_opp)
         else:
-            value = units(value_of(net, child_room, level - 1, child_own, child_opp, replies), work.squares)
+            value = units(
+                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.squares
+            )
         best = max(best, -value)
         if best >= beta:
-            work.killer[level] = bit
+            thread.killer[level] = bit
             break
-    count_moves(work, work.nodes - nodes)
+    count_moves(thread, thread.nodes - nodes)
     return best
 
 
 @kernel
-def leaf(work, net, own, opp):
-    """Value of a position that is not searched."""
-    moves = legal_moves(own, opp, work.playable)
-    if moves == NO_SQUARE and legal_moves(opp, own, work.playable) == NO_SQUARE:
-        return finished(work, own, opp)
-    level = empties_of(work, own, opp)
-    return units(value_of(net, room_of(work, level), level, own, opp, moves), work.squares)
+def leaf_value(thread, net, own, opp):
+    """Return the value of a leaf: exact if terminal, else the static evaluation."""
+    moves = legal_moves(own, opp, thread.playable)
+    if moves == NO_SQUARE and legal_moves(opp, own, thread.playable) == NO_SQUARE:
+        return terminal_value(thread, own, opp)
+    level = empties_of(thread, own, opp)
+    return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.squares)
 
 
 @kernel
-def forget_moves(work):
-    """Forget what was found in another search: the same one visits the same nodes every time."""
-    work.killer[:] = NO_SQUARE
-    work.entered_rank = NOT_RANKED
+def clear_killers(thread):
+    """Clear the killer moves, so that equal searches visit equal nodes."""
+    thread.killer[:] = NO_SQUARE
+    thread.entered_rank = NOT_RANKED
 
 
 @kernel
-def negamax(work, net, own, opp, alpha, beta, depth):
+def negamax(thread, net, own, opp, alpha, beta, depth):
     """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
-    begin(net, room_of(work, empties_of(work, own, opp)), own, opp)
-    forget_moves(work)
-    return descend(work, net, own, opp, alpha, beta, depth)
+    refresh_accumulator(net, accumulator_of(thread, empties_of(thread, own, opp)), own, opp)
+    clear_killers(thread)
+    return pvs(thread, net, own, opp, alpha, beta, depth)
 
 
 @kernel
-def share_question(work, net, own, opp, alpha, beta, depth, level, known, listed):
-    """Let the other threads know what is asked here, and rank all moves at once, since any but the first may be put off.
+def publish_node(thread, net, own, opp, alpha, beta, depth, level, known, listed):
+    """Publish the node to the other threads, and rank all moves at once, since any but the first may be deferred.
 
-    False: what is asked on the way here is answered already (`abandon`). *known* moves of the table come first.
+    Return False if an ancestor is resolved already (`abandon`). *known* moves of the table come first.
     """
-    ask(work, own, opp, alpha, beta, depth, level)
-    work.abandon = answered_above(work, level)
-    if work.abandon:
+    push_path(thread, own, opp, alpha, beta, depth, level)
+    thread.abandon = resolved_ancestor(thread, level)
+    if thread.abandon:
         return False
     for i in range(known):
-        bring_best(work, level, i, listed)
-    rank_moves(work, net, own, opp, level, known, listed, depth)
+        pick_best(thread, level, i, listed)
+    rank_moves(thread, net, own, opp, level, known, listed, depth)
     return True
 
 
 @kernel
-def keep(work, bucket, own, opp, alpha, beta, best, best_sq, depth):
-    """Write what a search within the window has found into the table of estimates."""
+def store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth):
+    """Store the bounds and the best move of a search in the transposition table."""
     lower = best if best > alpha else -INFINITY
     upper = best if best < beta else INFINITY
-    store(work.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, depth, work.generation)
+    store(thread.table, bucket, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, depth, thread.generation)
 
 
 @kernel
-def descend(work, net, own, opp, alpha, beta, depth):
-    """`negamax` of a position where the evaluator's state stands."""
-    rank, work.entered_rank = work.entered_rank, NOT_RANKED
-    if not entered(work):
+def pvs(thread, net, own, opp, alpha, beta, depth):
+    """Principal-variation search of a position whose accumulator is up to date; see `negamax`."""
+    rank, thread.entered_rank = thread.entered_rank, NOT_RANKED
+    if not enter_node(thread):
         return alpha
     if depth <= 0:
-        return leaf(work, net, own, opp)
-    moves = legal_moves(own, opp, work.playable)
+        return leaf_value(thread, net, own, opp)
+    moves = legal_moves(own, opp, thread.playable)
     if moves == NO_SQUARE:
-        if legal_moves(opp, own, work.playable) == NO_SQUARE:
-            return finished(work, own, opp)
-        room = room_of(work, empties_of(work, own, opp))
-        begin(net, room, opp, own)
-        value = -descend(work, net, opp, own, -beta, -alpha, depth)
-        begin(net, room, own, opp)
+        if legal_moves(opp, own, thread.playable) == NO_SQUARE:
+            return terminal_value(thread, own, opp)
+        accumulator = accumulator_of(thread, empties_of(thread, own, opp))
+        refresh_accumulator(net, accumulator, opp, own)
+        value = -pvs(thread, net, opp, own, -beta, -alpha, depth)
+        refresh_accumulator(net, accumulator, own, opp)
         return value
     if depth == 1:
-        return last_ply(work, net, own, opp, moves, alpha, beta)
-    null_window = beta - alpha == 1
-    if depth == STATIC_DEPTH and null_window and work.cut_margin > 0.0:
-        bound = static_bound(work, net, own, opp, moves, alpha, depth, rank)
+        return last_ply(thread, net, own, opp, moves, alpha, beta)
+    is_null_window = beta - alpha == 1
+    if depth == STATIC_DEPTH and is_null_window and thread.cut_margin > 0.0:
+        bound = static_bound(thread, net, own, opp, moves, alpha, depth, rank)
         if bound > -INFINITY:
             return bound
     first, second, bucket = NO_MOVE, NO_MOVE, 0
-    uses_table = work.table != 0 and depth >= TABLE_DEPTH
+    uses_table = thread.table != 0 and depth >= TABLE_DEPTH
     if uses_table:
-        bucket = bucket_of(own, opp, work.bucket_mask)
-        data = probe(work.table, bucket, own, opp)
+        bucket = bucket_of(own, opp, thread.bucket_mask)
+        data = probe(thread.table, bucket, own, opp)
         if data:
             bound = deciding_bound(data, alpha, beta, depth)
             if bound > -INFINITY:
                 return bound
             first, second = move_of(data), second_move_of(data)
-    level = empties_of(work, own, opp)
-    if null_window:
-        side, low = cut_trial(work, net, own, opp, moves, alpha, depth, level, rank)
+    level = empties_of(thread, own, opp)
+    if is_null_window:
+        side, low = probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank)
         if side != 0:
-            work.cut_nesting += 1
-            work.entered_rank = rank
-            value = descend(work, net, own, opp, low, low + 1, work.cut_depth[depth])
-            work.cut_nesting -= 1
+            thread.cut_nesting += 1
+            thread.entered_rank = rank
+            value = pvs(thread, net, own, opp, low, low + 1, thread.cut_depth[depth])
+            thread.cut_nesting -= 1
             if (value > low) == (side > 0):
                 return beta if side > 0 else alpha
-    listed = list_moves(work, own, opp, moves, level, depth, first, second)
-    if uses_table and depth >= LOOK_AHEAD_DEPTH and uses(work, LOOK_AHEAD):
-        bound = refuting_child(work, own, opp, level, listed, depth, beta)
+    listed = list_moves(thread, own, opp, moves, level, depth, first, second)
+    if uses_table and depth >= LOOK_AHEAD_DEPTH and uses(thread, LOOK_AHEAD):
+        bound = refuting_child(thread, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
     known = (first != NO_MOVE) + (second != NO_MOVE)
     unranked, slot = known, np.int64(-1)
-    shared = uses_table and shares(work, depth)
+    shared = uses_table and shares(thread, depth)
     if shared:
-        if not share_question(work, net, own, opp, alpha, beta, depth, level, known, listed):
+        if not publish_node(thread, net, own, opp, alpha, beta, depth, level, known, listed):
             return alpha
         unranked = listed
     # behind the table's moves every rank has the child's value in it
-    has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(work, VALUE_ORDER)
-    best, best_sq, bar, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
+    has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(thread, VALUE_ORDER)
+    best, best_sq, best_alpha, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
         if i == unranked:
-            rank_moves(work, net, own, opp, level, known, listed, depth)
-        bring_best(work, level, i, listed)
+            rank_moves(thread, net, own, opp, level, known, listed, depth)
+        pick_best(thread, level, i, listed)
         if i == known:
-            lowest = work.rank[level, i]
+            lowest = thread.rank[level, i]
         if shared and i:
-            put_off_busy(work, own, opp, level, i, listed, depth)
-        turned, sq = work.turned[level, i], work.square[level, i]
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(sq)
+            defer_busy(thread, own, opp, level, i, listed, depth)
+        flipped, sq = thread.flipped[level, i], thread.square[level, i]
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(sq)
         if shared:
-            slot = set_busy(work.busy, child_own, child_opp, depth)
-        after_move(net, room_of(work, level), sq, turned)
-        child_rank = work.rank[level, i] if has_values and i >= known else np.int64(NOT_RANKED)
-        work.entered_rank = child_rank
-        top = beta if i == 0 or not uses(work, NULL_WINDOWS) else bar + 1
-        less = plies_less(work, level, i, lowest, depth) if null_window else 0
-        value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1 - less)
-        if less and value > bar and not work.abandon:
-            work.entered_rank = child_rank
-            value = -descend(work, net, child_own, child_opp, -top, -bar, depth - 1)
-        if bar < value < beta and top < beta and not work.abandon:
-            value = -descend(work, net, child_own, child_opp, -beta, -value, depth - 1)
+            slot = mark_busy(thread.busy, child_own, child_opp, depth)
+        update_accumulator(net, accumulator_of(thread, level), sq, flipped)
+        child_rank = thread.rank[level, i] if has_values and i >= known else np.int64(NOT_RANKED)
+        thread.entered_rank = child_rank
+        child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
+        reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
+        value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1 - reduction)
+        if reduction and value > best_alpha and not thread.abandon:
+            thread.entered_rank = child_rank
+            value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1)
+        if best_alpha < value < beta and child_beta < beta and not thread.abandon:
+            value = -pvs(thread, net, child_own, child_opp, -beta, -value, depth - 1)
         if shared:
-            set_free(work.busy, slot)
-            if work.abandon == level and not work.stop:  # another thread has answered this very question
-                work.abandon = 0
-                bound = answer(work, level)
+            unmark_busy(thread.busy, slot)
+            if thread.abandon == level and not thread.stop:  # another thread has resolved this node
+                thread.abandon = 0
+                bound = path_bound(thread, level)
                 if bound > -INFINITY:
                     return bound
-                return descend(work, net, own, opp, alpha, beta, depth)  # its answer is overwritten: once more
-            if work.abandon:
+                return pvs(thread, net, own, opp, alpha, beta, depth)  # the entry has been overwritten: search again
+            if thread.abandon:
                 return alpha
-        if work.stop:
+        if thread.stop:
             return alpha
         if value > best:
             best, best_sq = value, sq
-            if uses(work, ALPHA_BETA):  # without, the bar stays where it is, below every value
-                bar = max(bar, best)
-            if bar >= beta:
+            if uses(thread, ALPHA_BETA):  # without, the bar stays where it is, below every value
+                best_alpha = max(best_alpha, best)
+            if best_alpha >= beta:
                 break
-    count_moves(work, i + 1)
+    count_moves(thread, i + 1)
     if uses_table:
-        keep(work, bucket, own, opp, alpha, beta, best, best_sq, depth)
+        store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth)
     return best
 
 
 @kernel
-def search_root(works, nets, own, opp, squares, values, alpha, beta, depth, lines):
+def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, depth, lines):
     """Search the root's moves *squares* in the given order to *depth*; how many were finished before the search was stopped.
 
     ``values[i]``, at first -INFINITY, is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for
     the others an upper bound. With a value outside the window the caller searches again.
     """
-    work, net = works[0], nets[0]
-    work.negamax = address_of(negamax, work, net)
-    level = empties_of(work, own, opp)
-    work.root, work.abandon = level - 1, 0
-    room = room_of(work, level)
-    begin(net, room, own, opp)
-    forget_moves(work)
-    shared, later, turn, finished = shares(work, depth), NO_SQUARE, 0, 0
+    thread, net = thread_states[0], nets[0]
+    thread.negamax = address_of(negamax, thread, net)
+    level = empties_of(thread, own, opp)
+    thread.root, thread.abandon = level - 1, 0
+    accumulator = accumulator_of(thread, level)
+    refresh_accumulator(net, accumulator, own, opp)
+    clear_killers(thread)
+    shared, later, turn, finished = shares(thread, depth), NO_SQUARE, 0, 0
     while turn < squares.size or later != NO_SQUARE:
         i = turn
         if turn >= squares.size:
             i = trailing_zeros(later)
             later &= later - ONE
         turn += 1
-        turned = flips(squares[i], own, opp)
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(squares[i])
-        bar = _bar(values, lines, alpha)
-        if bar >= beta:
+        flipped = flips(squares[i], own, opp)
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(squares[i])
+        best_alpha = _multi_pv_bound(values, lines, alpha)
+        if best_alpha >= beta:
             return finished
-        if shared and lines <= i < turn <= squares.size and is_busy(work.busy, child_own, child_opp, depth):
+        if shared and lines <= i < turn <= squares.size and is_busy(thread.busy, child_own, child_opp, depth):
             later |= ONE << np.uint64(i)
             continue
-        slot = set_busy(work.busy, child_own, child_opp, depth) if shared else np.int64(-1)
-        after_move(net, room, squares[i], turned)
+        slot = mark_busy(thread.busy, child_own, child_opp, depth) if shared else np.int64(-1)
+        update_accumulator(net, accumulator, squares[i], flipped)
         if i < lines:
-            value = -descend(work, net, child_own, child_opp, -beta, -alpha, depth - 1)
+            value = -pvs(thread, net, child_own, child_opp, -beta, -alpha, depth - 1)
         else:
-            value = -descend(work, net, child_own, child_opp, -bar - 1, -bar, depth - 1)
-            if bar < value < beta:
-                value = -descend(work, net, child_own, child_opp, -beta, -bar, depth - 1)
-        set_free(work.busy, slot)
-        if work.stop:
+            value = -pvs(thread, net, child_own, child_opp, -best_alpha - 1, -best_alpha, depth - 1)
+            if best_alpha < value < beta:
+                value = -pvs(thread, net, child_own, child_opp, -beta, -best_alpha, depth - 1)
+        unmark_busy(thread.busy, slot)
+        if thread.stop:
             return finished
-        if turn > squares.size:  # put off: a bound that equals the best value must not stand before moves that have it
-            value = min(value, bar - 1) if value <= bar else value
+        if turn > squares.size:  # deferred: a bound that equals the best value must not rank before moves that have it
+            value = min(value, best_alpha - 1) if value <= best_alpha else value
         values[i] = value
         finished += 1
     return finished
 
 
-def note_negamax(works, nets):
+def register_negamax(thread_states, nets):
     """Write the address of `negamax` for the evaluator of *nets* into the records of threads that search to the end."""
     none = np.zeros(0, np.int64)
-    search_root(works[:1], nets, NO_SQUARE, NO_SQUARE, none, none, 0, 0, 0, 1)
-    works["negamax"] = works["negamax"][0]
+    search_root(thread_states[:1], nets, NO_SQUARE, NO_SQUARE, none, none, 0, 0, 0, 1)
+    thread_states["negamax"] = thread_states["negamax"][0]
 
 
 @kernel
-def _bar(values, lines, alpha):
-    """The value a further move must beat: the *lines*-th best so far, but at least *alpha*."""
-    bar = alpha
+def _multi_pv_bound(values, lines, alpha):
+    """Return the value that a further move must beat: the *lines*-th best so far, but at least *alpha*."""
+    bound = alpha
     for i in range(values.size):  # few moves, and numba takes seconds to compile a sort
         as_good = 0
         for j in range(values.size):
             as_good += values[j] >= values[i]
         if as_good >= lines:
-            bar = max(bar, values[i])
-    return bar
+            bound = max(bound, values[i])
+    return bound
 
 
 @kernel
-def table_line(works, own, opp, first, line):
+def table_pv(thread_states, own, opp, first, line):
     """Write the legal move *first* and the table's best moves after it into *line*, 64 for a pass; how many it knows."""
-    work, sq = works[0], first
+    thread, sq = thread_states[0], first
     for ply in range(line.size):
         line[ply] = sq
         own, opp = play(sq, own, opp)
-        moves = legal_moves(own, opp, work.playable)
-        sq = _table_move(work, own, opp) if moves else NO_MOVE
+        moves = legal_moves(own, opp, thread.playable)
+        sq = _table_move(thread, own, opp) if moves else NO_MOVE
         knows = sq != NO_MOVE and moves >> np.uint64(sq) & ONE
-        if not knows and (moves or not legal_moves(opp, own, work.playable)):
+        if not knows and (moves or not legal_moves(opp, own, thread.playable)):
             return ply + 1
     return line.size
 
 
 @kernel
-def _table_move(work, own, opp):
+def _table_move(thread, own, opp):
     """The table's best move, 64 if it knows none."""
-    if work.table == 0:
+    if thread.table == 0:
         return NO_MOVE
-    data = probe(work.table, bucket_of(own, opp, work.bucket_mask), own, opp)
+    data = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
     return move_of(data) if data else NO_MOVE

@@ -83,7 +83,7 @@ def bucket_of(own, opp, bucket_mask):
 
 
 @kernel
-def expect(table, own, opp, bucket_mask):
+def prefetch(table, own, opp, bucket_mask):
     """Have the position's bucket brought from memory while other work is done: it will be looked up soon."""
     bucket = bucket_of(own, opp, bucket_mask)
     prefetch_word(table, bucket)
@@ -102,7 +102,7 @@ def _halves_exchanged(word):
 
 
 @kernel
-def _belongs(table, at, data, own, opp):
+def _matches(table, at, data, own, opp):
     """Whether the entry with that data word is whole, and the position's."""
     mask = _scrambled(data)
     return load_word(table, at) ^ mask == own and load_word(table, at + 1) ^ _halves_exchanged(mask) == opp
@@ -116,7 +116,7 @@ def probe(table, bucket, own, opp):
         data = load_word(table, at + 2)
         if not data:  # nothing lies behind it: a second line of the cache is not waited for, 1.5 % of the midgame
             break
-        if _belongs(table, at, data, own, opp):
+        if _matches(table, at, data, own, opp):
             return data
     return _NOTHING
 
@@ -135,7 +135,7 @@ def store(table, bucket, own, opp, lower, upper, move, depth, generation):
         if not data:
             victim, victim_rank = at, -1
             break
-        if _belongs(table, at, data, own, opp):
+        if _matches(table, at, data, own, opp):
             _update(table, at, own, opp, data, lower, upper, move, depth, generation)
             return
         rank = depth_of(data) if _generation_of(data) == generation & 255 else -1
@@ -167,7 +167,7 @@ def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
 
 
 @kernel
-def spread(table, buckets, bucket_mask):
+def rehash(table, buckets, bucket_mask):
     """Move the entries of the first *buckets* buckets to where *bucket_mask* has them, among more buckets, the others empty.
 
     A bucket's entries go to buckets that take those of no other one, in the order in which they were.

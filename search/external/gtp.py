@@ -16,7 +16,7 @@ from reversi_env import BLACK, Position, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
 from search.external.player import ExternalAgent
-from search.external.process import Wait
+from search.external.process import Deadline
 
 #: Names that ``set_game`` may know the games by, the first one accepted counts.
 GAME_NAMES = {
@@ -28,20 +28,20 @@ GAME_NAMES = {
 class GtpAgent(ExternalAgent):
     """A player that is a GTP program; see `ExternalAgent`."""
 
-    def _greet(self, rules: Rules) -> None:
+    def _handshake(self, rules: Rules) -> None:
         self._known: tuple[str, ...] | None = None  # the moves that the program has on its board
         self._takes_passes = True
         self._choose_game(rules)
-        if self._ask(f"boardsize {rules.size}") is None:
+        if self._reply(f"boardsize {rules.size}") is None:
             raise self._failure("refused", f"refused boardsize {rules.size}: it does not play on that board")
         if self.time is not None:
-            self._ask(f"time_settings {_time_settings(self.time, rules)}")  # whether it keeps to it is its own affair
+            self._reply(f"time_settings {_time_settings(self.time, rules)}")  # whether it keeps to it is its own affair
 
     def _choose_game(self, rules: Rules) -> None:
         if rules.start != "standard":
             raise self._failure("refused", f"cannot be told of the {rules.start} start: GTP knows one start only")
-        if self._ask("known_command set_game") == "true":
-            accepted = any(self._ask(f"set_game {name}") is not None for name in GAME_NAMES[rules.variant])
+        if self._reply("known_command set_game") == "true":
+            accepted = any(self._reply(f"set_game {name}") is not None for name in GAME_NAMES[rules.variant])
         else:
             accepted = False
         if rules.variant != "normal" and not accepted:
@@ -51,13 +51,13 @@ class GtpAgent(ExternalAgent):
         if start != Position.initial(start.rules):
             raise self._failure("refused", "cannot be set up to a position: GTP knows moves from the start only")
         if self._known is None or moves[: len(self._known)] != self._known:
-            self._demand("clear_board")
+            self._required_reply("clear_board")
             self._known = ()
         reached = start.play_all(self._known)
         for move in moves[len(self._known) :]:
             self._play(reached, move)
             reached = reached.play(move)
-        answer = self._demand(f"genmove {_colour(position)}", self.limit).strip().lower()
+        answer = self._required_reply(f"genmove {_colour(position)}", self.limit).strip().lower()
         if answer == "resign":
             raise self._failure("resigned", "resigned")
         self._known = (*moves, answer)
@@ -66,20 +66,20 @@ class GtpAgent(ExternalAgent):
     def _play(self, position: Position, move: str) -> None:
         command = f"play {_colour(position)} {move}"
         if move != PASS_NAME:
-            self._demand(command)
+            self._required_reply(command)
         elif self._takes_passes:
-            self._takes_passes = self._ask(command) is not None
+            self._takes_passes = self._reply(command) is not None
 
-    def _demand(self, command: str, seconds: float | None = None) -> str:
+    def _required_reply(self, command: str, seconds: float | None = None) -> str:
         """The answer to a command that the program must not refuse."""
-        answer = self._ask(command, seconds)
+        answer = self._reply(command, seconds)
         if answer is None:
             raise self._failure("refused", f"refused {quoted(command)}: {self._refusal}")
         return answer
 
-    def _ask(self, command: str, seconds: float | None = None) -> str | None:
+    def _reply(self, command: str, seconds: float | None = None) -> str | None:
         """The answer to a command without its mark; None if the program refuses it."""
-        wait = Wait(command, self.patience if seconds is None else seconds)
+        wait = Deadline(command, self.patience if seconds is None else seconds)
         self._send(command)
         line = ""
         while not line.strip():  # empty lines that belong to nothing

@@ -13,7 +13,7 @@ from reversi_env import Position, Rules
 from reversi_env.errors import quoted
 from reversi_env.notation import Game, write_ggf
 from search.external.player import DEFAULT_LIMIT, ExternalAgent
-from search.external.process import Wait
+from search.external.process import Deadline
 
 DEFAULT_DEPTH = 8
 #: The move is the first thing behind the mark; its value and its time follow after slashes or spaces.
@@ -23,7 +23,7 @@ _MOVE = re.compile(r"===\s*([^\s/]*)")
 class NBoardAgent(ExternalAgent):
     """A player that is an NBoard program, searching to *depth* where it keeps to that; see `ExternalAgent`."""
 
-    merge_errors = True
+    merge_stderr = True
     sets_up_positions = True
 
     def __init__(
@@ -32,7 +32,7 @@ class NBoardAgent(ExternalAgent):
         super().__init__(command, time=time, limit=limit)
         self.depth = depth
 
-    def _greet(self, rules: Rules) -> None:
+    def _handshake(self, rules: Rules) -> None:
         self._pings = 0
         self._send("nboard 2")
         self._send(f"set depth {self.depth}")
@@ -41,11 +41,11 @@ class NBoardAgent(ExternalAgent):
     def _answer(self, start: Position, moves: tuple[str, ...], position: Position) -> str:
         self._send(f"set game {self._record(start, moves)}")
         self._ping()
-        wait = Wait("go", self.limit)
+        wait = Deadline("go", self.limit)
         self._send("go")
-        while (found := _MOVE.match(self._read(wait))) is None:
+        while (match := _MOVE.match(self._read(wait))) is None:
             pass
-        return found[1]
+        return match[1]
 
     def _record(self, start: Position, moves: tuple[str, ...]) -> str:
         """The game so far; the clock (TI: minutes and seconds) is the time of thirty moves, for programs that look at it."""
@@ -58,7 +58,7 @@ class NBoardAgent(ExternalAgent):
     def _ping(self) -> None:
         """Wait until the program has read all that was sent, and is silent."""
         self._pings += 1
-        wait = Wait(f"ping {self._pings}", self.patience)
+        wait = Deadline(f"ping {self._pings}", self.patience)
         self._send(wait.command)
         while (line := self._read(wait)).strip() != f"pong {self._pings}":
             if line.startswith("==="):

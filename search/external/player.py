@@ -11,14 +11,14 @@ from reversi_env.errors import NotationError, quoted
 from reversi_env.rules import PASS_NAME
 from search.agent import Agent
 from search.external.failure import EngineFailure, FailureKind
-from search.external.process import EngineProcess, Wait
+from search.external.process import Deadline, EngineProcess
 
 #: Seconds that a program may take over one move unless its spec says otherwise.
 DEFAULT_LIMIT = 60.0
 
 
 class ExternalAgent(Agent):
-    """A player that is another program. It is started when it is first needed and again after every failure.
+    """An agent that is an external program. It is started on first use and restarted after a failure.
 
     *time*: seconds a move, which the program is told if its protocol can say so; *limit*: seconds after which it has lost the
     game. Programs follow a game move by move, so that the arena calls `choose_after` with the whole game. `choose` is given
@@ -26,8 +26,8 @@ class ExternalAgent(Agent):
     a program that can be set up to a position is.
     """
 
-    farewell = "quit"
-    merge_errors = False
+    quit_command = "quit"
+    merge_stderr = False
     #: Seconds for anything but a move: to start, to load what it needs, to set up a game.
     patience = 60.0
     sets_up_positions = False
@@ -40,7 +40,7 @@ class ExternalAgent(Agent):
 
     # --- what a protocol supplies -----------------------------------------------------------------
 
-    def _greet(self, rules: Rules) -> None:
+    def _handshake(self, rules: Rules) -> None:
         """Agree on the game with a program that has just been started."""
         raise NotImplementedError
 
@@ -55,14 +55,14 @@ class ExternalAgent(Agent):
         if self._process is not None and (not self._process.alive or rules != self._rules):
             self.close()
         if self._process is None:
-            self._process = EngineProcess(self.command, merge_errors=self.merge_errors)
+            self._process = EngineProcess(self.command, merge_stderr=self.merge_stderr)
             self._rules = rules
             with self._closed_on_failure():
-                self._greet(rules)
+                self._handshake(rules)
 
     def choose(self, position: Position) -> int:
         """The program's action in *position*; an `EngineFailure` if it gives none, or one that is illegal."""
-        start, moves = self._way_to(position)
+        start, moves = self._moves_to(position)
         return self.choose_after(start, moves)
 
     def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
@@ -86,7 +86,7 @@ class ExternalAgent(Agent):
         """End the program; the next move starts it again."""
         process, self._process, self._seen = self._process, None, None
         if process is not None:
-            process.close(self.farewell)
+            process.close(self.quit_command)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_process": None, "_seen": None}  # a copy starts a program of its own
@@ -97,7 +97,7 @@ class ExternalAgent(Agent):
         assert self._process is not None
         self._process.send(line)
 
-    def _read(self, wait: Wait) -> str:
+    def _read(self, wait: Deadline) -> str:
         assert self._process is not None
         return self._process.read_line(wait)
 
@@ -125,11 +125,11 @@ class ExternalAgent(Agent):
                 process.close()
             raise
 
-    def _way_to(self, position: Position) -> tuple[Position, tuple[str, ...]]:
+    def _moves_to(self, position: Position) -> tuple[Position, tuple[str, ...]]:
         """A start and moves that lead to *position*: on from what was seen last, or from the start of the game."""
         initial = Position.initial(position.rules)
         for start, moves in filter(None, (self._seen, (initial, ()))):
-            if start.rules == position.rules and (way := _way(start.play_all(moves), position)) is not None:
+            if start.rules == position.rules and (way := _moves_between(start.play_all(moves), position)) is not None:
                 return start, (*moves, *way)
         if self.sets_up_positions:
             return position, ()
@@ -139,7 +139,7 @@ class ExternalAgent(Agent):
         )
 
 
-def _way(before: Position, after: Position) -> tuple[str, ...] | None:
+def _moves_between(before: Position, after: Position) -> tuple[str, ...] | None:
     """The moves from *before* to *after*: none, one, or one with passes around it."""
     if before == after:
         return ()
@@ -147,6 +147,6 @@ def _way(before: Position, after: Position) -> tuple[str, ...] | None:
         reached = before.play(move)
         if reached == after:
             return (move,)
-        if (move == PASS_NAME or reached.must_pass()) and (rest := _way(reached, after)) is not None:
+        if (move == PASS_NAME or reached.must_pass()) and (rest := _moves_between(reached, after)) is not None:
             return (move, *rest)
     return None

@@ -30,16 +30,16 @@ from search.external.failure import EngineFailure
 GAME_FOLDERS = "/usr/games:/usr/local/games"
 #: A line is cut after so many bytes: progress that is drawn anew in its place may have no end of a line for long. So many
 #: characters that nobody has read are taken for a program that has run wild.
-LONGEST_LINE, MOST_UNREAD = 65536, 10_000_000
+LONGEST_LINE, MAX_UNREAD = 65536, 10_000_000
 #: Seconds that a program is waited for: one that was asked to end, and one that was killed.
-FAREWELL_SECONDS, REAP_SECONDS = 0.5, 5.0
+QUIT_SECONDS, REAP_SECONDS = 0.5, 5.0
 #: Seconds that the end of its output is waited for once it is dead: who still holds it open is another.
 OUTPUT_SECONDS = 1.0
 #: The guard: nothing to do if it reads a line, the whole group to kill if the pipe ends without one.
-GUARD = 'read -r line || kill -9 "-$0"'
+WATCHDOG = 'read -r line || kill -9 "-$0"'
 
 
-class Wait:
+class Deadline:
     """A wait of so many seconds, from now on, for the answer to a command."""
 
     def __init__(self, command: str, seconds: float) -> None:
@@ -48,11 +48,11 @@ class Wait:
 
 
 class EngineProcess:
-    """The program of a command line, running. *merge_errors*: its standard error is read like its standard output."""
+    """The program of a command line, running. *merge_stderr*: its standard error is read like its standard output."""
 
-    def __init__(self, command: str, *, merge_errors: bool = False) -> None:
+    def __init__(self, command: str, *, merge_stderr: bool = False) -> None:
         self.command = command
-        self._process = _started(command, merge_errors)
+        self._process = _started(command, merge_stderr)
         self._output = _Output(self._process)
         guard = _started_guard(self._process.pid)
         self._end = weakref.finalize(self, _end, self._process, guard, self._output.threads)
@@ -76,7 +76,7 @@ class EngineProcess:
         except (OSError, ValueError):  # a broken pipe, or one that is closed already
             raise EngineFailure("crash", self._ending(f"before {quoted(line)}")) from None
 
-    def read_line(self, wait: Wait) -> str:
+    def read_line(self, wait: Deadline) -> str:
         """The next line that the program writes, without its end."""
         try:
             line = self._next_line(wait)
@@ -88,7 +88,7 @@ class EngineProcess:
             raise EngineFailure("crash", self._ending(f"during {quoted(wait.command)}"))
         return line
 
-    def _next_line(self, wait: Wait) -> str | None:
+    def _next_line(self, wait: Deadline) -> str | None:
         """The next line; None if its output has ended, or it has and another holds its output open."""
         while True:
             ended, left = not self.alive, wait.deadline - monotonic()
@@ -100,19 +100,19 @@ class EngineProcess:
                 if left <= OUTPUT_SECONDS:
                     raise
 
-    def close(self, farewell: str | None = None) -> None:
-        """End the program and all that it has started: by its protocol's *farewell* if it keeps to it, else by force."""
-        if farewell is not None and self.alive:
+    def close(self, quit_command: str | None = None) -> None:
+        """End the program and all that it has started: by its protocol's *quit_command* if it keeps to it, else by force."""
+        if quit_command is not None and self.alive:
             with suppress(EngineFailure, subprocess.TimeoutExpired):
-                self.send(farewell)
-                self._process.wait(FAREWELL_SECONDS)
+                self.send(quit_command)
+                self._process.wait(QUIT_SECONDS)
         self._end()
 
     def _ending(self, when: str) -> str:
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(FAREWELL_SECONDS)  # its output ends a moment before it does
+            self._process.wait(QUIT_SECONDS)  # its output ends a moment before it does
         for thread in self._output.threads:
-            thread.join(FAREWELL_SECONDS)  # its last words may be on the other output
+            thread.join(QUIT_SECONDS)  # its last words may be on the other output
         status = self._process.poll()
         how = self._output.excess or ("closed its output" if status is None else f"ended {_status_text(status)}")
         last = f"; its last words: {quoted(self._output.last[-1], 200)}" if self._output.last else ""
@@ -161,8 +161,8 @@ class _Output:
             self._written += len(line) + 1
             if line.strip():
                 self.last.append(line)
-            if self._written - self._taken > MOST_UNREAD:
-                self.excess = f"was ended for more than {MOST_UNREAD:,} characters that nobody had asked for"
+            if self._written - self._taken > MAX_UNREAD:
+                self.excess = f"was ended for more than {MAX_UNREAD:,} characters that nobody had asked for"
                 _kill_group(self._process.pid)
                 break
             self.lines.put(line)
@@ -174,7 +174,7 @@ class _Output:
                 self.last.append(line)
 
 
-def _started(command: str, merge_errors: bool) -> subprocess.Popen[bytes]:
+def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
     try:
         arguments = shlex.split(command)
     except ValueError as error:
@@ -184,7 +184,7 @@ def _started(command: str, merge_errors: bool) -> subprocess.Popen[bytes]:
     program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
     if program is None:
         raise EngineFailure("crash", f"program {quoted(arguments[0])} was not found: expected one that can be run")
-    errors = subprocess.STDOUT if merge_errors else subprocess.PIPE
+    errors = subprocess.STDOUT if merge_stderr else subprocess.PIPE
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": errors}
     try:
         return subprocess.Popen([program, *arguments[1:]], start_new_session=True, **pipes)  # type: ignore[call-overload]
@@ -196,7 +196,7 @@ def _started_guard(group: int) -> subprocess.Popen[bytes] | None:
     if os.name != "posix":
         return None
     nowhere = subprocess.DEVNULL
-    arguments = ["/bin/sh", "-c", GUARD, str(group)]
+    arguments = ["/bin/sh", "-c", WATCHDOG, str(group)]
     return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
 
 

@@ -22,12 +22,12 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, count, final_score, first_
 from reversi_env.core.symmetry import position_hash
 from reversi_env.gpu.driver import cuda
 from search.core.last_squares import odd_squares
-from search.solver import MOST_ON_GPU
+from search.solver import MAX_GPU_EMPTIES
 
 #: Threads of a block; their stacks must fit into 48 KiB of shared memory.
 BLOCK = 128
 #: Most empties of a position: a move is kept as the number, four bits, of its square among the position's empties.
-MOST_EMPTIES = MOST_ON_GPU
+MOST_EMPTIES = MAX_GPU_EMPTIES
 LEVELS = MOST_EMPTIES + 1
 #: From so many empties on, moves are sorted by the number of replies.
 SORT_EMPTIES = 7
@@ -60,7 +60,7 @@ def _inserted(keys, order, listed, key, number):
 
 
 @cuda.jit(device=True)
-def _key(bit, replies, corners, odd, level):
+def _sort_key(bit, replies, corners, odd, level):
     """How late a move comes, 0 to 15: few replies first, those in corners count twice; near the end, odd quadrants first."""
     key = count(replies) + count(replies & corners)
     if level <= PARITY_EMPTIES:
@@ -73,10 +73,10 @@ def _last_square(own, opp, replies, playable, squares):
     """Final score for the side to move, whose legal moves are *replies*, with one empty square left."""
     sq = first_square(playable & ~(own | opp))
     mover, other = (own, opp) if replies != NO_SQUARE else (opp, own)
-    turned = _i32(count(flips(sq, mover, other)))
+    flipped = _i32(count(flips(sq, mover, other)))
     ahead = _i32(2) * _i32(count(mover)) - squares + _i32(1)  # of the one who may move there, as the discs lie
-    if turned > 0:
-        ahead += _i32(2) * turned + _i32(1)
+    if flipped > 0:
+        ahead += _i32(2) * flipped + _i32(1)
     else:
         ahead += _i32(1) if ahead > 0 else _i32(-1)  # nobody can: the winner gets the square
     return ahead if replies != NO_SQUARE else -ahead
@@ -208,8 +208,8 @@ def solve_positions(
 
         # --- the heavy part, the same for all
         bit = NO_SQUARE if passing else ONE << _u64(sq)
-        turned = NO_SQUARE if passing else _u64(flips(sq, own, opp))
-        child_own, child_opp = opp ^ turned, own ^ turned ^ bit
+        flipped = NO_SQUARE if passing else _u64(flips(sq, own, opp))
+        child_own, child_opp = opp ^ flipped, own ^ flipped ^ bit
         replies = _u64(legal_moves(child_own, child_opp, playable))
 
         # --- what follows from it
@@ -219,7 +219,7 @@ def solve_positions(
         value, has_value = _i32(0), False  # of the move just made, for the side that made it
         if sorting:
             number = _u64(count(root_empties & (bit - ONE)))
-            keys, moves = _inserted(keys, moves, left, _key(bit, replies, corners, odd, level), number)
+            keys, moves = _inserted(keys, moves, left, _sort_key(bit, replies, corners, odd, level), number)
             left += _i32(1)
         elif passing and replies == NO_SQUARE:
             best, returning = _i32(sign * final_score(own, opp, playable)), True
@@ -245,7 +245,7 @@ def solve_positions(
                 elif upper <= child_alpha:
                     value, has_value = -upper, True
         if go_down and not has_value:
-            stack_turned[level, t] = turned
+            stack_turned[level, t] = flipped
             stack_moves[level, t] = moves
             stack_left[level, t] = _u8(left)
             stack_square[level, t] = _u8(sq | (PROBED if probing else 0) | (PASSED if passed else 0))
@@ -289,8 +289,8 @@ def solve_positions(
                     level += _i32(1)
                     flagged = _i32(stack_square[level, t])
                     sq = flagged & SQUARE_BITS
-                    turned, bit = stack_turned[level, t], ONE << _u64(sq)
-                    own, opp = opp ^ turned ^ bit, own ^ turned
+                    flipped, bit = stack_turned[level, t], ONE << _u64(sq)
+                    own, opp = opp ^ flipped ^ bit, own ^ flipped
                     moves, left = stack_moves[level, t], _i32(stack_left[level, t])
                     alpha, beta = _i32(stack_alpha[level, t]), _i32(stack_beta[level, t])
                     best, passed = _i32(stack_best[level, t]), (flagged & PASSED) != 0
@@ -300,7 +300,7 @@ def solve_positions(
                         floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window it was asked with
                         lower = value if value > floor else _i32(WORST)
                         upper = value if value < ceiling else _i32(-WORST)
-                        _store_bounds(opp ^ turned, own ^ turned ^ bit, table, lower, upper)
+                        _store_bounds(opp ^ flipped, own ^ flipped ^ bit, table, lower, upper)
                     value = -value
                     has_value = True
     cuda.atomic.add(turns, 0, turns_taken)

@@ -15,7 +15,7 @@ from reversi_env.gpu.driver import SIMULATED, shared_array
 from reversi_env.rules import checked_rules
 from search.gpu import endgame
 from search.solver import solve_batch
-from search.works import make_works
+from search.thread_states import make_thread_states
 
 with extra_libraries():
     import torch
@@ -107,8 +107,8 @@ class _Job:
         self.half_width = np.int32(half_width)
         entries = 1 << 10 if SIMULATED else TABLE_ENTRIES
         self.table = torch.zeros((entries, 2), dtype=torch.int64, device=device)
-        work = make_works(rules, 1)[0]
-        self.corners = np.uint64(work["corners"] if work["corner_reply"] else 0)
+        thread = make_thread_states(rules, 1)[0]
+        self.corners = np.uint64(thread["corners"] if thread["corner_reply"] else 0)
         self.grid = (1, 4) if SIMULATED else (self._blocks(), endgame.BLOCK)
 
     def launch(self, own: np.ndarray, opp: np.ndarray, guesses: np.ndarray, most_empties: int) -> np.ndarray:

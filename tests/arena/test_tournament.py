@@ -223,9 +223,9 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
         hashes = []
         for content in (b"one", b"two"):
             weights.write_bytes(content)
-            hashes.append(options(f"{name}:{weights}", "random").ingredients())
+            hashes.append(options(f"{name}:{weights}", "random").content_hashes())
         assert hashes[0] != hashes[1]
-    assert options("zero", "random").ingredients() == options("zero:simulations=2", "random").ingredients() != {}
+    assert options("zero", "random").content_hashes() == options("zero:simulations=2", "random").content_hashes() != {}
 
 
 def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
@@ -245,7 +245,7 @@ def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
 
 def test_balanced_openings_of_the_smallest_board_are_no_file():
     """No engine judges them there: nothing else decides them."""
-    assert options("greedy", "random", size=4, openings="balanced").ingredients() == {}
+    assert options("greedy", "random", size=4, openings="balanced").content_hashes() == {}
 
 
 def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):

@@ -16,7 +16,7 @@ from reversi_env import Position, Rules
 from reversi_env.notation import read_obf_line
 from search import evaluators
 from search.solver import solve_all_moves
-from search.table import Table
+from search.table import TranspositionTable
 from tests.cli.jobs import ANALYSIS, PATIENCE, launched, wait_until
 from tests.cli.test_contract import check_refusal
 
@@ -189,7 +189,7 @@ def checkpoint_with(path, words=None, **changes):
     header = {"format": CHECKPOINT_FORMAT, "size": 4, "variant": "normal", "lower": -16, "upper": 16}
     header |= {"nodes": 5, "seconds": 1.0, "generation": 1} | changes
     header = {key: value for key, value in header.items() if value is not None}
-    np.savez(path, header=np.array(json.dumps(header)), words=Table(1).words() if words is None else words)
+    np.savez(path, header=np.array(json.dumps(header)), words=TranspositionTable(1).words() if words is None else words)
 
 
 def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
@@ -203,7 +203,7 @@ def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
         check_refusal(reversi, arguments, f"checkpoint '{path}' is of {game}: expected 4x4 normal\n")
     for changes, message in (
         ({"format": "something else"}, f"is of the format 'something else': expected '{CHECKPOINT_FORMAT}'"),
-        ({"words": Table(2).words()}, "expected the same --table"),
+        ({"words": TranspositionTable(2).words()}, "expected the same --table"),
         ({"lower": 20}, "window (20, 16): expected"),
     ):
         checkpoint_with(path, **changes)

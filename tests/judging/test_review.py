@@ -7,9 +7,9 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, write_ggf
-from search.cuts import MARGIN
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import MARGIN
 from search.solver import solve_all_moves
 from tests.notation.samples import random_moves
 from train import analyse, charts

@@ -19,8 +19,14 @@ from models.trainable import Trainable
 from reversi_env import Position, Rules, batch
 from reversi_env.core import bitboard
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core import carried
-from search.core.carried import after_move, begin, room_of, try_move, value_of
+from search.core import accumulator
+from search.core.accumulator import (
+    accumulator_of,
+    accumulator_value,
+    refresh_accumulator,
+    update_accumulator,
+    update_for_value,
+)
 from search.core.evaluate import evaluate, static_values
 from tests.models import twins
 from tests.models.twins import SIZES, random_network, some_boards
@@ -99,21 +105,24 @@ def test_the_compiled_rows_are_those_of_torch(size, kind):
 
 # --- the states of patterns -----------------------------------------------------------------------
 
-WORK = np.dtype([carried.STATES], align=True)
+WORK = np.dtype([accumulator.ACCUMULATORS], align=True)
 
 
 @njit
-def carried_and_whole(works, nets, own, opp, playable, squares, seed):
+def carried_and_whole(thread_states, nets, own, opp, playable, squares, seed):
     """A game of random moves with carried states: values compared, those that differ from the board's, and passes."""
-    work, net = works[0], nets[0]
+    thread, net = thread_states[0], nets[0]
     compared, wrong, passes, level = 0, 0, 0, squares - popcount(own | opp)
-    begin(net, room_of(work, level), own, opp)
+    refresh_accumulator(net, accumulator_of(thread, level), own, opp)
     while True:
-        room, moves = room_of(work, level), bitboard.legal_moves(own, opp, playable)
-        compared, wrong = compared + 1, wrong + (value_of(net, room, level, own, opp, moves) != evaluate(net, own, opp))
+        accumulator, moves = accumulator_of(thread, level), bitboard.legal_moves(own, opp, playable)
+        compared, wrong = (
+            compared + 1,
+            wrong + (accumulator_value(net, accumulator, level, own, opp, moves) != evaluate(net, own, opp)),
+        )
         if moves == 0:
             own, opp, passes = opp, own, passes + 1
-            begin(net, room, own, opp)
+            refresh_accumulator(net, accumulator, own, opp)
             if bitboard.legal_moves(own, opp, playable) == 0:
                 return compared, wrong, passes
             continue
@@ -125,10 +134,10 @@ def carried_and_whole(works, nets, own, opp, playable, squares, seed):
             chosen, number = sq if number == choice else chosen, number + 1
             child_own, child_opp = bitboard.play(sq, own, opp)
             replies = bitboard.legal_moves(child_own, child_opp, playable)
-            try_move(net, room, sq, bitboard.flips(sq, own, opp))
-            value = value_of(net, room_of(work, level - 1), level - 1, child_own, child_opp, replies)
+            update_for_value(net, accumulator, sq, bitboard.flips(sq, own, opp))
+            value = accumulator_value(net, accumulator_of(thread, level - 1), level - 1, child_own, child_opp, replies)
             compared, wrong = compared + 1, wrong + (value != evaluate(net, child_own, child_opp))
-        after_move(net, room, chosen, bitboard.flips(chosen, own, opp))
+        update_accumulator(net, accumulator, chosen, bitboard.flips(chosen, own, opp))
         own, opp = bitboard.play(chosen, own, opp)
         level -= 1
 

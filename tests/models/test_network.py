@@ -72,7 +72,7 @@ def test_values_of_a_file_are_those_of_its_weights(tmp_path):
     expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
     assert network.static_values(own, opp, rules).tolist() == expected
     assert network.weights(rules).record == {"seed": 0}
-    assert network.content(rules) == path.read_bytes()
+    assert network.identity(rules) == path.read_bytes()
 
 
 def test_weights_for_another_game_are_refused(small):

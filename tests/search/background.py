@@ -30,8 +30,8 @@ def stopped_after(nodes, records, stop, ask):
     Also how many nodes they visited after that, and how many seconds it took. A search has begun when it visits nodes: one that
     is stopped before it begins knows nothing of it.
     """
-    for works in records:
-        works["nodes"] = 0  # of the search before
+    for thread_states in records:
+        thread_states["nodes"] = 0  # of the search before
     asked = in_background(ask)
     wait_until(lambda: visited(records) >= nodes or asked.done(), pause=0.001)
     began = time.perf_counter()
@@ -42,4 +42,4 @@ def stopped_after(nodes, records, stop, ask):
 
 
 def visited(records):
-    return sum(int(works["nodes"].sum()) for works in records)
+    return sum(int(thread_states["nodes"].sum()) for thread_states in records)

@@ -79,7 +79,7 @@ def test_one_agent_plays_several_games_by_turns():
 @pytest.mark.parametrize("name", ["sixteen-weight", "discs"])
 def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
     agent, greedy = make(f"greedy-invincible:evaluator={name}"), make("greedy")
-    assert agent.ingredients(rules) == make("greedy-invincible").ingredients(rules) or name == "discs"
+    assert agent.content_hashes(rules) == make("greedy-invincible").content_hashes(rules) or name == "discs"
     gave_away = 0
     for empties, count in ((6, 12), (9, 8), (12, 4)):
         own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
@@ -112,7 +112,7 @@ def test_options_reach_the_search():
     limits = agent.limits
     assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
     engine = agent.engine(Rules(4))
-    assert len(engine._works) == agent.threads == make("exact:threads=2").threads == 2
+    assert len(engine._thread_states) == agent.threads == make("exact:threads=2").threads == 2
     assert 1.4 < engine.table.megabytes <= 3
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from search import clock as clock_module
 from search import engine as engine_module
+from search import timer as clock_module
 from search.engine import Engine
 from search.limits import Limits
 from studies import textbook
@@ -56,7 +56,10 @@ def test_the_clock_is_set_to_ring_within_the_limit_and_ends_the_search_at_once(m
 
     monkeypatch.setattr(clock_module.threading, "Timer", Clock)
     found, further, _ = stopped_after(
-        50_000, [engine._works], lambda: clocks[0].function(), lambda: engine.search(position, Limits(time=1000))
+        50_000,
+        [engine._thread_states],
+        lambda: clocks[0].function(),
+        lambda: engine.search(position, Limits(time=1000)),
     )
     assert 999 < clocks[0].interval < 1000
     assert further < AT_ONCE
@@ -97,7 +100,7 @@ def test_a_longer_limit_is_used_for_more_depth():
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
     engine = Engine("six-factor", threads=threads, megabytes=4)
     position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
-    records, waits = [engine._works, engine.solver._works], []
+    records, waits = [engine._thread_states, engine.solver._thread_states], []
     for i in range(12):
         found, further, waited = stopped_after(
             1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits)
@@ -116,13 +119,13 @@ def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
     """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
     engine = Engine("discs", megabytes=1)
     position = some_positions(Rules(), 1, seed=18, empties=30)[0]
-    begin_to_solve = engine.solver.begin
+    begin_to_solve = engine.solver.prepare_search
 
     def stop_and_begin(*arguments, **options):
         engine.stop()
         begin_to_solve(*arguments, **options)
 
-    engine.solver.begin = stop_and_begin
+    engine.solver.prepare_search = stop_and_begin
     for multi_pv in (1, 3):
         ask = partial(engine.search, position, Limits(empties_exact=30), multi_pv=multi_pv)
         assert not in_background(ask).result(PATIENCE).exact
@@ -139,25 +142,25 @@ def test_a_late_clock_does_not_stop_the_next_search():
 
 
 def test_how_late_results_come_is_learnt_at_once_and_forgotten_slowly():
-    lateness = clock_module.Lateness()
-    assert lateness.seconds == clock_module.RETURN_SECONDS
-    lateness.learn(0.1)
+    lateness = clock_module.StopLatency()
+    assert lateness.seconds == clock_module.MIN_STOP_SECONDS
+    lateness.observe(0.1)
     assert lateness.seconds == 0.1
-    lateness.learn(0.0)
-    assert lateness.seconds == pytest.approx(0.1 * clock_module.FORGETTING)
+    lateness.observe(0.0)
+    assert lateness.seconds == pytest.approx(0.1 * clock_module.LATENCY_DECAY)
     for _ in range(200):
-        lateness.learn(0.0)
-    assert lateness.seconds == clock_module.RETURN_SECONDS
+        lateness.observe(0.0)
+    assert lateness.seconds == clock_module.MIN_STOP_SECONDS
 
 
 def test_after_a_long_sleep_the_clock_rings_no_earlier_than_a_share_of_the_limit(monkeypatch):
     now, rung = [0.0], threading.Event()
-    lateness, limits = clock_module.Lateness(), Limits(time=1000)
+    lateness, limits = clock_module.StopLatency(), Limits(time=1000)
     monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
-    clock = clock_module.Clock(limits, lateness, lambda: 1000.0, rung.set)
+    clock = clock_module.SearchTimer(limits, lateness, lambda: 1000.0, rung.set)
     clock.start()
     clock._timer.function()  # it rings now
     now[0] = 50_000.0
     clock.end()
     assert rung.is_set()
-    assert lateness.seconds == clock_module.MOST_OF_LIMIT * 1000
+    assert lateness.seconds == clock_module.MAX_SHARE_OF_LIMIT * 1000

@@ -125,8 +125,8 @@ def test_a_stop_leaves_the_move_of_the_first_iteration():
     maximax = engine(Rules(8))
     begin = maximax._begin
 
-    def stopped_at_once(ties):
-        begin(ties)
+    def stopped_at_once(tie_rng):
+        begin(tie_rng)
         maximax.stop()
 
     maximax._begin = stopped_at_once
@@ -151,7 +151,7 @@ def test_all_moves_can_be_valued(rules):
 
 def test_ties_are_broken_at_random():
     start = Position.initial()
-    drawn = {engine(Rules()).search(start, Limits(depth=3), ties=np.random.default_rng(n)).move for n in range(20)}
+    drawn = {engine(Rules()).search(start, Limits(depth=3), tie_rng=np.random.default_rng(n)).move for n in range(20)}
     assert drawn == {"c4", "d3", "e6", "f5"}
 
 

@@ -8,15 +8,15 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import engine as engine_module
 from search import evaluators
 from search.core import table as table_core
-from search.core.busy import set_busy
+from search.core.abdada import mark_busy
 from search.core.evaluate import static_values
 from search.core.midgame import INFINITY, UNIT, search_root, units
-from search.core.work import TEAM_WORK
+from search.core.thread_state import SHARING_THREAD_STATE
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve, solve_all_moves
-from search.table import Table
-from search.works import make_works, sharing
+from search.table import TranspositionTable
+from search.thread_states import make_thread_states, sharing
 from studies import textbook
 from tests.search.brute_force import GAMES, game_name
 
@@ -138,9 +138,9 @@ def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
 
     def climb(*arguments):
         waits.append(engine.solver._one_at_a_time.locked())
-        return Solver.climb(engine.solver, *arguments)
+        return Solver.solve_at(engine.solver, *arguments)
 
-    monkeypatch.setattr(engine.solver, "climb", climb)
+    monkeypatch.setattr(engine.solver, "solve_at", climb)
     found = engine.search(position, Limits(empties_exact=12))
     assert waits
     assert all(waits)
@@ -148,9 +148,9 @@ def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
 
     def begin(*arguments):
         waits[:] = [engine._one_at_a_time.locked()]
-        return Solver.begin(engine.solver, *arguments)
+        return Solver.prepare_search(engine.solver, *arguments)
 
-    monkeypatch.setattr(engine.solver, "begin", begin)
+    monkeypatch.setattr(engine.solver, "prepare_search", begin)
     engine.solver.solve(position)
     assert waits == [True]
 
@@ -175,7 +175,7 @@ def test_a_table_in_use_gives_legal_moves_and_sane_values():
 
 def test_threads_together_find_the_value_that_one_finds(monkeypatch):
     """They search one tree to one depth: who comes first to which position makes no difference."""
-    monkeypatch.setattr(engine_module, "NODES_ALONE", 0)
+    monkeypatch.setattr(engine_module, "SINGLE_THREAD_NODES", 0)
     alone, team = Engine("six-factor", megabytes=1), Engine("six-factor", threads=3, megabytes=1)
     for position in some_positions(Rules(), 12, seed=8):
         alone.clear()
@@ -190,16 +190,16 @@ def test_what_another_thread_is_searching_is_left_for_later():
     nets, depth = evaluators.get("six-factor").record(Rules()), 5
 
     def searched(position, marked, share_depth, node_limit):
-        works, table = make_works(position.rules, dtype=TEAM_WORK), Table(1)
-        table.attach(works, "estimates")
-        works["share_depth"], works["node_limit"] = share_depth, node_limit
+        thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
+        table.attach(thread_states, "estimates")
+        thread_states["share_depth"], thread_states["node_limit"] = share_depth, node_limit
         squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
         values, boards = np.full(squares.size, -INFINITY), (np.uint64(position.own), np.uint64(position.opp))
-        with sharing(works):
+        with sharing(thread_states):
             for child, level in marked:
-                set_busy(works["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
-            search_root(works, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
-        return values, int(works["nodes"][0])
+                mark_busy(thread_states["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
+            search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+        return values, int(thread_states["nodes"][0])
 
     put_off = reordered = 0
     sampled = [position for position in some_positions(Rules(), 8, seed=1, empties=40) if not position.must_pass()]
@@ -223,17 +223,17 @@ def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
     """The four first moves are worth the same, but of what comes last it is only known that it is not better."""
     position, depth = Position.initial(), 5
     squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
-    works, table = make_works(position.rules, dtype=TEAM_WORK), Table(1)
-    table.attach(works, "estimates")
-    works["share_depth"], works["node_limit"] = 2, 10**9
+    thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
+    table.attach(thread_states, "estimates")
+    thread_states["share_depth"], thread_states["node_limit"] = 2, 10**9
     values, second = np.full(squares.size, -INFINITY), position.play(position.legal_actions()[1])
-    with sharing(works):
-        set_busy(works["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
+    with sharing(thread_states):
+        mark_busy(thread_states["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
         boards, nets = (
             (np.uint64(position.own), np.uint64(position.opp)),
             evaluators.get("six-factor").record(position.rules),
         )
-        search_root(works, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+        search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
     best = values[0]
     assert values.tolist() == [best, best - 1, best, best]
 
@@ -252,7 +252,7 @@ def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
 def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves):
     """A depth alone is the caller's own affair; with a clock or a number of nodes beside it they count too."""
     position = some_positions(Rules(), 1, seed=5, empties=empties)[0]
-    assert bool(Engine("six-factor", loads=False).steps(position, limits)) == solves
+    assert bool(Engine("six-factor", preload=False).selectivity_levels(position, limits)) == solves
 
 
 @pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
@@ -299,8 +299,8 @@ def test_equal_moves_are_drawn_by_lot_when_asked():
     plain = [engine.search(start, Limits(depth=depth)) for depth in (1, 2, 5)]
     assert [(found.move, found.depth, found.moves) for found in plain] == [("d3", depth, ()) for depth in (1, 2, 5)]
     assert {engine.search(start, at_depth(3)).move for _ in range(5)} == {"d3"}
-    ties = np.random.default_rng(0)
-    drawn = [engine.search(start, at_depth(3), ties=ties) for _ in range(40)]
+    tie_rng = np.random.default_rng(0)
+    drawn = [engine.search(start, at_depth(3), tie_rng=tie_rng) for _ in range(40)]
     assert {found.move for found in drawn} == set(start.legal_moves())
     assert len({found.value for found in drawn}) == 1
 
@@ -346,7 +346,7 @@ def test_multi_pv_goes_on_from_shallower_searches():
     position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
     engine = Engine("six-factor", megabytes=1)
     for depth in range(1, 7):
-        found = engine.search(position, at_depth(depth), multi_pv=64, goes_on=depth > 1)
+        found = engine.search(position, at_depth(depth), multi_pv=64, keep_estimates=depth > 1)
     anew = engine.search(position, at_depth(6), multi_pv=64)
     assert found.moves == anew.moves
     assert found.nodes < anew.nodes
@@ -517,7 +517,7 @@ def test_a_node_limit_is_each_threads_own():
     start = Position.initial(Rules(4))
     engine = Engine("six-factor", Rules(4), megabytes=0.1, threads=2)
     search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
-    search.works["nodes"] = 300, 280
+    search.thread_states["nodes"] = 300, 280
     assert search._nodes_left() == 700
 
 

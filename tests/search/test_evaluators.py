@@ -13,7 +13,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.bits import popcount
 from reversi_env.errors import PositionError
 from search import Engine, Limits, evaluator, evaluators, make_agent
-from search.core.evaluate import essence
+from search.core.evaluate import code_fingerprint
 from search.evaluators import EvaluatorError, Formula
 from search.functions import SlowEvaluatorWarning
 from tests import reference as slow
@@ -401,7 +401,7 @@ def test_all_that_compiled_code_refers_to_counts(monkeypatch):
             lambda own, opp: numbers[0][1000] + popcount(own),
             lambda own, opp: later(popcount(own)),
         )
-        found = [essence(function) for function in functions]
+        found = [code_fingerprint(function) for function in functions]
         later = abs
         return functions, found
 

@@ -60,7 +60,7 @@ class FirstMove(Agent):
 @pytest.fixture
 def patient_at_the_end(monkeypatch):
     """A program that has ended is waited for until its status and its last words are there."""
-    monkeypatch.setattr(processes, "FAREWELL_SECONDS", 60)
+    monkeypatch.setattr(processes, "QUIT_SECONDS", 60)
 
 
 def gone(pid):
@@ -187,7 +187,7 @@ def test_the_last_words_of_a_crash_are_reported(made):
 
 
 def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
-    monkeypatch.setattr(processes, "MOST_UNREAD", 500)
+    monkeypatch.setattr(processes, "MAX_UNREAD", 500)
     program = made(spec("nboard", "--fail", "flood"))
     with pytest.raises(
         EngineFailure, match="was ended for more than 500 characters that nobody had asked for"
@@ -204,14 +204,14 @@ def test_a_program_that_does_not_end_its_line_is_ended_when_nobody_reads():
         EngineFailure,
         match="was ended for more than 10,000,000 characters that nobody had asked for during 'genmove b'",
     ):
-        deque(iter(partial(program.read_line, processes.Wait("genmove b", 60)), None))
+        deque(iter(partial(program.read_line, processes.Deadline("genmove b", 60)), None))
     program.close()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell")
 def test_progress_that_is_drawn_in_its_place_is_read_over():
     program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
-    lines = iter(lambda: program.read_line(processes.Wait("go", 60)), "d3")
+    lines = iter(lambda: program.read_line(processes.Deadline("go", 60)), "d3")
     assert sum(len(line) for line in lines) > 2 * processes.LONGEST_LINE
     program.close()
 
@@ -320,13 +320,13 @@ def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
 def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
     program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
-    child = int(program.read_line(processes.Wait("its number", 60)))
+    child = int(program.read_line(processes.Deadline("its number", 60)))
     wait_until(lambda: os.getsid(child) == child)  # until then it is of the program's own group
     try:
         if ends:
             program.send("ends")
             with pytest.raises(EngineFailure, match="ended with exit status 0 during 'genmove'"):
-                program.read_line(processes.Wait("genmove", 600))
+                program.read_line(processes.Deadline("genmove", 600))
         program.close("quit")
         assert gone(program.pid)
         assert not gone(child)

@@ -7,34 +7,34 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search import cuts as cuts_of
-from search import evaluators, probcut
+from search import evaluators, probcut_fit
+from search import probcut as cuts_of
 from search.core.midgame import (
-    FAR_DEPTH,
-    FAR_GAP,
-    FAR_PLIES,
-    LATE_DEPTH,
-    LATE_GAP,
-    LATE_MOVE,
-    LATE_PLIES,
+    LMR_DEPTH,
+    LMR_FAR_DEPTH,
+    LMR_FAR_GAP,
+    LMR_FAR_PLIES,
+    LMR_GAP,
+    LMR_MOVE,
+    LMR_PLIES,
     NOT_RANKED,
     STATIC_DEPTH,
     STATIC_SAFETY,
     UNIT,
+    late_move_reduction,
     negamax,
-    plies_less,
 )
-from search.cuts import CUT_FIELDS, Pair, Spread, shallow_of
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
 from search.solver import Solver, solve
-from search.works import make_works
+from search.thread_states import make_thread_states
 from tests.search.test_engine import at_depth, some_positions
 
 
 @pytest.fixture(scope="module")
 def cuts():
-    return probcut.fit("six-factor", deepest=6, positions=40, seed=1)
+    return probcut_fit.fit("six-factor", deepest=6, positions=40, seed=1)
 
 
 def test_the_fit_is_a_sensible_line(cuts):
@@ -48,20 +48,20 @@ def test_the_fit_is_a_sensible_line(cuts):
 
 
 def test_shallow_searches_are_half_as_deep_and_of_equal_parity():
-    shallow = [shallow_of(deep) for deep in range(3, 17)]
+    shallow = [probcut_depth(deep) for deep in range(3, 17)]
     assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
 
 
 def test_the_noise_is_found_again():
     """Errors drawn with a known deviation are fitted by a formula that gives it back."""
     generator, empties = np.random.default_rng(1), np.arange(4000) % 40 + 12
-    known = Spread(1.5, 0.07, -0.12, -0.05, 0.0004)
+    known = DeviationModel(1.5, 0.07, -0.12, -0.05, 0.0004)
     lines = []
     for deep, shallow in ((4, 2), (6, 2), (6, 4), (8, 4)):
         deviation = np.array([known.deviation(deep, shallow, count) for count in empties.tolist()])
-        pair = Pair(deep, shallow, 1.0, 0.0, empties.size)
-        lines.append(probcut._Line(pair, generator.normal(0, deviation)))
-    found = probcut._spread(lines, empties)
+        pair = DepthPair(deep, shallow, 1.0, 0.0, empties.size)
+        lines.append(probcut_fit._Line(pair, generator.normal(0, deviation)))
+    found = probcut_fit._spread(lines, empties)
     for deep, shallow, count in ((4, 2, 12), (8, 4, 30), (10, 4, 50)):
         wanted = known.deviation(deep, shallow, count)
         assert found.deviation(deep, shallow, count) == pytest.approx(wanted, rel=0.1)
@@ -69,7 +69,7 @@ def test_the_noise_is_found_again():
 
 def test_the_fit_is_reproducible_and_survives_a_file(cuts):
     assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
-    first, second = (probcut.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
+    first, second = (probcut_fit.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
     assert first == second
 
 
@@ -93,15 +93,15 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
 @pytest.fixture
 def null_window(cuts):
     """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
-    nets, works = evaluators.get("six-factor").record(Rules()), make_works(Rules())
+    nets, thread_states = evaluators.get("six-factor").record(Rules()), make_thread_states(Rules())
     for field in CUT_FIELDS:
-        works[field] = cuts_of.coefficients(cuts)[field]
-    works["cut_depth"] = 0
+        thread_states[field] = cuts_of.coefficients(cuts)[field]
+    thread_states["cut_depth"] = 0
 
     def searched(position, low, margin, depth=STATIC_DEPTH):
-        works["cut_margin"], works["nodes"] = margin, 0
+        thread_states["cut_margin"], thread_states["nodes"] = margin, 0
         boards = np.uint64(position.own), np.uint64(position.opp)
-        return int(negamax(works[0], nets[0], *boards, low, low + 1, depth)), int(works["nodes"][0])
+        return int(negamax(thread_states[0], nets[0], *boards, low, low + 1, depth)), int(thread_states["nodes"][0])
 
     return searched
 
@@ -132,20 +132,20 @@ def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_ran
 
 
 def test_late_moves_far_behind_the_best_are_tried_less_deep():
-    works, lowest = make_works(Rules()), -300
-    works["cut_margin"] = 1.5
-    behind, far = (lowest + int(1.5 * gap) for gap in (LATE_GAP, FAR_GAP))
+    thread_states, lowest = make_thread_states(Rules()), -300
+    thread_states["cut_margin"] = 1.5
+    behind, far = (lowest + int(1.5 * gap) for gap in (LMR_GAP, LMR_FAR_GAP))
 
-    def less(rank, *, move=LATE_MOVE, depth=LATE_DEPTH, level=30):
-        works["rank"][0, level, move] = rank
-        return int(plies_less(works[0], level, move, lowest, depth))
+    def less(rank, *, move=LMR_MOVE, depth=LMR_DEPTH, level=30):
+        thread_states["rank"][0, level, move] = rank
+        return int(late_move_reduction(thread_states[0], level, move, lowest, depth))
 
-    assert [less(behind), less(behind - 1), less(NOT_RANKED)] == [LATE_PLIES, 0, 0]
-    assert [less(far, move=LATE_MOVE - 1), less(far, depth=LATE_DEPTH - 1), less(far, level=LATE_DEPTH)] == [0, 0, 0]
-    assert [less(rank, depth=FAR_DEPTH) for rank in (far, far - 1)] == [FAR_PLIES, LATE_PLIES]
-    assert less(far, depth=FAR_DEPTH - 1) == LATE_PLIES
-    works["cut_margin"] = 0.0
-    assert less(far, depth=FAR_DEPTH) == 0
+    assert [less(behind), less(behind - 1), less(NOT_RANKED)] == [LMR_PLIES, 0, 0]
+    assert [less(far, move=LMR_MOVE - 1), less(far, depth=LMR_DEPTH - 1), less(far, level=LMR_DEPTH)] == [0, 0, 0]
+    assert [less(rank, depth=LMR_FAR_DEPTH) for rank in (far, far - 1)] == [LMR_FAR_PLIES, LMR_PLIES]
+    assert less(far, depth=LMR_FAR_DEPTH - 1) == LMR_PLIES
+    thread_states["cut_margin"] = 0.0
+    assert less(far, depth=LMR_FAR_DEPTH) == 0
 
 
 def test_late_moves_save_nodes_and_hardly_change_values(cuts):
@@ -200,10 +200,10 @@ def test_bad_requests_are_named():
     with pytest.raises(ReversiError, match="needs fitted coefficients"):
         Engine("discs").set_probcut(1.5)
     with pytest.raises(ReversiError, match="expected at least 30"):
-        probcut.fit("discs", positions=3)
+        probcut_fit.fit("discs", positions=3)
     with pytest.raises(ReversiError, match="threads=0: expected"):
-        probcut.fit("discs", positions=30, threads=0)
+        probcut_fit.fit("discs", positions=30, threads=0)
     with pytest.raises(ReversiError, match="leaves no midgame"):
-        probcut.fit("discs", Rules(4), deepest=8)
+        probcut_fit.fit("discs", Rules(4), deepest=8)
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
         cuts_of.from_table({"pairs": [{"deep": 3}]})

@@ -5,20 +5,20 @@ import threading
 import pytest
 
 from reversi_env import Rules
-from search import clock as clock_module
 from search import engine as engine_module
+from search import timer as clock_module
 from search.core.midgame import UNIT
-from search.engine import EARLY_SHARE, FAR_AHEAD, Engine
+from search.engine import EASY_MOVE_MARGIN, EASY_MOVE_TIME_SHARE, Engine
+from search.iteration_history import MAX_VALUE_DROP, IterationHistory
 from search.limits import Limits
-from search.settling import DROP, Settling
 from tests.search.background import AT_ONCE, stopped_after
 from tests.search.test_engine import first_position, some_positions
 
 
 def settling(*iterations):
-    course = Settling()
+    course = IterationHistory()
     for line, value in iterations:
-        course.note(tuple(line.split()), value)
+        course.add_iteration(tuple(line.split()), value)
     return course
 
 
@@ -33,7 +33,7 @@ def settling(*iterations):
         ([("d3 c3", 1.0), ("d3 e3", 1.0), ("d3 c3", 1.0)], True, False),  # another reply
         ([("d3", 1.0)] * 3, True, False),  # no reply is known
         ([("d3 c3", 1.0), ("d3 c3", 9.0), ("d3 c3", 1.0)], True, True),  # odd and even depths differ
-        ([("d3 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0 - DROP)], False, False),
+        ([("d3 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0 - MAX_VALUE_DROP)], False, False),
     ],
 )
 def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, is_steady):
@@ -71,7 +71,7 @@ def searched(engine, monkeypatch, position, limits, seconds=100):
 
 
 def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engine, monkeypatch):
-    far = 2 * FAR_AHEAD / UNIT
+    far = 2 * EASY_MOVE_MARGIN / UNIT
     ahead = first_position(
         Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) > far
     )
@@ -79,9 +79,9 @@ def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engin
         Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) < far / 8
     )
     clock = Limits(time=3000, soft=2000)
-    monkeypatch.setattr(Settling, "is_steady", True)
+    monkeypatch.setattr(IterationHistory, "is_steady", True)
     early = searched(engine, monkeypatch, ahead, clock)
-    assert EARLY_SHARE * 2000 / 100 <= early < 8
+    assert EASY_MOVE_TIME_SHARE * 2000 / 100 <= early < 8
     assert searched(engine, monkeypatch, level, clock) == 8
     assert searched(engine, monkeypatch, ahead, Limits(time=2000)) == 8
     assert searched(engine, monkeypatch, ahead, Limits(time=3000, soft=2000, depth=7)) == 7
@@ -90,9 +90,9 @@ def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engin
 def test_a_search_that_has_settled_begins_nothing_after_its_soft_limit(engine, monkeypatch):
     position = some_positions(Rules(), 1, seed=16, empties=40)[0]
     clock = Limits(time=3000, soft=430)
-    monkeypatch.setattr(engine_module, "FAR_AHEAD", 1000 * UNIT)
+    monkeypatch.setattr(engine_module, "EASY_MOVE_MARGIN", 1000 * UNIT)
     for settled, depth in ((True, 4), (False, 8)):
-        monkeypatch.setattr(Settling, "is_settled", settled)
+        monkeypatch.setattr(IterationHistory, "is_settled", settled)
         assert searched(engine, monkeypatch, position, clock) == depth
 
 
@@ -115,10 +115,10 @@ def test_the_clock_rings_at_the_soft_limit_and_again_at_the_hard_one_if_nothing_
             clocks[1].function()
 
     monkeypatch.setattr(clock_module.threading, "Timer", Clock)
-    monkeypatch.setattr(Settling, "is_settled", settled)
+    monkeypatch.setattr(IterationHistory, "is_settled", settled)
     position = some_positions(Rules(), 1, seed=15, empties=40)[0]
     found, further, _ = stopped_after(
-        50_000, [engine._works], ring, lambda: engine.search(position, Limits(time=3000, soft=1000))
+        50_000, [engine._thread_states], ring, lambda: engine.search(position, Limits(time=3000, soft=1000))
     )
     assert [999 < clocks[0].interval < 1000, *(2990 < clock.interval < 3000 for clock in clocks[1:])] == [True] * (
         1 if settled else 2

@@ -16,8 +16,8 @@ from search import Evaluator, evaluators
 from search.core import endgame, last_squares
 from search.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
 from search.stopping import StopSwitch
-from search.table import Table
-from search.works import make_works
+from search.table import TranspositionTable
+from search.thread_states import make_thread_states
 from tests.cli.jobs import PATIENCE, wait_until
 from tests.search import brute_force
 from tests.search.background import AT_ONCE, in_background, stopped_after
@@ -43,13 +43,13 @@ def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
         sq = rules.square_of(int(generator.integers(rules.square_count)))
         others = np.uint64(rules.playable) & ~(np.uint64(1) << np.uint64(sq))
         own = generator.integers(2**64, dtype=np.uint64) & others
-        assert last_squares.count_turned(sq, own) == int(flips(sq, own, others & ~own)).bit_count()
+        assert last_squares.count_flips(sq, own) == int(flips(sq, own, others & ~own)).bit_count()
 
 
 @every_game
 def test_equals_plain_minimax(rules):
     own, opp = endgames(rules, 150, 7)
-    solver = Solver(rules, table=Table(1))
+    solver = Solver(rules, table=TranspositionTable(1))
     solved = [solver.solve(position).score for position in positions(own, opp, rules)]
     np.testing.assert_array_equal(solved, brute_force.values(own, opp, rules))
 
@@ -95,7 +95,7 @@ def test_short_ffo_problems(ffo_paths):
 @pytest.mark.slow
 @pytest.mark.long
 def test_long_ffo_problems(ffo_paths):
-    solver = Solver(threads=2, table=Table(256))
+    solver = Solver(threads=2, table=TranspositionTable(256))
     for number, problem in ffo(ffo_paths, range(26, 39)):
         assert solver.solve(problem.position).score == problem.best_score, number
 
@@ -116,7 +116,7 @@ LONGER_FFO = {
 def test_ffo_problems_from_45_on(number):
     board, side, score = LONGER_FFO[number]
     position = Position.from_text(board, side)
-    assert Solver(threads=2, table=Table(1024), evaluator="network").solve(position).score == score
+    assert Solver(threads=2, table=TranspositionTable(1024), evaluator="network").solve(position).score == score
 
 
 @pytest.mark.slow
@@ -132,7 +132,7 @@ def test_ffo_problems_40_to_44(evaluator, count, most):
     """The scores of the first *count* of them, within the nodes that they may take together, with an evaluator and without."""
     with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
         problems = list(read_obf(path))
-    solver, nodes = Solver(table=Table(256), evaluator=evaluator), 0
+    solver, nodes = Solver(table=TranspositionTable(256), evaluator=evaluator), 0
     assert len(problems) == 5
     for problem in problems[:count]:
         solver.table.clear()
@@ -165,7 +165,7 @@ def test_all_moves_have_their_exact_values_best_first(rules):
 
 @every_game
 def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
-    solver = Solver(rules, table=Table(1))
+    solver = Solver(rules, table=TranspositionTable(1))
     draws = 0
     for position in positions(*endgames(rules, 90, 8, seed=3), rules):
         result, score = solver.solve(position, wld=True), brute_force.value(position)
@@ -179,17 +179,17 @@ def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
 
 @pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
 def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
-    misleading = Table(0.01)
+    misleading = TranspositionTable(0.01)
     misleading.words()[:] = np.random.default_rng(0).integers(0, 2**64, misleading.words().size, np.uint64)
     for position in positions(*endgames(rules, 20, 9, seed=4), rules):
         score = brute_force.value(position)
         most = rules.square_count
         for guess in (-most, score - 1, score, score + 1, 3, most, 1000):
-            assert Solver(rules, table=Table(0.1)).solve(position, guess=guess).score == score
+            assert Solver(rules, table=TranspositionTable(0.1)).solve(position, guess=guess).score == score
         for window in ((score, score), (score - 2, score), (score, score + 2), (score - 1, score + 1), (-most, score)):
             if -most <= window[0] and window[1] <= most:
-                assert Solver(rules, table=Table(0.1)).solve(position, window=window).score == score
-        assert Solver(rules, table=Table(0.1)).solve(position, hints=misleading).score == score
+                assert Solver(rules, table=TranspositionTable(0.1)).solve(position, window=window).score == score
+        assert Solver(rules, table=TranspositionTable(0.1)).solve(position, hints=misleading).score == score
 
 
 def test_a_window_that_cannot_be_is_refused():
@@ -208,7 +208,7 @@ def test_a_window_that_cannot_be_is_refused():
 
 @every_game
 def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
-    solver = Solver(rules, table=Table(0.01))
+    solver = Solver(rules, table=TranspositionTable(0.01))
     passes = 0
     for position in positions(*endgames(rules, 60, 10, seed=5), rules):
         solution = solver.solve(position)
@@ -242,10 +242,10 @@ def must_pass_positions(rules, most_empties, count):
 @every_game
 def test_a_pass_at_the_root_is_the_first_move(rules):
     for position in must_pass_positions(rules, 8, 8):
-        solution = solve(position, table=Table(0.1))
+        solution = solve(position, table=TranspositionTable(0.1))
         assert solution.score == brute_force.value(position)
         assert (solution.move, solution.pv[0]) == ("pass", "pass")
-        assert solve_all_moves(position, table=Table(0.1)) == {"pass": solution.score}
+        assert solve_all_moves(position, table=TranspositionTable(0.1)) == {"pass": solution.score}
 
 
 def test_positions_of_another_game_are_refused():
@@ -257,7 +257,7 @@ def test_positions_of_another_game_are_refused():
 
 
 def test_a_table_of_another_game_is_refused():
-    table = Table(0.1)
+    table = TranspositionTable(0.1)
     solve(positions_with(8, 1, Rules(6))[0], table=table)
     for rules in (Rules(8), Rules(6, "reversed")):
         with pytest.raises(ReversiError, match="table with values at the end of 6x6 normal: expected one with"):
@@ -277,33 +277,33 @@ NO_NET = np.zeros(1, endgame.NO_EVALUATOR)
 
 
 @njit
-def _best_possible(works, own, opp):
+def _best_possible(thread_states, own, opp):
     bounds = np.empty(own.size, np.int64)
     for i in range(own.size):
-        bounds[i] = endgame.best_possible(works[0], own[i], opp[i])
+        bounds[i] = endgame.stability_upper_bound(thread_states[0], own[i], opp[i])
     return bounds
 
 
 @njit
-def _null_window(works, nets, own, opp, alpha, count):
-    works[0].nodes = 0
-    return endgame.null_window(works[0], nets[0], own, opp, alpha, count), works[0].nodes
+def _null_window(thread_states, nets, own, opp, alpha, count):
+    thread_states[0].nodes = 0
+    return endgame.null_window(thread_states[0], nets[0], own, opp, alpha, count), thread_states[0].nodes
 
 
 @every_game
 def test_stability_bounds_hold_and_cut_in_both_games(rules):
     """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
     own, opp = endgames(rules, 1200, 8, seed=7)
-    works, table = make_works(rules, 1), Table(0.1)
-    table.attach(works, "exact values")
-    bounds, scores = _best_possible(works, own, opp), brute_force.values(own, opp, rules)
+    thread_states, table = make_thread_states(rules, 1), TranspositionTable(0.1)
+    table.attach(thread_states, "exact values")
+    bounds, scores = _best_possible(thread_states, own, opp), brute_force.values(own, opp, rules)
     assert (scores <= bounds).all()
     assert (scores == bounds).sum() > 50
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
     triggered = 0
     for i in np.flatnonzero((empties > endgame.PARITY_EMPTIES) & (bounds < rules.square_count)):
-        if bounds[i] >= endgame.STABILITY_FROM[empties[i]]:
-            bound, nodes = _null_window(works, NO_NET, own[i], opp[i], bounds[i], empties[i])
+        if bounds[i] >= endgame.STABILITY_THRESHOLDS[empties[i]]:
+            bound, nodes = _null_window(thread_states, NO_NET, own[i], opp[i], bounds[i], empties[i])
             assert (bound, nodes) == (bounds[i], 1)
             triggered += 1
     assert triggered > 5 or rules.size == 4
@@ -357,10 +357,10 @@ def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
     own, opp = batch.random_positions(BATCH_CHUNK * 2, 46)
     begun = threading.Barrier(2)
 
-    def stopped(works, nets, own, opp, scores):
+    def stopped(thread_states, nets, own, opp, scores):
         if begun.wait(PATIENCE) == 0:  # one of the two is done at once
             return
-        wait_until(lambda: works["stop"][0])
+        wait_until(lambda: thread_states["stop"][0])
 
     def fail(done):
         raise KeyboardInterrupt
@@ -376,7 +376,7 @@ def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
 def test_the_number_of_threads_does_not_change_a_score():
     for rules in (Rules(8), Rules(8, "reversed")):
         for position in positions_with(16, 6, rules, seed=9):
-            solutions = [solve(position, threads=threads, table=Table(1)) for threads in (1, 2, 8)]
+            solutions = [solve(position, threads=threads, table=TranspositionTable(1)) for threads in (1, 2, 8)]
             assert len({solution.score for solution in solutions}) == 1, position
             for solution in solutions:
                 assert solution.proven
@@ -385,7 +385,7 @@ def test_the_number_of_threads_does_not_change_a_score():
 
 def test_eight_threads_of_searches_on_one_small_table():
     """Each thread solves all positions, in another order: the table is a battlefield, and no result may show it."""
-    rules, table = Rules(8), Table(0.02)
+    rules, table = Rules(8), TranspositionTable(0.02)
     own, opp = batch.random_positions(120, 49, rules, seed=10)
     expected = solve_batch(own, opp, rules)
     wrong = []
@@ -409,7 +409,7 @@ def in_threads(work, count):
 def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
     own, opp = batch.random_positions(40, 50, seed=11)
     expected = solve_batch(own, opp)
-    solver, answers = Solver(table=Table(0.1)), {}
+    solver, answers = Solver(table=TranspositionTable(0.1)), {}
 
     def work(number):
         for i in range(number, own.size, 4):
@@ -424,10 +424,10 @@ def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
-    solver = Solver(threads=threads, table=Table(4))
+    solver = Solver(threads=threads, table=TranspositionTable(4))
     solver.load_kernels()
     long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
-    score, records, waits = solve(short).score, [solver._works], []
+    score, records, waits = solve(short).score, [solver._thread_states], []
     for i in range(20):
         solution, further, waited = stopped_after(1 + 25_000 * i, records, solver.stop, lambda: solver.solve(long))
         assert further < AT_ONCE
@@ -441,31 +441,31 @@ def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
 
 def test_a_request_to_stop_survives_the_release_of_the_flags():
     """Threads set the flags for their own reasons and take them back; somebody's request must not go with them."""
-    works = make_works(Rules(), 3)
-    switch = StopSwitch(works)
+    thread_states = make_thread_states(Rules(), 3)
+    switch = StopSwitch(thread_states)
     switch.halt()
-    assert works["stop"].all()
+    assert thread_states["stop"].all()
     switch.release()
-    assert not works["stop"].any()
+    assert not thread_states["stop"].any()
     switch.request()
     switch.release()
-    assert works["stop"].all()
+    assert thread_states["stop"].all()
     switch.withdraw()
-    assert not works["stop"].any()
+    assert not thread_states["stop"].any()
 
 
 def test_a_stop_ends_all_moves_too():
     """It must not only end the move that is being solved, and let the next one run for hours."""
-    solver = Solver(table=Table(4))
+    solver = Solver(table=TranspositionTable(4))
     solver.load_kernels()
     long = positions_with(LONG, 1)[0]
-    values, *_ = stopped_after(500_000, [solver._works], solver.stop, lambda: solver.solve_all_moves(long))
+    values, *_ = stopped_after(500_000, [solver._thread_states], solver.stop, lambda: solver.solve_all_moves(long))
     assert values == {}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_with_a_node_limit_the_bounds_are_true(threads):
-    solver = Solver(threads=threads, table=Table(1))
+    solver = Solver(threads=threads, table=TranspositionTable(1))
     proven = 0
     for position in positions_with(16, 4, seed=12):
         full = solve(position)
@@ -485,7 +485,7 @@ def test_with_a_node_limit_the_bounds_are_true(threads):
 def test_all_moves_under_a_node_limit_are_left_out_rather_than_wrong():
     left_out = 0
     for position in positions_with(14, 4, seed=13):
-        exact, solver = solve_all_moves(position), Solver(table=Table(1))
+        exact, solver = solve_all_moves(position), Solver(table=TranspositionTable(1))
         some = solver.solve_all_moves(position, node_limit=2000)
         assert some.items() <= exact.items()
         assert solver.solve_all_moves(position) == exact
@@ -494,7 +494,7 @@ def test_all_moves_under_a_node_limit_are_left_out_rather_than_wrong():
 
 
 def test_bounds_can_be_watched_while_solving():
-    solver, position = Solver(table=Table(4)), positions_with(LONG, 1)[0]
+    solver, position = Solver(table=TranspositionTable(4)), positions_with(LONG, 1)[0]
     solving = in_background(lambda: solver.solve(position))
     wait_until(lambda: solver.bounds()[2] > 1000)
     lower, upper, nodes = solver.bounds()
@@ -516,7 +516,10 @@ class Misled(Evaluator):
 def test_an_evaluator_changes_the_order_and_never_the_value():
     """With any evaluator, also one that ranks moves badly, the scores are those of the plain solver."""
     rules = Rules(6)
-    plain, helped = Solver(rules, table=Table(4)), Solver(rules, table=Table(4), evaluator=Misled())
+    plain, helped = (
+        Solver(rules, table=TranspositionTable(4)),
+        Solver(rules, table=TranspositionTable(4), evaluator=Misled()),
+    )
     reordered = 0
     for position in [*positions(*endgames(rules, 12, 15, seed=12), rules), *positions_with(15, 8, rules)]:
         expected, solution = plain.solve(position), helped.solve(position)

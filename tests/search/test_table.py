@@ -13,7 +13,7 @@ from numba import njit
 from reversi_env import ReversiError
 from search.core import table as core
 from search.core.table import NO_MOVE, WAYS, WORDS_PER_ENTRY
-from search.table import Table
+from search.table import TranspositionTable
 
 bounds = st.integers(-core.LIMIT, core.LIMIT)
 moves = st.integers(0, NO_MOVE)
@@ -25,7 +25,7 @@ class OneBucket:
     """A table of eight buckets, in which all positions are made to meet in the first one."""
 
     def __init__(self):
-        self.table = Table(0.001)
+        self.table = TranspositionTable(0.001)
 
     @property
     def entries(self):
@@ -208,7 +208,7 @@ def test_entries_of_earlier_generations_give_way_first_however_deep():
 @pytest.mark.parametrize("megabytes", [0.001, 1, 1.5, 64, 100, 1024, 4096])
 def test_tables_from_small_to_four_gibibytes(megabytes):
     """At most the size asked for and more than half of it less one bucket; the far end is as good as the near one."""
-    table = Table(megabytes)
+    table = TranspositionTable(megabytes)
     assert megabytes / 2 - 0.0002 < table.megabytes <= megabytes
     assert table.megabytes == (table.bucket_mask + 1) * 96 / 2**20
     assert table.address % 64 == 0  # so that no bucket lies in three lines of the cache
@@ -241,13 +241,13 @@ def _store_and_probe(address, bucket_mask, stored):
 def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
     """Every entry is found where the larger table looks for it, nothing lies behind an empty one, and `clear` begins anew."""
     monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
-    table, stored = Table(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
+    table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
     assert table.bucket_mask == 63
     _store_and_probe(table.address, table.bucket_mask, stored)
     before = sorted(_entries(table))
     assert len(before) > 130
     for entries, buckets in ((64 * WAYS, 64), (257, 128), (1100, 512), (3, 512), (math.inf, 4096)):
-        table.make_room(entries)
+        table.reserve(entries)
         assert table.bucket_mask == buckets - 1
         assert sorted(_entries(table)) == before
         assert all(_known(table, own) == data for own, data in before)
@@ -274,12 +274,12 @@ def _known(table, own):
 
 def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypatch):
     monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
-    table, stored = Table(0.4, grows=True), np.arange(1, 61, dtype=np.uint64)
+    table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 61, dtype=np.uint64)
     _store_and_probe(table.address, table.bucket_mask, stored)
     first_words = table.words().reshape(-1, WORDS_PER_ENTRY)[:, 0]
     first_words[first_words != 0] ^= np.uint64(1 << 40 | 1 << 13)
     before = {data for _, data in _entries(table)}
-    table.make_room(1100)
+    table.reserve(1100)
     left = _entries(table)
     assert len(left) < len(before) / 2
     assert {data for _, data in left} < before
@@ -288,17 +288,17 @@ def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypat
 @pytest.mark.parametrize("megabytes", [0, -1, 0.0001, float("nan"), float("inf"), 2**21, "64", None, True])
 def test_bad_sizes_are_named(megabytes):
     with pytest.raises(ReversiError, match="MiB: expected a number from 0.001 to"):
-        Table(megabytes)
+        TranspositionTable(megabytes)
 
 
 def test_clear_forgets_everything_and_generations_are_counted_round():
-    table = Table(0.001)
-    works = np.zeros(2, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    table = TranspositionTable(0.001)
+    thread_states = np.zeros(2, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
     for _ in range(257):
         table.new_search()
-    table.attach(works, "notes")
-    assert (works["generation"] == 1).all()
-    assert (works["table"] == table.address).all()
+    table.attach(thread_states, "notes")
+    assert (thread_states["generation"] == 1).all()
+    assert (thread_states["table"] == table.address).all()
     core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
     assert table.fill() > 0
     table.clear()
@@ -307,10 +307,10 @@ def test_clear_forgets_everything_and_generations_are_counted_round():
 
 def test_what_is_used_again_is_cleared_again():
     """By threads that are attached, or by whoever writes entries back from a checkpoint."""
-    table = Table(0.001)
-    works = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    table = TranspositionTable(0.001)
+    thread_states = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
     for _ in range(2):
-        table.attach(works, "notes")
+        table.attach(thread_states, "notes")
         core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
         assert table.fill() > 0
         table.clear()
@@ -325,7 +325,7 @@ def test_clearing_a_table_that_nobody_has_used_takes_no_memory():
     def resident():
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
-    table = Table(128)
+    table = TranspositionTable(128)
     before = resident()
     table.clear()
     assert resident() - before < table.megabytes / 4
@@ -333,11 +333,11 @@ def test_clearing_a_table_that_nobody_has_used_takes_no_memory():
 
 def test_a_table_holds_one_kind_of_values_at_a_time():
     """Scores of one game, or estimates, taken for those of another would be wrong results without a sign of it."""
-    table = Table(0.001)
-    works = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
-    table.attach(works, "apples")
-    table.attach(works, "apples")
+    table = TranspositionTable(0.001)
+    thread_states = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    table.attach(thread_states, "apples")
+    table.attach(thread_states, "apples")
     with pytest.raises(ReversiError, match="table with apples: expected one with pears, or a cleared one"):
-        table.attach(works, "pears")
+        table.attach(thread_states, "pears")
     table.clear()
-    table.attach(works, "pears")
+    table.attach(thread_states, "pears")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, Rules, batch
-from search import team
-from search.core.work import WORK
+from search import thread_group
+from search.core.thread_state import THREAD_STATE
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve
 from search.stopping import StopSwitch
-from search.table import Table
-from search.team import Room, Team
+from search.table import TranspositionTable
+from search.thread_group import CoreUsage, ThreadGroup
 from tests.search.background import PATIENCE, in_background, wait_until
 
 
@@ -21,63 +21,63 @@ from tests.search.background import PATIENCE, in_background, wait_until
 def clock(monkeypatch):
     """Seconds on the clock, which stands still."""
     time = [100.0]
-    monkeypatch.setattr(team, "perf_counter", lambda: time[0])
+    monkeypatch.setattr(thread_group, "perf_counter", lambda: time[0])
     return time
 
 
 @pytest.fixture
 def _no_core(monkeypatch):
     """The process seems to get no core at all: helpers sleep and wake all the time."""
-    monkeypatch.setattr(team, "process_time", lambda: 0.0)
-    monkeypatch.setattr(team, "REST", 0.0)
-    monkeypatch.setattr(team, "WINDOW", 0.001)
+    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
+    monkeypatch.setattr(thread_group, "BACKOFF_SECONDS", 0.0)
+    monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
 
 
 @pytest.mark.parametrize(
     ("threads", "cores", "awake"), [(2, 2.0, 2), (2, 1.33, 2), (2, 1.1, 1), (2, 0.3, 1), (8, 6.9, 7), (8, 2.0, 2)]
 )
 def test_there_is_room_for_as_many_threads_as_get_a_core(threads, cores, awake):
-    room = Room(threads)
-    room.note(1.0, cores)
+    room = CoreUsage(threads)
+    room.add_sample(1.0, cores)
     assert room.awake == awake
 
 
 def test_short_searches_are_looked_at_together():
-    room = Room(2)
+    room = CoreUsage(2)
     for _ in range(5):
-        room.note(0.015, 0.015)
+        room.add_sample(0.015, 0.015)
         assert room.awake == 2
-    room.note(0.05, 0.05)
+    room.add_sample(0.05, 0.05)
     assert room.awake == 1
 
 
 def test_another_try_is_made_after_a_while_that_becomes_longer(clock):
-    room, rests = Room(2), []
+    room, rests = CoreUsage(2), []
     for _ in range(4):
-        room.note(0.1, 0.1)
+        room.add_sample(0.1, 0.1)
         assert room.awake == 1
         began = clock[0]
         while room.awake == 1:
             clock[0] += 0.1
-            room.note(0.1, 0.1)
+            room.add_sample(0.1, 0.1)
         rests.append(clock[0] - began)
     assert rests == pytest.approx([0.6, 1.1, 2.1, 2.1], abs=0.11)
-    room.note(0.1, 0.2)  # all is well again
-    room.note(0.1, 0.1)
+    room.add_sample(0.1, 0.2)  # all is well again
+    room.add_sample(0.1, 0.1)
     clock[0] += 0.6
-    room.note(0.1, 0.1)
+    room.add_sample(0.1, 0.1)
     assert room.awake == 2
 
 
-def works_and_switch(threads):
-    works = np.zeros(threads, WORK)
-    works["node_limit"] = 1
-    return works, StopSwitch(works)
+def thread_states_and_switch(threads):
+    thread_states = np.zeros(threads, THREAD_STATE)
+    thread_states["node_limit"] = 1
+    return thread_states, StopSwitch(thread_states)
 
 
 @pytest.mark.usefixtures("_no_core")
 def test_a_helper_that_was_asleep_goes_on():
-    works, switch = works_and_switch(2)
+    thread_states, switch = thread_states_and_switch(2)
     calls, often = [], threading.Event()
 
     def search(k):
@@ -86,25 +86,25 @@ def test_a_helper_that_was_asleep_goes_on():
         calls.append(k)
         if len(calls) > 5:
             often.set()
-        wait_until(lambda: works["stop"][1], pause=0.0001)
+        wait_until(lambda: thread_states["stop"][1], pause=0.0001)
         return False
 
-    Team(works, switch).run(search)
+    ThreadGroup(thread_states, switch).run(search)
     assert len(calls) > 5
-    assert works["stop"].all()
+    assert thread_states["stop"].all()
 
 
 def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
-    works, switch = works_and_switch(3)
+    thread_states, switch = thread_states_and_switch(3)
 
     def search(k):
         if k == 1:
             raise KeyError("lost")
-        wait_until(lambda: works["stop"][k])
+        wait_until(lambda: thread_states["stop"][k])
         return True
 
     with pytest.raises(KeyError, match="lost"):
-        Team(works, switch).run(search)
+        ThreadGroup(thread_states, switch).run(search)
 
 
 @pytest.mark.usefixtures("_no_core")
@@ -112,8 +112,8 @@ def test_scores_do_not_depend_on_who_sleeps():
     own, opp = batch.random_positions(6, 60 - 16, seed=4)
     for a, b in zip(own, opp, strict=True):
         position = Position(Rules(), int(a), int(b))
-        solver = Solver(threads=3, table=Table(1))
-        assert solver.solve(position).score == solve(position, table=Table(1)).score
+        solver = Solver(threads=3, table=TranspositionTable(1))
+        assert solver.solve(position).score == solve(position, table=TranspositionTable(1)).score
 
 
 @pytest.mark.usefixtures("_no_core")
@@ -125,25 +125,25 @@ def test_an_engine_finds_a_move_though_its_helpers_sleep():
 
 
 def test_a_search_is_stopped_while_a_helper_sleeps(monkeypatch):
-    monkeypatch.setattr(team, "process_time", lambda: 0.0)
-    solver = Solver(threads=2, table=Table(1))
+    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
+    solver = Solver(threads=2, table=TranspositionTable(1))
     own, opp = batch.random_positions(1, 20, seed=4)
     asked = in_background(lambda: solver.solve(Position(Rules(), int(own[0]), int(opp[0]))))
-    wait_until(lambda: solver._team._room.awake == 1)
+    wait_until(lambda: solver._thread_group._core_usage.awake == 1)
     solver.stop()
     assert not asked.result(PATIENCE).proven
 
 
 def test_a_search_that_is_interrupted_leaves_no_thread_behind(monkeypatch):
     """Ctrl-C reaches the caller's thread, which only watches."""
-    works, switch = works_and_switch(2)
+    thread_states, switch = thread_states_and_switch(2)
     before = threading.active_count()
 
     def interrupted(seconds, used):
         raise KeyboardInterrupt
 
-    run = Team(works, switch)
-    monkeypatch.setattr(run._room, "note", interrupted)
+    run = ThreadGroup(thread_states, switch)
+    monkeypatch.setattr(run._core_usage, "add_sample", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run.run(lambda k: wait_until(lambda: works["stop"][k]) or True)
+        run.run(lambda k: wait_until(lambda: thread_states["stop"][k]) or True)
     assert threading.active_count() == before

@@ -11,8 +11,8 @@ from numba.np.numpy_support import from_dtype
 from reversi_env import Position, Rules, batch
 from search import evaluators
 from search.core.midgame import UNIT
-from search.core.work import WORK
-from search.cuts import Cuts, Pair, Spread, coefficients, shallow_of
+from search.core.thread_state import THREAD_STATE
+from search.probcut import DepthPair, DeviationModel, ProbCutModel, coefficients, probcut_depth
 from studies.counting import (
     ALPHA_BETA,
     COUNTED,
@@ -111,13 +111,13 @@ def test_every_refinement_keeps_the_value_of_minimax():
 
 def test_a_record_with_switches_is_never_taken_for_the_engines():
     """Numba lets a record stand for another that it begins like: code for the engine would then run, without switches."""
-    assert from_dtype(COUNTED).can_convert_to(None, from_dtype(WORK)) is None
+    assert from_dtype(COUNTED).can_convert_to(None, from_dtype(THREAD_STATE)) is None
 
 
 def test_probcut_saves_nodes():
     everything = REFINEMENTS[-1]
-    pairs = tuple(Pair(deep, shallow_of(deep), 1.0, 0.0, 30) for deep in (3, 4))
-    cuts = coefficients(Cuts(pairs, Spread(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
+    pairs = tuple(DepthPair(deep, probcut_depth(deep), 1.0, 0.0, 30) for deep in (3, 4))
+    cuts = coefficients(ProbCutModel(pairs, DeviationModel(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
     whole, pruned = (
         count_nodes(*boards(), "six-factor", RULES, 6, everything, probcut=found, margin=0.5) for found in (None, cuts)
     )

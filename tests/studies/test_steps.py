@@ -2,7 +2,7 @@
 
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK
-from search.cuts import EXACT, LADDER
+from search.probcut import EXACT, SELECTIVITIES
 from studies.steps import Task, climb, of_tournaments, summary
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.fitting.cuts import own_positions
@@ -15,7 +15,7 @@ def test_steps_are_held_against_the_solver():
         for task in (Task(p.own, p.opp, None) for p in own_positions("network", rules, (14, 14), 3, 1))
     ]
     rows = summary(results)
-    assert [row["confidence"] for row in rows] == [step.confidence for step in LADDER[:EXACT]]
+    assert [row["confidence"] for row in rows] == [step.confidence for step in SELECTIVITIES[:EXACT]]
     assert all(0 <= row["exact"] <= row["near"] <= 100 and row["nodes"] > 0 for row in rows)
     assert rows[-1]["nodes"] >= rows[0]["nodes"]
 

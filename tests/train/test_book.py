@@ -11,7 +11,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from reversi_env.symmetries import action_images
 from search.agents import make
-from search.book import UNCHECKED, UNIT, BookError, book_for, packaged_book, read_book
+from search.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
 from search.engine import Engine
 from search.limits import Limits
 from tests.notation.samples import random_moves, wthor_file, wthor_record
@@ -82,7 +82,7 @@ def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
     for row, position in enumerate(positions_of(book)):
         for symmetry in range(8):
             image = position.transformed(symmetry)
-            twin[image.own, image.opp] = (book.value[row] / UNIT, int(book.depth[row]), int(book.lines[row]))
+            twin[image.own, image.opp] = (book.value[row] / UNITS_PER_DISC, int(book.depth[row]), int(book.lines[row]))
     assert len(book) >= SMALL.positions
     for own, opp in twin:
         position = Position(book.rules, own, opp)
@@ -114,7 +114,7 @@ def test_values_lines_and_margin_follow_from_the_leaves(book):
         if not moves:
             last = searched(position, SMALL.depth)
             means = last.value if last.exact else (last.value + searched(position, SMALL.depth - 1).value) / 2
-            assert entry.value == pytest.approx(means, abs=0.5 / UNIT + 1e-9)
+            assert entry.value == pytest.approx(means, abs=0.5 / UNITS_PER_DISC + 1e-9)
             assert (entry.depth, entry.lines) == (position.empties if last.exact else SMALL.depth, 1)
             return entry
         below = [visit(position.play(move.move)) for move in moves]
@@ -140,7 +140,7 @@ def checked_slowly(book, depth):
             engine.clear()
             found = [engine.search(image, Limits(depth=plies)) for plies in (depth - 1, depth)]
             mean = found[1].value if found[1].exact else (found[0].value + found[1].value) / 2
-            values[image] = round(mean * UNIT)
+            values[image] = round(mean * UNITS_PER_DISC)
         return values[image]
 
     played = {
@@ -156,7 +156,7 @@ def checked_slowly(book, depth):
         after = [position.play(move).canonical() for move in position.legal_moves()]
         best = max(value(position), *(-value(child) for child in after if child in known))
         for move in moves:
-            loss = (best + value(position.play(move.move))) / UNIT
+            loss = (best + value(position.play(move.move))) / UNITS_PER_DISC
             found[position.to_text(), move.move] = (book.find(position).value - move.value, loss)
     return found
 
@@ -225,7 +225,7 @@ def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
     """All that it plays by its own values was judged; what lost more than the margin, and some of the rest, by looking it up."""
     book = packaged_book(Rules(8, variant))
     found, moves = judged(book), all_moves(book)
-    assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNIT + 1e-7)
+    assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
     assert book.about["check"]["depth"] >= book.about["depth"] + 6
     some = [move for number, move in enumerate(found) if number % 300 == 0 or move.found > book.margin]
     for move in some:
@@ -245,7 +245,7 @@ def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
     again = check(book, CheckOptions(variant=variant, positions=25, seed=7, depth=book.about["check"]["depth"]))
     known = again.checked != UNCHECKED
     assert known.sum() > 25
-    assert np.abs(again.checked[known].astype(float) - book.checked[known]).mean() < 0.5 * UNIT
+    assert np.abs(again.checked[known].astype(float) - book.checked[known]).mean() < 0.5 * UNITS_PER_DISC
     found = judged(again)
     assert any(move.loss > 0.3 for move in found)  # not only the best ones are played
     for move in found:
@@ -382,7 +382,7 @@ def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
 
 def test_a_book_move_is_as_deep_as_the_line_and_the_search_at_its_end():
     position, book = Position.initial(), packaged_book(Rules())
-    found = make("network:depth=1,book=yes").known(position)
+    found = make("network:depth=1,book=yes").book_move(position)
     end = book.find(position.play_all(found.pv))
     assert end.depth > 0
     assert found.depth == len(found.pv) + end.depth

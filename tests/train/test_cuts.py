@@ -8,9 +8,9 @@ from models.network import NetworkEvaluator
 from models.networks import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
-from search.cuts import MARGIN, as_table, coefficients, from_table
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import MARGIN, as_table, coefficients, from_table
 from train.fitting.cuts import add_probcut
 
 RULES = Rules(6)

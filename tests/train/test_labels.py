@@ -18,8 +18,8 @@ from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.batch import search_batch
 from search.formula_files import formula_file
-from search.solver import MOST_SOLVED, solve, solve_batch
-from search.table import Table
+from search.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
+from search.table import TranspositionTable
 from tests.cli.jobs import files
 from tests.train.games import canonical_rows
 from train.errors import TrainError
@@ -70,7 +70,7 @@ def test_exact_labels_are_those_of_the_solver(rules, tmp_path):
     generate(options, tmp_path)
     labels = read(tmp_path)
     assert (len(labels), labels.rules) == (60, rules)
-    table = Table(1)
+    table = TranspositionTable(1)
     for row in range(60):
         position = Position(rules, int(labels.own[row]), int(labels.opp[row]))
         assert labels.score[row] == solve(position, table=table).score
@@ -246,7 +246,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
         def record(self, rules):
             return evaluators.get("six-factor").record(rules)
 
-        def content(self, rules):
+        def identity(self, rules):
             return file.read_bytes()
 
     monkeypatch.setitem(evaluators._REGISTRY, "some-network", Network())
@@ -336,7 +336,7 @@ def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
 @pytest.mark.parametrize("size", [6, 8])
 def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
     """Looked at before a folder is made; up to the limit it would go on."""
-    most = MOST_SOLVED[size]
+    most = MAX_SOLVED_EMPTIES[size]
     check_solvable(most, Rules(size), "exact")
     message = f"{most + 1} empties to be solved by labeller 'exact': expected at most {most} on the {size}x{size} board"
     with pytest.raises(TrainError, match=message):

@@ -8,7 +8,7 @@ import pytest
 from reversi_env import Rules, batch
 from search import evaluator
 from search.evaluators import get
-from search.works import make_works
+from search.thread_states import make_thread_states
 from tests.train.games import canonical_rows, play_game
 from train.cluster.pool import Processes
 from train.core.sampling import play_games
@@ -56,7 +56,7 @@ def test_games_follow_the_plain_twin(rules, how):
     evaluator, games, reached = get("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
     play_games(
-        *(make_works(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
+        *(make_thread_states(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
         *(how_to_play(options), np.uint64(options.seed), np.uint64(10)),
         *(np.ones(options.strata, np.bool_), own, opp, key),
     )
@@ -81,7 +81,7 @@ def test_only_what_is_wanted_is_taken():
         own, opp, key = (np.zeros((50, options.strata), np.uint64) for _ in range(3))
         start = (np.uint64(board) for board in rules.start_boards)
         games = (how_to_play(options), np.uint64(1), np.uint64(0), wanted)
-        play_games(make_works(rules), nets, *start, *games, own, opp, key)
+        play_games(make_thread_states(rules), nets, *start, *games, own, opp, key)
         taken.append((own, key))
     (all_own, all_keys), (own, keys) = taken
     assert (own[:, 2::3] == all_own[:, 2::3]).all()

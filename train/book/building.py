@@ -42,7 +42,7 @@ def build(
     It depends on the options only. Interrupted in any way, the same call goes on; so does one for more positions. The
     *executor* searches; by default as many processes as there are cores. *progress* is told how many positions there are.
     """
-    path, ingredients = Path(folder), options.ingredients
+    path, ingredients = Path(folder), options.content_hashes
     executor = executor or Processes(core_count())
     with Run(path, options, ingredients, growing=("positions",)), executor.workers(Searcher, options) as pool:
         tree = grow(options, Searches(pool, JsonLines(path / LOG)), progress)

@@ -19,7 +19,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.atomic_files import write_atomically
 from reversi_env.core.bitboard import PASS_SQUARE
 from reversi_env.core.threads import core_count
-from search.book import PLAYED, UNCHECKED, UNIT, Book
+from search.book import PLAYED_SHARE_OF_MARGIN, UNCHECKED, UNITS_PER_DISC, Book
 from train.book.building import BOOK
 from train.book.options import CheckOptions
 from train.book.searching import LOG, Searcher, Searches
@@ -46,7 +46,7 @@ class Checked(NamedTuple):
 
 
 class Moves(NamedTuple):
-    """Moves of a book: the rows before and after them, their squares, and what they lose by the book, in `UNIT` parts of a disc."""
+    """Moves of a book: the rows before and after them, their squares, and their losses by the book in units (`UNITS_PER_DISC`)."""
 
     before: Rows
     after: Rows
@@ -75,7 +75,7 @@ def check(
     if folder is None:
         with executor.workers(Searcher, options) as pool:
             return _checked(book, options, Searches(pool), progress)
-    path, ingredients = Path(folder), {"book_sha256": book.sha256, **options.ingredients}
+    path, ingredients = Path(folder), {"book_sha256": book.sha256, **options.content_hashes}
     with Run(path, options, ingredients), executor.workers(Searcher, options) as pool:
         found = _checked(book, options, Searches(pool, JsonLines(path / LOG)), progress)
         write_atomically(path / BOOK, found.to_bytes())
@@ -90,10 +90,10 @@ def judged(book: Book) -> list[Checked]:
     best = value.copy()
     np.maximum.at(best, moves.before, -value[moves.after])
     moves = moves.of(_would_play(book, moves))
-    found = (best[moves.before] + value[moves.after]) / UNIT
+    found = (best[moves.before] + value[moves.after]) / UNITS_PER_DISC
     names = (_name(book.rules, square) for square in moves.square.tolist())
     boards = (Position(book.rules, int(book.own[row]), int(book.opp[row])).to_text() for row in moves.before)
-    return list(map(Checked, boards, names, (moves.loss / UNIT).tolist(), found.tolist()))
+    return list(map(Checked, boards, names, (moves.loss / UNITS_PER_DISC).tolist(), found.tolist()))
 
 
 def all_moves(book: Book) -> Moves:
@@ -113,7 +113,7 @@ def _name(rules: Rules, square: int) -> str:
 
 
 def _would_play(book: Book, moves: Moves) -> NDArray[np.bool_]:
-    return moves.loss <= PLAYED * book.margin * UNIT + 1e-7
+    return moves.loss <= PLAYED_SHARE_OF_MARGIN * book.margin * UNITS_PER_DISC + 1e-7
 
 
 def _sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
@@ -133,5 +133,5 @@ def _checked(book: Book, options: CheckOptions, search: Searches, progress: Prog
         if rows.size:
             checked[rows], _ = search(book.own[rows], book.opp[rows], options.depth)
     progress("positions", len(drawn), len(drawn))
-    about = {**book.about, "check": {**options.as_dict(), **options.ingredients}}
+    about = {**book.about, "check": {**options.as_dict(), **options.content_hashes}}
     return replace(book, checked=checked, about=about)

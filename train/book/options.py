@@ -39,7 +39,7 @@ class SearchOptions(GameOptions):
         return evaluators.get(AgentSpec.parse(self.evaluator).evaluator)
 
     @property
-    def ingredients(self) -> dict[str, str]:
+    def content_hashes(self) -> dict[str, str]:
         """What else decides the values: a hash of the evaluator's weights."""
         evaluator = self.searches_with
         return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from reversi_env import Position
 from reversi_env.checksummed import HASH_DIGITS
-from search.book import UNIT
-from search.cuts import MARGIN
+from search.book import UNITS_PER_DISC
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import MARGIN
 from train.book.options import SearchOptions
 from train.book.tree import Boards
 from train.cluster.executor import WorkerPool, in_order
@@ -50,7 +50,7 @@ class Searcher:
             self._engine.set_probcut(MARGIN)
 
     def __call__(self, piece: Piece) -> tuple[int, Found]:
-        """The values of a piece in `UNIT` parts of a disc, and the plies of the searches; all empties where one is exact."""
+        """Values of a piece in units (`UNITS_PER_DISC`), and the plies of the searches; all empties where one is exact."""
         found = [self._search(Position(self._rules, own, opp), piece.depth) for own, opp in _pairs(piece)]
         value, depth = (np.array(column, np.int64).reshape(-1) for column in zip(*found, strict=True))
         return piece.number, (value, depth)
@@ -59,8 +59,8 @@ class Searcher:
         self._engine.clear()
         results = [self._engine.search(position, Limits(depth=plies)) for plies in (depth - 1, depth) if plies]
         if results[-1].exact:
-            return round(results[-1].value * UNIT), position.empties
-        return round(sum(result.value for result in results) / len(results) * UNIT), depth
+            return round(results[-1].value * UNITS_PER_DISC), position.empties
+        return round(sum(result.value for result in results) / len(results) * UNITS_PER_DISC), depth
 
 
 def _pairs(piece: Piece) -> Iterator[tuple[int, int]]:
@@ -78,7 +78,7 @@ class Searches:
         self._known = iter([] if log is None else [*enumerate(log.read(), 1)])
 
     def __call__(self, own: Boards, opp: Boards, depth: int) -> Found:
-        """Values of positions in `UNIT` parts of a disc, by searches to a depth, and how deep they were."""
+        """Values of positions in `UNITS_PER_DISC` parts of a disc, by searches to a depth, and how deep they were."""
         if self._log is None:
             return self._searched(own, opp, depth)
         if (line := next(self._known, None)) is not None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from search.book import UNCHECKED, UNIT, Book
+from search.book import UNCHECKED, UNITS_PER_DISC, Book
 
 Rows = NDArray[np.int64]
 Boards = NDArray[np.uint64]
@@ -24,7 +24,7 @@ DOUBT = 1.5
 
 
 class Standing(NamedTuple):
-    """What follows from the leaves, a row a position: values in `UNIT` parts of a disc, and costs in hundredths of a ply.
+    """What follows from the leaves, a row a position: values in `UNITS_PER_DISC` parts of a disc, and costs in hundredths of a ply.
 
     ``near``: a move leads there that is in the book, or may be when both have been searched in full.
     """
@@ -45,7 +45,7 @@ class Tree:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
-        #: Values by search, in `UNIT` parts of a disc, and its plies; as many as there are empties where it is exact.
+        #: Values by search, in `UNITS_PER_DISC` parts of a disc, and its plies; as many as there are empties where it is exact.
         self.value, self.depth = np.empty(0, np.int64), np.empty(0, np.int64)
         self._layer = np.empty(0, np.int64)
         self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -116,9 +116,9 @@ class Tree:
         for parent, child in layers:
             loss = value[parent] + value[child]
             reached = cost[parent] < NEVER
-            near[child[reached & (loss <= (margin + DOUBT) * UNIT)]] = True
-            kept = reached & (loss <= margin * UNIT)
-            step = UNIT + np.rint(loss_plies * loss).astype(np.int64)
+            near[child[reached & (loss <= (margin + DOUBT) * UNITS_PER_DISC)]] = True
+            kept = reached & (loss <= margin * UNITS_PER_DISC)
+            step = UNITS_PER_DISC + np.rint(loss_plies * loss).astype(np.int64)
             np.minimum.at(cost, child[kept], (cost[parent] + step)[kept])
         return Standing(value, cost, near)
 
@@ -139,7 +139,7 @@ class Tree:
         """Ways from each position through the book to its end; floats, which do not run over."""
         lines = np.where(self.is_inner, 0.0, 1.0)
         for parent, child in reversed(list(self._moves_by_layer())):
-            kept = standing.value[parent] + standing.value[child] <= margin * UNIT
+            kept = standing.value[parent] + standing.value[child] <= margin * UNITS_PER_DISC
             np.add.at(lines, parent[kept], lines[child[kept]])
         return lines
 

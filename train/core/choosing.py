@@ -9,12 +9,12 @@ from train.core.sampling import chosen_square
 
 
 @kernel
-def choose_best(works, nets, which, own, opp, depth, states, squares):
+def choose_best(thread_states, nets, which, own, opp, depth, states, squares):
     """Write the best move by evaluator ``nets[which[i]]`` for every position into *squares*, and move the generators on."""
-    work = works[0]
+    thread = thread_states[0]
     for i in range(own.size):
-        moves = legal_moves(own[i], opp[i], work.playable)
-        squares[i], states[i] = chosen_square(work, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
+        moves = legal_moves(own[i], opp[i], thread.playable)
+        squares[i], states[i] = chosen_square(thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
 
 
 @kernel

@@ -51,21 +51,21 @@ def fraction(word):
 
 
 @kernel
-def worth(work, net, own, opp, depth, highest):
+def worth(thread, net, own, opp, depth, highest):
     """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies.
 
     What the search finds to be *highest* or more, in its own units, may be a bound.
     """
     lowest = np.int64(-INFINITY)  # a literal would be a type of its own, see batch_search
-    if depth == 0 and is_over(own, opp, work.playable):
-        return np.float64(work.sign * final_score(own, opp, work.playable))
+    if depth == 0 and is_over(own, opp, thread.playable):
+        return np.float64(thread.sign * final_score(own, opp, thread.playable))
     if depth == 0:
         return np.float64(evaluate(net, own, opp))
-    return negamax(work, net, own, opp, lowest, np.int64(highest), np.int64(depth)) / UNIT
+    return negamax(thread, net, own, opp, lowest, np.int64(highest), np.int64(depth)) / UNIT
 
 
 @kernel
-def chosen_square(work, net, own, opp, moves, depth, temperature, state):
+def chosen_square(thread, net, own, opp, moves, depth, temperature, state):
     """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state.
 
     Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
@@ -79,7 +79,7 @@ def chosen_square(work, net, own, opp, moves, depth, temperature, state):
         moves &= moves - ONE
         next_own, next_opp = play(sq, own, opp)
         floor = -INFINITY if ties == 0 or temperature > 0.0 else np.int64(best * UNIT) - 1
-        value = -worth(work, net, next_own, next_opp, depth - 1, -floor)
+        value = -worth(thread, net, next_own, next_opp, depth - 1, -floor)
         if temperature > 0.0:
             word, state = next_random(state)
             value -= temperature * np.log(-np.log(fraction(word) + 2.0**-54))
@@ -94,7 +94,7 @@ def chosen_square(work, net, own, opp, moves, depth, temperature, state):
 
 
 @kernel
-def play_games(works, nets, black, white, games, seed, first, wanted, own, opp, key):
+def play_games(thread_states, nets, black, white, games, seed, first, wanted, own, opp, key):
     """Play the games from number *first* on, one for each row of *own*, *opp* and *key*; a key of 0 means no position.
 
     Column *j* is for the position with ``low + j`` empties, if ``wanted[j]``. How the games are played is told by the
@@ -103,16 +103,16 @@ def play_games(works, nets, black, white, games, seed, first, wanted, own, opp, 
     key[:] = NO_SQUARE
     for i in range(key.shape[0]):
         state = stream_state(seed, first + np.uint64(i))
-        play_game(works[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
+        play_game(thread_states[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
 
 
 @kernel
-def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
+def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
     """Play one game as far as its positions are wanted."""
     word, state = next_random(state)
     longest = game.prefixes[below(word, game.prefix_count)]
     word, state = next_random(state)
-    left = popcount(work.playable & ~(mover | other))
+    left = popcount(thread.playable & ~(mover | other))
     last_random = left - below(word, longest)
     word, state = next_random(state)
     noise, other_noise, temperature, other_temperature = 1.0, 1.0, 0.0, 0.0
@@ -129,9 +129,9 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
     while lowest < wanted.size and not wanted[lowest]:
         lowest += 1
     while left > game.low + lowest:
-        moves = legal_moves(mover, other, work.playable)
+        moves = legal_moves(mover, other, thread.playable)
         if moves == NO_SQUARE:
-            if legal_moves(other, mover, work.playable) == NO_SQUARE:
+            if legal_moves(other, mover, thread.playable) == NO_SQUARE:
                 return
             mover, other = other, mover
         else:
@@ -140,12 +140,12 @@ def play_game(work, net, mover, other, game, state, wanted, own, opp, key):
                 word, state = next_random(state)
                 sq = random_square(moves, word)
             else:
-                sq, state = chosen_square(work, net, mover, other, moves, game.depth, temperature, state)
+                sq, state = chosen_square(thread, net, mover, other, moves, game.depth, temperature, state)
             mover, other = play(sq, mover, other)
             left -= 1
             column = left - game.low
             is_wanted = left < last_random and column < wanted.size and wanted[column]
-            if is_wanted and not is_over(mover, other, work.playable):
+            if is_wanted and not is_over(mover, other, thread.playable):
                 own[column], opp[column] = mover, other
                 canonical_own, canonical_opp, _ = canonical(mover, other)
                 key[column] = position_hash(canonical_own, canonical_opp)

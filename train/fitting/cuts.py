@@ -11,9 +11,9 @@ import models.network  # noqa: F401 - registers the evaluator `network`
 from models.networks import annotate, read_weights
 from reversi_env import Position, Rules
 from reversi_env.seeding import derive_seed
-from search import probcut
-from search.cuts import Cuts, as_table
+from search import probcut_fit
 from search.evaluation import file_name
+from search.probcut import ProbCutModel, as_table
 from train.errors import TrainError
 from train.fitting.stages import GAMES_DEEP
 from train.labels import LabelOptions
@@ -38,7 +38,7 @@ def add_probcut(
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[Path, Cuts]:
+) -> tuple[Path, ProbCutModel]:
     """Fit ProbCut to the weights in a file; where in the folder *out* the weights now are that know it, and what was found.
 
     Whatever the file said about ProbCut before, in whatever form, is replaced.
@@ -53,7 +53,7 @@ def add_probcut(
         sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, STREAM, 0), threads)
         ends = own_positions(name, rules, ENDS, positions, derive_seed(seed, STREAM, 1), threads)
         total = len(sampled) + len(ends)
-        cuts = probcut.fit(
+        cuts = probcut_fit.fit(
             name,
             rules,
             deepest=deepest,
@@ -61,7 +61,7 @@ def add_probcut(
             threads=cores,
             progress=lambda done: progress(done, total),
         )
-        at_end = probcut.fit_ends(
+        at_end = probcut_fit.fit_endgame(
             name, rules, ends, threads=cores, progress=lambda done: progress(len(sampled) + done, total)
         )
         cuts = replace(cuts, ends=at_end)

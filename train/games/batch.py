@@ -28,7 +28,7 @@ from search.agent import Agent
 from search.agents import AgentSpec
 from search.evaluators import Evaluator, exists, get
 from search.solver import solve_batch
-from search.works import checked_threads, make_works
+from search.thread_states import checked_threads, make_thread_states
 from train.core.choosing import advance, choose_at_random, choose_best
 from train.games.openings import Openings
 from train.games.results import Results
@@ -106,16 +106,16 @@ class EvaluatorPlayer:
         chunks = [rows[start : start + CHUNK] for start in range(0, rows.size, CHUNK)]
 
         def run(part: Numbers) -> None:
-            if not hasattr(self._local, "works"):
-                self._local.works = make_works(self.rules)
+            if not hasattr(self._local, "thread_states"):
+                self._local.thread_states = make_thread_states(self.rules)
             found, moved_on = np.empty(part.size, np.int64), states[part]
             which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
-            choose_best(self._local.works, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
+            choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
             squares[part], states[part] = found, moved_on
 
         with ExitStack() as failures:
             for one in self._evaluators:  # one in Python may fail: the others' moves are soon made then
-                failures.enter_context(one.searching(lambda: None))
+                failures.enter_context(one.during_search(lambda: None))
             if self.threads == 1 or len(chunks) == 1:
                 for part in chunks:
                     run(part)

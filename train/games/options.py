@@ -124,7 +124,7 @@ class TournamentOptions(Options):
 
     # --- what tells two tournaments apart -----------------------------------------------------------
 
-    def ingredients(self) -> dict[str, str]:
+    def content_hashes(self) -> dict[str, str]:
         """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
         found = {}
         made = self.made_agents()
@@ -133,11 +133,11 @@ class TournamentOptions(Options):
         elif self.openings not in ("random", "balanced"):
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:
-            found |= agent.ingredients(self.rules)
+            found |= agent.content_hashes(self.rules)
         return dict(sorted(found.items()))
 
     def fingerprint(self) -> str:
         """A short name for the tournament, the same however many games are asked for."""
         content = {key: value for key, value in self.as_dict().items() if key != "games"}
-        text = json.dumps([content, self.ingredients()], sort_keys=True)
+        text = json.dumps([content, self.content_hashes()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]

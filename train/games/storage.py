@@ -46,7 +46,7 @@ class Folder(Run):
     def __init__(self, path: Path, options: TournamentOptions) -> None:
         self._games = JsonLines(path / GAMES)
         super().__init__(
-            *(path, options, options.ingredients()),
+            *(path, options, options.content_hashes()),
             file=MANIFEST,
             format=FORMAT,
             growing=("games",),

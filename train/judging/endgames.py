@@ -20,7 +20,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.caches import cache_folder
 from reversi_env.options import GameOptions, option
 from search.solver import Solver
-from search.table import Table
+from search.table import TranspositionTable
 from train.errors import TrainError
 from train.judging.exact import ILLEGAL, Boards, ExactSet, move_values
 from train.labels import LabelOptions
@@ -91,7 +91,9 @@ def solved_once(
 def _solver(rules: Rules, threads: int | None) -> Solver:
     """All threads on one position, with a table that keeps what its moves share."""
     order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
-    return Solver(rules, threads=threads or os.cpu_count() or 1, table=Table(TABLE_MEGABYTES), evaluator=order)
+    return Solver(
+        rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MEGABYTES), evaluator=order
+    )
 
 
 def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:

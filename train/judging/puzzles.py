@@ -110,7 +110,7 @@ def make_puzzles(
     """Make puzzles in *folder*, or go on with them; fewer than are wanted where there are no more. `FILE` has them at the end."""
     rules, log = options.rules, JsonLines(folder / LOG)
     levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
-    ingredients = {name: value for level in levels for name, value in level.ingredients(rules).items()}
+    ingredients = {name: value for level in levels for name, value in level.content_hashes(rules).items()}
     with Run(folder, options, as_hashes(ingredients), begun=lambda: bool(log)):
         batches = log.read()
         chosen = _chosen(batches, options)

@@ -18,9 +18,9 @@ from reversi_env import Position, ReversiError
 from reversi_env.errors import quoted
 from reversi_env.notation import Game, read_transcript
 from reversi_env.rules import PASS_NAME
-from search.cuts import MARGIN
 from search.engine import Engine
 from search.limits import Limits
+from search.probcut import MARGIN
 from train import charts
 
 Verdict = Literal["best", "good", "inaccuracy", "mistake", "blunder"]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 from search import evaluators
-from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, make, whole_number
-from search.batch import DEEPEST, search_batch
+from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make
+from search.batch import MAX_DEPTH, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
-from search.solver import MOST_ON_GPU, MOST_SOLVED, solve_batch
+from search.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
 from train.errors import TrainError
 
 Scores = NDArray[np.float32]
@@ -116,9 +116,9 @@ def residual_scores(
 
 def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "", *, device: str = "cpu") -> None:
     """Refuse to solve positions with so many empties on a device, if no one could wait for it; *instead* is what else to do."""
-    most, where = MOST_SOLVED[rules.size], f"the {rules.size}x{rules.size} board"
-    if device == "cuda" and most > MOST_ON_GPU:
-        most, where = MOST_ON_GPU, "a GPU"
+    most, where = MAX_SOLVED_EMPTIES[rules.size], f"the {rules.size}x{rules.size} board"
+    if device == "cuda" and most > MAX_GPU_EMPTIES:
+        most, where = MAX_GPU_EMPTIES, "a GPU"
     if empties > most:
         raise TrainError(
             f"positions with {empties} empties to be solved by labeller {quoted(labeller)}: "
@@ -127,7 +127,7 @@ def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "",
 
 
 #: The options of a labeller that are numbers.
-_NUMBERS = {"depth": whole_number(1, DEEPEST), "mean": whole_number(1, 8), "exact": EXACT, "probcut": PROBCUT}
+_NUMBERS = {"depth": integer_option(1, MAX_DEPTH), "mean": integer_option(1, 8), "exact": EXACT, "probcut": PROBCUT}
 
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:

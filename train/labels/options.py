@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, option
 from search import evaluators
-from search.evaluation import FILE_MARK
+from search.evaluation import WEIGHTS_SEPARATOR
 from train.errors import TrainError
 from train.labels.labellers import labeller_plan
 
@@ -25,7 +25,7 @@ class LabelOptions(GameOptions):
     Every number of empties gets equally many positions (one more for some if it does not divide). The ``labeller`` is
     ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves exactly what has at most
     ``exact=`` empties (by default six more than the depth) and searches the rest; ``zero:FILE`` gives the rest the values of a
-    residual network. Up to `MOST_SOLVED` empties can be solved,
+    residual network. Up to `MAX_SOLVED_EMPTIES` empties can be solved,
     which only those who label are held to. Each side of each game draws one of ``noise`` and one of ``temperature``: a move that
     is worse by the temperature is e times as rare. A game draws one of ``prefixes`` and begins with fewer random moves than
     that, every number of them being as likely; no position of this beginning is taken. Two plies look much more like the play
@@ -61,7 +61,7 @@ class LabelOptions(GameOptions):
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
-        evaluators.get(self.player.partition(FILE_MARK)[0])  # only those who label need the file of its weights
+        evaluators.get(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only those who label need the file of its weights
         labeller_plan(self.labeller)
 
     @property

@@ -29,7 +29,7 @@ from reversi_env.core.threads import core_count
 from reversi_env.errors import quoted
 from search import evaluators
 from search.evaluation import Evaluator
-from search.works import checked_threads, make_works
+from search.thread_states import checked_threads, make_thread_states
 from train.core.sampling import GAMES, keep_new, play_games
 from train.errors import TrainError
 from train.labels.options import LabelOptions
@@ -196,13 +196,13 @@ class Players:
     def play(self, first: int, wanted: NDArray[np.bool_], own: Boards, opp: Boards, key: Boards) -> None:
         """Play the games from number *first* on, one for each row; see `train.core.sampling.play_games`."""
         play_games(
-            *(make_works(self._options.rules), self._nets, *self._start, self._how),
+            *(make_thread_states(self._options.rules), self._nets, *self._start, self._how),
             *(np.uint64(self._options.seed), np.uint64(first), wanted, own, opp, key),
         )
 
     def heard(self, stop: Callable[[], None] = lambda: None) -> AbstractContextManager[object]:
         """Around games: a player in Python that fails calls *stop*, and what it raised is raised at the end."""
-        return self._player.searching(stop)
+        return self._player.during_search(stop)
 
     def on_threads(self, pool: ThreadPoolExecutor) -> Play:
         """The same on the threads of a pool."""

@@ -101,7 +101,7 @@ def weight_hashes(options: LabelOptions) -> dict[str, str]:
     names = {options.player} | ({plan.evaluator} if plan.evaluator and plan.depth else set())
     hashes = {name: evaluators.get(name).sha256(options.rules) for name in sorted(names)}
     if plan.evaluator and not plan.depth:
-        hashes |= make(plan.evaluator).ingredients(options.rules)
+        hashes |= make(plan.evaluator).content_hashes(options.rules)
     return hashes
 
 

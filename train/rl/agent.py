@@ -30,7 +30,7 @@ class _OfPolicy(FileAgent[SavedPolicy]):
         """Return the file that was given, or the packaged one of the game."""
         return shipped(rules) if self._weights is None else Path(self._weights)
 
-    def ingredients(self, rules: Rules) -> dict[str, str]:
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The file of the policy."""
         return {file_name("rl", self._weights or SHIPPED): file_hash(self.path(rules))}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from search.agents import DEPTH, EXACT, SEED, WEIGHT_FILE, made_when_needed, number, register
+from search.agents import DEPTH, EXACT, SEED, WEIGHT_FILE, lazy_agent, number_option, register
 
 _COMMON = {"weights": WEIGHT_FILE, "seed": SEED}
 for name, kind, options in (
-    ("rl", "PolicyAgent", {"temperature": number(0, 100)}),
+    ("rl", "PolicyAgent", {"temperature": number_option(0, 100)}),
     ("rl-search", "PolicySearchAgent", {"depth": DEPTH, "exact": EXACT}),
 ):
-    register(name, made_when_needed(f"train.rl.agent:{kind}"), _COMMON | options, first="weights")
+    register(name, lazy_agent(f"train.rl.agent:{kind}"), _COMMON | options, positional="weights")

@@ -95,7 +95,7 @@ class Training(BaseCallback):
         found = dict[str, str]()
         for spec in self.options.opponents:
             with agents.make(spec) as agent:
-                found |= agent.ingredients(self.rules)
+                found |= agent.content_hashes(self.rules)
         return found
 
     def _train(self) -> None:

@@ -70,7 +70,7 @@ class Objective(ABC):
             name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
         }
 
-    def ingredients(self) -> dict[str, str]:
+    def content_hashes(self) -> dict[str, str]:
         """Hashes of what else decides the losses: weights that ``described`` only names."""
         return {}
 
@@ -144,7 +144,7 @@ class WinRate(Objective):
         """Other games, and so many that a hundredth shows."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
-    def ingredients(self) -> dict[str, str]:
+    def content_hashes(self) -> dict[str, str]:
         """Hashes of the opponents' weights."""
         return {name: evaluators.get(name).sha256(self.rules) for name in self.panel if name != "random"}
 

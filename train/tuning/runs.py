@@ -101,7 +101,7 @@ def tune(
         return _tune(options, objective, losses, space, _Log(None, {}), progress)
     path = folder / f"{options.formula.partition(':')[0]}-{options.optimiser}.json"
     with Run(folder):
-        weights = {options.formula: space.formula.sha256(objective.rules), **objective.ingredients()}
+        weights = {options.formula: space.formula.sha256(objective.rules), **objective.content_hashes()}
         heading = {"tuning": options.described(), "objective": objective.described(), "weights": weights}
         log = _Log(path.with_suffix(".jsonl"), heading)
         tuned = _tune(options, objective, losses, space, log, progress)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env.errors import did_you_mean, quoted
 from search import evaluators
-from search.evaluation import FILE_MARK
+from search.evaluation import WEIGHTS_SEPARATOR
 from search.formulas import Formula
 from train.errors import TrainError
 
@@ -72,7 +72,7 @@ class Space:
 
 def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     """The space of the weights named *varied*, by default those that the report chose."""
-    if formula.partition(FILE_MARK)[0] not in evaluators.formulas():
+    if formula.partition(WEIGHTS_SEPARATOR)[0] not in evaluators.formulas():
         raise TrainError(
             f"evaluator {quoted(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
         )

@@ -191,11 +191,11 @@ def _plays(book: Book, checked: Checked) -> bool:
 
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
     """The book that is asked for; None where the package has none of the game and none is *needed*."""
-    from search.book import OWN, book_for, packaged_book
+    from search.book import PACKAGED, book_for, packaged_book
 
     if file is None and not needed:
         return packaged_book(rules)
-    return book_for(OWN if file is None else str(file), rules)
+    return book_for(PACKAGED if file is None else str(file), rules)
 
 
 def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list[dict[str, Any]]:

@@ -78,10 +78,10 @@ def _solve_file(
     """Solve line by line."""
     from play.cli.positions import problems
     from search.solver import Solver
-    from search.table import Table
+    from search.table import TranspositionTable
 
     solver: Solver | None = None
-    shared = Table(table)
+    shared = TranspositionTable(table)
     for line, problem in problems(file, variant, as_json):
         position = problem.position
         if solver is None or solver.rules != position.rules:

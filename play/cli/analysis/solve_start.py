@@ -20,7 +20,7 @@ from reversi_env.atomic_files import atomic_writer, exclusive_lock
 from reversi_env.errors import quoted
 from reversi_env.rules import Variant
 from search.solver import Solver
-from search.table import Table
+from search.table import TranspositionTable
 
 CHECKPOINT_FORMAT = "reversi-solve-1"
 #: Board sizes whose whole game can be solved. On 8x8 nobody could wait for it.
@@ -72,7 +72,7 @@ class _Job:
     def __init__(
         self, rules: Rules, threads: int, megabytes: float, order: str | None, checkpoint: Path | None
     ) -> None:
-        self.rules, self.checkpoint, self.table = rules, checkpoint, Table(megabytes)
+        self.rules, self.checkpoint, self.table = rules, checkpoint, TranspositionTable(megabytes)
         self.solver = Solver(rules, threads=threads, table=self.table, evaluator=order)
         most = rules.square_count
         self.known: dict[str, Any] = {"lower": -most, "upper": most, "nodes": 0, "seconds": 0.0, "pv": []}

@@ -121,7 +121,7 @@ def _probcut(weights: str, out: Path, seed: int, threads: int | None, as_json: b
         how: dict[str, Any] = {"seed": seed, "threads": threads}
         path, cuts = add_probcut(Path(weights), out, **how, progress=lambda *done: show("searching, positions", *done))
     if as_json:
-        from search.cuts import as_table
+        from search.probcut import as_table
 
         print_json({"weights": str(path), **as_table(cuts)})
         return

@@ -16,12 +16,12 @@ from reversi_env.core.bitboard import ONE
 from reversi_env.core.compiling import kernel
 from reversi_env.core.symmetry import position_hash
 from search.core.memory import load_word, store_word
-from search.core.move_lists import bring_best
+from search.core.move_lists import pick_best
 
 SLOTS = 4
 BUSY_WORDS = SLOTS << 13
 #: Rank of moves that were put off: behind every other.
-_LATER = 1 << 40
+_DEFERRED_RANK = 1 << 40
 _NOBODY = np.uint64(0)
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 
@@ -49,7 +49,7 @@ def is_busy(marks, own, opp, depth):
 
 
 @kernel
-def set_busy(marks, own, opp, depth):
+def mark_busy(marks, own, opp, depth):
     """Mark the position and *depth*; the slot, or -1 if none was free."""
     mark = _mark_of(own, opp, depth)
     at = _first_slot(mark)
@@ -61,31 +61,31 @@ def set_busy(marks, own, opp, depth):
 
 
 @kernel
-def set_free(marks, slot):
+def unmark_busy(marks, slot):
     """Take back a mark."""
     if slot >= 0:
         store_word(marks, slot, _NOBODY)
 
 
-def shares(work: Any, depth: int) -> bool:
+def shares(thread: Any, depth: int) -> bool:
     """Whether threads share what is searched to that *depth*: a constant for a record of one thread alone. For use in kernels."""
     raise TypeError("shares is compiled into kernels")
 
 
 @overload(shares)
-def _shares(work, depth):
-    if "share_depth" in work.fields:
-        return lambda work, depth: work.busy != 0 and depth >= work.share_depth
-    return lambda work, depth: False
+def _shares(thread, depth):
+    if "share_depth" in thread.fields:
+        return lambda thread, depth: thread.busy != 0 and depth >= thread.share_depth
+    return lambda thread, depth: False
 
 
 @kernel
-def put_off_busy(work, own, opp, level, at, listed, depth):
+def defer_busy(thread, own, opp, level, at, listed, depth):
     """Put moves that other threads are searching behind all others, until another one, if any is left, is move *at* of the list."""
-    while work.rank[level, at] < _LATER:
-        turned = work.turned[level, at]
-        child_own, child_opp = opp ^ turned, own | turned | ONE << np.uint64(work.square[level, at])
-        if not is_busy(work.busy, child_own, child_opp, depth):
+    while thread.rank[level, at] < _DEFERRED_RANK:
+        flipped = thread.flipped[level, at]
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[level, at])
+        if not is_busy(thread.busy, child_own, child_opp, depth):
             return
-        work.rank[level, at] = _LATER
-        bring_best(work, level, at, listed)
+        thread.rank[level, at] = _DEFERRED_RANK
+        pick_best(thread, level, at, listed)

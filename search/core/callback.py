@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 
 from search.core.evaluate import evaluator
 
-CALLED_BACK = np.dtype([("value_function", np.int64)])
+CALLBACK = np.dtype([("value_function", np.int64)])
 
 
 @intrinsic
@@ -24,7 +24,7 @@ def _call(typing_context, address, own, opp):
     return types.float64(types.int64, types.uint64, types.uint64), generate
 
 
-@evaluator(CALLED_BACK)
-def called_back(net, own, opp):
+@evaluator(CALLBACK)
+def callback_value(net, own, opp):
     """What the function says."""
     return _call(net.value_function, own, opp)

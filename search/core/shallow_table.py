@@ -16,40 +16,40 @@ from search.core.memory import load_word, prefetch_word, store_word
 from search.core.table import NO_MOVE, lower_of, move_of, pack, upper_of
 
 #: Fewest and most empties of a position that is kept here.
-FEWEST, MOST = 7, 9
+MIN_EMPTIES, MAX_EMPTIES = 7, 9
 #: Confidence of all entries: nothing near the end is ever cut (`search.core.endgame`).
 EXACT = 5
 #: An entry is a position and the data word of `search.core.table`; so many bits of the hash choose it.
 _WORDS, _BITS = 3, 13
 #: 64-bit words of a thread's table.
-NEAR_WORDS = (MOST - FEWEST + 1) * _WORDS << _BITS
+SHALLOW_WORDS = (MAX_EMPTIES - MIN_EMPTIES + 1) * _WORDS << _BITS
 _NOTHING, _SHIFT = np.uint64(0), np.uint64(64 - _BITS)
 
 
 @kernel
-def near_place(own, opp, count):
+def shallow_slot(own, opp, count):
     """Index of the first word of the position's entry."""
-    return (((count - FEWEST) << _BITS) + np.int64(position_hash(own, opp) >> _SHIFT)) * _WORDS
+    return (((count - MIN_EMPTIES) << _BITS) + np.int64(position_hash(own, opp) >> _SHIFT)) * _WORDS
 
 
 @kernel
-def near_probe(table, own, opp, count):
+def shallow_probe(table, own, opp, count):
     """Data word of the position's entry, or 0 if there is none."""
-    at = near_place(own, opp, count)
+    at = shallow_slot(own, opp, count)
     return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _NOTHING
 
 
 @kernel
-def near_expect(table, own, opp, count):
+def shallow_prefetch(table, own, opp, count):
     """Have the position's entry brought into the nearest cache while other work is done."""
-    prefetch_word(table, near_place(own, opp, count))
+    prefetch_word(table, shallow_slot(own, opp, count))
 
 
 @kernel
-def near_store(table, own, opp, lower, upper, move, count):
+def shallow_store(table, own, opp, lower, upper, move, count):
     """Keep bounds, narrowed by those that are known, and the best move; NO_MOVE: the one that is known stays."""
-    at = near_place(own, opp, count)
-    data = near_probe(table, own, opp, count)
+    at = shallow_slot(own, opp, count)
+    data = shallow_probe(table, own, opp, count)
     if data:
         lower, upper = max(lower, lower_of(data)), min(upper, upper_of(data))
         move = move_of(data) if move == NO_MOVE else move

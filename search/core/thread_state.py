@@ -1,14 +1,14 @@
-"""`WORK`: the record of a searching thread, in the midgame and to the end: what is asked, what it may use, what it has counted."""
+"""`THREAD_STATE`: the record of a search thread: limits, tables, the current path, move lists and counts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from search.core.carried import STATES
+from search.core.accumulator import ACCUMULATORS
 from search.core.move_lists import MOVE_LISTS
 
 #: Numbers first, arrays behind them, the largest last: what is read at every node lies together.
-WORK = np.dtype(
+THREAD_STATE = np.dtype(
     [
         # --- all searches
         ("playable", np.uint64),
@@ -25,12 +25,15 @@ WORK = np.dtype(
         ("entered_rank", np.int64),  # of the move that led to the position that is entered; NOT_RANKED: it has none
         ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
         # --- to the end: `search.core.endgame`
-        ("negamax", np.int64),  # address of the search to a depth with the same evaluator, which foretells values
-        ("endings", np.int64),  # address of the words of the table of values at the end of the game
-        ("endings_mask", np.int64),
-        ("endings_generation", np.int64),
-        ("near", np.int64),  # address of the words of the thread's own table of positions near the end; 0: none
-        ("step", np.int64),  # of the ladder: how sure the answer has to be
+        ("negamax", np.int64),  # address of the midgame search with the same evaluator, for ProbCut
+        ("endgame_table", np.int64),  # address of the words of the table of exact and selective scores
+        ("endgame_mask", np.int64),
+        ("endgame_generation", np.int64),
+        (
+            "shallow_table",
+            np.int64,
+        ),  # address of the thread's own table of positions near the end; 0: none
+        ("selectivity", np.int64),  # level of `search.probcut.SELECTIVITIES`
         ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
         ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
         ("upper", np.int64),
@@ -38,9 +41,9 @@ WORK = np.dtype(
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
         # --- threads that search together
-        ("busy", np.int64),  # address of the marks of positions being searched; 0: one thread
+        ("busy", np.int64),  # address of the ABDADA marks; 0: one thread
         ("root", np.int64),  # empties of the position that is being searched
-        ("abandon", np.int64),  # empties of the position on the way there that is answered already; 0: none
+        ("abandon", np.int64),  # level of the ancestor that another thread has resolved; 0: none
         # --- the positions on the way there, by empties, and what is asked of them
         ("path_own", np.uint64, (65,)),
         ("path_opp", np.uint64, (65,)),
@@ -58,7 +61,7 @@ WORK = np.dtype(
         ("end_shift", np.float64, (64,)),
         ("end_deviation", np.float64, (64,)),
         ("cut_deviation", np.float32, (64, 64)),  # by depth and empties
-        STATES,  # what the evaluator carries from move to move
+        ACCUMULATORS,  # the evaluator's accumulators
         *MOVE_LISTS,
     ],
     align=True,
@@ -66,10 +69,10 @@ WORK = np.dtype(
 
 #: The record of a thread that may share a search to a depth with others; without, the questions this takes are no part of the code,
 #: which is 2 % faster. The new field comes first: a record that only goes on where another ends would do for numba in its place.
-TEAM_WORK = np.dtype(
+SHARING_THREAD_STATE = np.dtype(
     [
         ("share_depth", np.int64),  # from so much depth on, threads leave to each other what one of them is searching
-        *((name, WORK[name]) for name in WORK.names or ()),
+        *((name, THREAD_STATE[name]) for name in THREAD_STATE.names or ()),
     ],
     align=True,
 )

@@ -1,4 +1,4 @@
-"""`Team`: the threads of one search, as many at a time as there are cores for.
+"""`ThreadGroup`: the threads of one search, as many at a time as there are cores for.
 
 Threads that search one tree repeat some of each other's work, about an eighth with two. That is cheap on a core of one's
 own. Where the operating system gives two threads no more than one core between them, because other processes want the
@@ -17,58 +17,58 @@ import numpy as np
 from search.stopping import StopSwitch
 
 #: Seconds between two looks at the clocks.
-WINDOW = 0.1
-#: A thread is kept if it gets at least this much of a core …
-LEAST = 0.2
-#: … and after so many seconds another try is made; twice as many each time on end, up to the longest.
-REST, LONGEST_REST = 0.5, 2.0
+SAMPLE_SECONDS = 0.1
+#: A thread keeps running if it gets at least this share of a core.
+MIN_CORE_SHARE = 0.2
+#: Seconds before suspended threads are tried again; doubled after each failure, up to the maximum.
+BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.5, 2.0
 
 
-class Room:
-    """How many of *threads* there are cores for."""
+class CoreUsage:
+    """Estimates how many of *threads* the operating system currently runs in parallel."""
 
     def __init__(self, threads: int) -> None:
         self.threads = self.awake = threads
         self._seconds = self._used = 0.0
-        self._rest, self._rests_until = REST, 0.0
+        self._rest, self._rests_until = BACKOFF_SECONDS, 0.0
 
-    def note(self, seconds: float, used: float) -> None:
-        """The process has *used* so many seconds of cores' time in so many *seconds*."""
+    def add_sample(self, seconds: float, used: float) -> None:
+        """Add a sample: the process *used* so many CPU seconds in *seconds* of wall time."""
         self._seconds, self._used = self._seconds + seconds, self._used + used
-        if self._seconds < WINDOW:
+        if self._seconds < SAMPLE_SECONDS:
             return
-        room = max(1, int(self._used / self._seconds + 1 - LEAST))
+        cores = max(1, int(self._used / self._seconds + 1 - MIN_CORE_SHARE))
         self._seconds = self._used = 0.0
-        if room < self.awake:
-            self.awake, self._rests_until = room, perf_counter() + self._rest
-            self._rest = min(2 * self._rest, LONGEST_REST)
+        if cores < self.awake:
+            self.awake, self._rests_until = cores, perf_counter() + self._rest
+            self._rest = min(2 * self._rest, MAX_BACKOFF_SECONDS)
         elif self.awake == self.threads:
-            self._rest = REST
+            self._rest = BACKOFF_SECONDS
         elif perf_counter() > self._rests_until:
             self.awake = self.threads
 
 
-class Team:
-    """The threads of a search, one for each record of *works*."""
+class ThreadGroup:
+    """The threads of a search, one for each record of *thread_states*."""
 
-    def __init__(self, works: np.ndarray, switch: StopSwitch) -> None:
-        self._works, self._switch, self._room = works, switch, Room(len(works))
-        self._may_run = [threading.Event() for _ in works]
+    def __init__(self, thread_states: np.ndarray, switch: StopSwitch) -> None:
+        self._thread_states, self._switch, self._core_usage = thread_states, switch, CoreUsage(len(thread_states))
+        self._may_run = [threading.Event() for _ in thread_states]
         self._ended = threading.Event()
 
-    def run(self, search: Callable[[int], bool], *, any_ends: bool = False) -> None:
+    def run(self, search: Callable[[int], bool], *, stop_when_any_ends: bool = False) -> None:
         """Run ``search(k)`` for every record in a thread of its own, the first being the search that matters.
 
-        When it ends, the others are stopped; with *any_ends* it ends when any of them does. A search that is stopped to
+        When it ends, the others are stopped; with *stop_when_any_ends* it ends when any of them does. A search that is stopped to
         sleep for a while is called again later, and had better find in the table what it knew. *search* tells whether it
         came to its end. All threads have ended when this returns.
         """
-        self._search, self._any_ends = search, any_ends
+        self._search, self._stop_when_any_ends = search, stop_when_any_ends
         self._error: BaseException | None = None
         self._threads: list[threading.Thread] = []
         self._ended.clear()
         try:
-            self._wake(self._room.awake)
+            self._resume(self._core_usage.awake)
             self._watch()
         finally:
             self._end()
@@ -77,18 +77,18 @@ class Team:
         if self._error:
             raise self._error
 
-    def _member(self, k: int) -> None:
+    def _run_member(self, k: int) -> None:
         try:
             while not self._search(k) and k and not self._must_end(k):
                 self._may_run[k].wait()
         except BaseException as error:
             self._error = error
-        if k == 0 or self._any_ends or self._error:
+        if k == 0 or self._stop_when_any_ends or self._error:
             self._end()
 
     def _must_end(self, k: int) -> bool:
-        work = self._works[k]
-        return bool(self._ended.is_set() or self._switch.requested or work["nodes"] > work["node_limit"])
+        thread = self._thread_states[k]
+        return bool(self._ended.is_set() or self._switch.requested or thread["nodes"] > thread["node_limit"])
 
     def _end(self) -> None:
         self._ended.set()
@@ -100,35 +100,35 @@ class Team:
         """Keep as many threads awake as there is room for, until the search has ended."""
         seen, used, ended = perf_counter(), process_time(), False
         while not ended:
-            ended = self._ended.wait(WINDOW)
-            now, used_now, awake = perf_counter(), process_time(), self._room.awake
-            self._room.note(now - seen, used_now - used)
+            ended = self._ended.wait(SAMPLE_SECONDS)
+            now, used_now, awake = perf_counter(), process_time(), self._core_usage.awake
+            self._core_usage.add_sample(now - seen, used_now - used)
             seen, used = now, used_now
-            if ended or self._room.awake == awake:
+            if ended or self._core_usage.awake == awake:
                 continue
-            if self._room.awake < awake:
-                self._let_sleep(self._room.awake)
+            if self._core_usage.awake < awake:
+                self._suspend(self._core_usage.awake)
             else:
-                self._wake(self._room.awake)
+                self._resume(self._core_usage.awake)
 
-    def _let_sleep(self, awake: int) -> None:
+    def _suspend(self, awake: int) -> None:
         """Stop all but the first *awake*."""
         for event in self._may_run[awake:]:
             event.clear()
-        self._works["stop"][awake:] = 1
+        self._thread_states["stop"][awake:] = 1
         if self._ended.is_set():  # which would have woken them
             self._end()
 
-    def _wake(self, awake: int) -> None:
+    def _resume(self, awake: int) -> None:
         """Let the first *awake* go on, or begin."""
         for k in range(1, awake):
             if not self._may_run[k].is_set():
-                self._works["stop"][k] = 0
+                self._thread_states["stop"][k] = 0
         if self._ended.is_set() or self._switch.requested:  # whose flags these may have been
             self._switch.halt()
         for event in self._may_run[:awake]:
             event.set()
         for k in range(len(self._threads), awake):
-            thread = threading.Thread(target=self._member, args=(k,))
+            thread = threading.Thread(target=self._run_member, args=(k,))
             thread.start()
             self._threads.append(thread)

@@ -1,6 +1,6 @@
 """Kernels that are called by their address, so that a kernel can use one that is compiled as a part of another.
 
-The solver foretells values by the search to a depth. Compiled into it, that search would be compiled twice for every evaluator.
+The solver prunes by the midgame search (ProbCut). Compiled into it, that search would be compiled twice for every evaluator.
 The address is asked for in every process, and kept in records: none is ever part of compiled code, which is kept on disk.
 """
 
@@ -14,27 +14,27 @@ from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
 
 #: What is asked: own and opponent's board, alpha, beta, depth.
-_QUESTION = (types.uint64, types.uint64, types.int64, types.int64, types.int64)
+_ARGUMENTS = (types.uint64, types.uint64, types.int64, types.int64, types.int64)
 _WORD = ir.IntType(64)
 
 
 @intrinsic
-def address_of(typing_context: Any, function: Any, work: Any, net: Any) -> Any:
+def address_of(typing_context: Any, function: Any, thread: Any, net: Any) -> Any:
     """Address of the kernel *function* ``(work, net, own, opp, alpha, beta, depth)``, a part of the kernel that asks."""
-    arguments = (work, net, *_QUESTION)
+    arguments = (thread, net, *_ARGUMENTS)
     function.dispatcher.compile(arguments)
-    found = function.dispatcher.overloads[arguments]
+    compiled = function.dispatcher.overloads[arguments]
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        context.active_code_library.add_linking_library(found.library)
-        return builder.ptrtoint(context.declare_function(builder.module, found.fndesc), _WORD)
+        context.active_code_library.add_linking_library(compiled.library)
+        return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
 
-    return types.int64(function, work, net), codegen
+    return types.int64(function, thread, net), codegen
 
 
 @intrinsic
 def call(
-    typing_context: Any, address: Any, work: Any, net: Any, own: Any, opp: Any, alpha: Any, beta: Any, depth: Any
+    typing_context: Any, address: Any, thread: Any, net: Any, own: Any, opp: Any, alpha: Any, beta: Any, depth: Any
 ) -> Any:
     """What the kernel at *address* gives, a whole number."""
 
@@ -47,4 +47,4 @@ def call(
         builder.call(kernel, [answer, error, *packed])
         return builder.load(answer)
 
-    return types.int64(types.int64, work, net, *_QUESTION), codegen
+    return types.int64(types.int64, thread, net, *_ARGUMENTS), codegen
